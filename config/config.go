@@ -1,0 +1,89 @@
+package config
+
+import "time"
+
+// Config is the manager's configuration.
+type Config struct {
+	// MetricsBindAddress is where metrics are served; "0" turns them off.
+	MetricsBindAddress string `mapstructure:"metricsBindAddress"`
+	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns
+	// them off.
+	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
+	// LeaderElection makes one of several managers the active one.
+	LeaderElection LeaderElection `mapstructure:"leaderElection"`
+	// Concurrency is how many Migrations are reconciled at once.
+	Concurrency int `mapstructure:"concurrency"`
+	// ClusterClient bounds the clients of every remote cluster.
+	ClusterClient ClusterClient `mapstructure:"clusterClient"`
+	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
+	// is impersonated when the Migration names none.
+	DefaultServiceAccount string `mapstructure:"defaultServiceAccount"`
+	// LogLevel is LogLevelInfo or LogLevelDebug.
+	LogLevel string `mapstructure:"logLevel"`
+	// LogFormat is LogFormatJSON or LogFormatText.
+	LogFormat string `mapstructure:"logFormat"`
+	// WatchNamespace limits the manager to the Migrations of one namespace. Empty:
+	// all namespaces.
+	WatchNamespace string `mapstructure:"watchNamespace"`
+	// Kubeconfig is the path of the kubeconfig of the manager's own cluster. Empty:
+	// the cluster in which it runs.
+	Kubeconfig string `mapstructure:"kubeconfig"`
+}
+
+// LeaderElection makes one of several managers the active one.
+type LeaderElection struct {
+	// Enabled turns it on.
+	Enabled bool `mapstructure:"enabled"`
+	// Namespace of the Lease. Empty: the namespace in which the manager runs.
+	Namespace string `mapstructure:"namespace"`
+	// ID is the name of the Lease.
+	ID string `mapstructure:"id"`
+	// LeaseDuration is how long the others wait before they take over from a
+	// leader that has fallen silent.
+	LeaseDuration time.Duration `mapstructure:"leaseDuration"`
+	// RenewDeadline is how long a leader that cannot renew goes on before it stops.
+	RenewDeadline time.Duration `mapstructure:"renewDeadline"`
+	// RetryPeriod is the time between two attempts to take or to renew the Lease.
+	RetryPeriod time.Duration `mapstructure:"retryPeriod"`
+}
+
+// ClusterClient bounds the client of a remote cluster.
+type ClusterClient struct {
+	// QPS is how many requests a second are sent in the long run.
+	QPS float32 `mapstructure:"qps"`
+	// Burst is how many may be sent at once.
+	Burst int `mapstructure:"burst"`
+	// Timeout of one request.
+	Timeout time.Duration `mapstructure:"timeout"`
+}
+
+// Values of Config.LogLevel and Config.LogFormat.
+const (
+	LogLevelInfo  = "info"
+	LogLevelDebug = "debug"
+	LogFormatJSON = "json"
+	LogFormatText = "text"
+)
+
+// AddressOff is the bind address that turns a server off.
+const AddressOff = "0"
+
+// Default returns the configuration that holds when nothing is set. It is valid.
+func Default() Config {
+	return Config{
+		MetricsBindAddress:     ":8080",
+		HealthProbeBindAddress: ":8081",
+		LeaderElection: LeaderElection{
+			Enabled:       true,
+			ID:            "sliceshift",
+			LeaseDuration: 15 * time.Second,
+			RenewDeadline: 10 * time.Second,
+			RetryPeriod:   2 * time.Second,
+		},
+		Concurrency:           10,
+		ClusterClient:         ClusterClient{QPS: 50, Burst: 100, Timeout: 10 * time.Second},
+		DefaultServiceAccount: "default",
+		LogLevel:              LogLevelInfo,
+		LogFormat:             LogFormatJSON,
+	}
+}

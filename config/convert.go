@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// convert is the decode hook: it makes numbers, switches and durations of the
+// strings that the environment and flags give, and refuses every conversion that
+// loses something. Without it mapstructure cuts 2.5 down to 2 and reads a
+// duration of 15 as nanoseconds.
+func convert(from, to reflect.Value) (any, error) {
+	if to.Type() == durationType {
+		return toDuration(from)
+	}
+	switch to.Kind() {
+	case reflect.Int:
+		return toInt(from)
+	case reflect.Float32:
+		return toFloat(from)
+	case reflect.Bool:
+		return toBool(from)
+	case reflect.String:
+		if from.Kind() != reflect.String {
+			return nil, fmt.Errorf(`must be text, not %v: put it in quotes`, from.Interface())
+		}
+	default:
+	}
+	return from.Interface(), nil
+}
+
+func toDuration(from reflect.Value) (any, error) {
+	if from.Type() == durationType {
+		return from.Interface(), nil
+	}
+	if from.Kind() == reflect.String {
+		if d, err := time.ParseDuration(from.String()); err == nil {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf(`must be a duration with its unit, such as "15s", not %#v`, from.Interface())
+}
+
+func toInt(from reflect.Value) (any, error) {
+	switch {
+	case from.CanInt() && from.Type() != durationType:
+		return from.Interface(), nil
+	case from.Kind() == reflect.String:
+		n, err := strconv.Atoi(from.String())
+		if err == nil {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("must be a whole number, not %#v", from.Interface())
+}
+
+func toFloat(from reflect.Value) (any, error) {
+	switch {
+	case from.CanInt(), from.CanFloat():
+		return from.Interface(), nil
+	case from.Kind() == reflect.String:
+		f, err := strconv.ParseFloat(from.String(), 32)
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			return f, nil // Validate refuses what is out of range
+		}
+	}
+	return nil, fmt.Errorf("must be a number, not %#v", from.Interface())
+}
+
+func toBool(from reflect.Value) (any, error) {
+	switch from.Kind() {
+	case reflect.Bool:
+		return from.Interface(), nil
+	case reflect.String:
+		b, err := strconv.ParseBool(from.String())
+		if err == nil {
+			return b, nil
+		}
+	default:
+	}
+	return nil, fmt.Errorf("must be true or false, not %#v", from.Interface())
+}

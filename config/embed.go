@@ -1,0 +1,100 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed crd/*.yaml
+var crdFiles embed.FS
+
+//go:embed rbac/*.yaml manager/manager.yaml
+var managerFiles embed.FS
+
+// ManagerImage is the image that the Deployment among the ManagerObjects names.
+// Whoever installs it puts a real one in its place.
+const ManagerImage = "sliceshift-manager:latest"
+
+// order puts what others need first; a kind that it lacks comes before all.
+var order = []string{"Namespace", "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Deployment"}
+
+// CRDs returns the CustomResourceDefinitions of this product, in the order of
+// their files' names. The caller may change them.
+func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	err := eachDocument(crdFiles, "crd/*.yaml", func(document []byte) error {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crds = append(crds, crd)
+		return yaml.UnmarshalStrict(document, crd)
+	})
+	return crds, err
+}
+
+// ManagerObjects returns what runs the manager, without the CRDs, in an order in
+// which it can be applied: see order. The caller may change them.
+func ManagerObjects() ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, pattern := range []string{"manager/*.yaml", "rbac/*.yaml"} {
+		err := eachDocument(managerFiles, pattern, func(document []byte) error {
+			object := &unstructured.Unstructured{}
+			objects = append(objects, object)
+			return yaml.UnmarshalStrict(document, &object.Object)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
+	})
+	return objects, nil
+}
+
+// eachDocument calls do with every YAML document of the files that match.
+func eachDocument(files fs.FS, pattern string, do func(document []byte) error) error {
+	names, err := fs.Glob(files, pattern)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", pattern, err)
+	}
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if err := split(data, do); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func split(data []byte, do func(document []byte) error) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(document)) == 0 {
+			continue
+		}
+		if err := do(document); err != nil {
+			return err
+		}
+	}
+}

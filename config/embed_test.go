@@ -1,0 +1,202 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func TestCRDs(t *testing.T) {
+	crds, err := CRDs()
+	if err != nil {
+		t.Fatalf("CRDs: %v", err)
+	}
+	var got []string
+	for _, crd := range crds {
+		got = append(got, crd.Name)
+		if crd.Kind != "CustomResourceDefinition" {
+			t.Errorf("%s has kind %q", crd.Name, crd.Kind)
+		}
+	}
+	if !slices.Contains(got, "migrations."+api.GroupVersion.Group) {
+		t.Errorf("no CRD of Migration among %v", got)
+	}
+	if files, _ := filepath.Glob("crd/*.yaml"); len(files) != len(crds) {
+		t.Errorf("%d files, %d CRDs", len(files), len(crds))
+	}
+}
+
+// managerObject decodes strictly, so that a misspelt field fails.
+func managerObject[T any](t *testing.T, kind, name string) T {
+	t.Helper()
+	objects, err := ManagerObjects()
+	if err != nil {
+		t.Fatalf("ManagerObjects: %v", err)
+	}
+	var typed T
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &typed, true); err != nil {
+				t.Fatalf("%s %s: %v", kind, name, err)
+			}
+			return typed
+		}
+	}
+	t.Fatalf("no %s %s", kind, name)
+	return typed
+}
+
+func TestManagerObjects(t *testing.T) {
+	objects, err := ManagerObjects()
+	if err != nil {
+		t.Fatalf("ManagerObjects: %v", err)
+	}
+	want := []string{
+		"Namespace sliceshift-system",
+		"ServiceAccount sliceshift-manager",
+		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
+		"ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
+		"Role sliceshift-leader-election",
+		"ClusterRoleBinding sliceshift-manager",
+		"RoleBinding sliceshift-leader-election",
+		"Deployment sliceshift-manager",
+	}
+	var got []string
+	for _, object := range objects {
+		got = append(got, object.GetKind()+" "+object.GetName())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	namespace := managerObject[corev1.Namespace](t, "Namespace", "sliceshift-system").Name
+	deployment := managerObject[appsv1.Deployment](t, "Deployment", "sliceshift-manager")
+	account := managerObject[corev1.ServiceAccount](t, "ServiceAccount", "sliceshift-manager")
+	if deployment.Namespace != namespace || account.Namespace != namespace {
+		t.Errorf("Deployment in %q, ServiceAccount in %q, want %q", deployment.Namespace, account.Namespace, namespace)
+	}
+	pod := deployment.Spec.Template.Spec
+	if pod.ServiceAccountName != account.Name || pod.Containers[0].Image != ManagerImage {
+		t.Errorf("runs %s as %s, want %s as %s", pod.Containers[0].Image, pod.ServiceAccountName, ManagerImage, account.Name)
+	}
+}
+
+// TestManagerRights: the manager may do what its role says and nothing else. A
+// change here is a change of what SECURITY.md promises.
+func TestManagerRights(t *testing.T) {
+	want := []string{
+		"events.events.k8s.io: create,patch",
+		"events: create,patch",
+		"migrations.migration.sliceshift.io: get,list,patch,update,watch",
+		"migrations/finalizers.migration.sliceshift.io: get,patch,update",
+		"migrations/status.migration.sliceshift.io: get,patch,update",
+		"secrets: get",
+		"serviceaccounts: impersonate",
+	}
+	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-manager").Rules)); diff != "" {
+		t.Errorf("cluster role (-want +got):\n%s", diff)
+	}
+	want = []string{"leases.coordination.k8s.io: create,get,patch,update"}
+	if diff := cmp.Diff(want, rights(managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules)); diff != "" {
+		t.Errorf("role (-want +got):\n%s", diff)
+	}
+}
+
+// TestMoverRights: nobody needs rights on pods beyond reading, nor on Secrets.
+func TestMoverRights(t *testing.T) {
+	want := map[string][]string{
+		"sliceshift-mover": {
+			"configmaps: create,delete,get,patch",
+			"horizontalpodautoscalers.autoscaling: get,list,watch",
+			"persistentvolumeclaims: create,delete,get,list,patch,watch",
+			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
+			"pods: get,list,watch",
+			"serviceexports.multicluster.x-k8s.io: create,delete,get,list,watch",
+			"services: create,get,list,watch",
+			"statefulsets.apps: create,delete,get,list,patch,watch",
+		},
+		"sliceshift-mover-cluster": {
+			"namespaces: create,get",
+			"persistentvolumes: create,delete,get,list,patch,watch",
+			"volumeattachments.storage.k8s.io: get,list,watch",
+		},
+	}
+	for name, want := range want {
+		if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func rights(rules []rbacv1.PolicyRule) []string {
+	var all []string
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				verbs := slices.Sorted(slices.Values(rule.Verbs))
+				all = append(all, strings.TrimSuffix(resource+"."+group, ".")+": "+strings.Join(verbs, ","))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestKustomization: every file that is embedded is also applied by kustomize.
+func TestKustomization(t *testing.T) {
+	data, err := os.ReadFile("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Resources []string `json:"resources"`
+	}
+	if err := yaml.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, pattern := range []string{"crd/*.yaml", "manager/*.yaml", "rbac/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, files...)
+	}
+	slices.Sort(got.Resources)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got.Resources); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
+func TestSamples(t *testing.T) {
+	files, err := filepath.Glob("samples/migration_*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var migration api.Migration
+			if err := yaml.UnmarshalStrict(data, &migration); err != nil {
+				t.Fatalf("not a Migration: %v", err)
+			}
+			if got, want := migration.APIVersion, api.GroupVersion.String(); got != want {
+				t.Errorf("apiVersion: got %s, want %s", got, want)
+			}
+		})
+	}
+}

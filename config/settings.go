@@ -1,0 +1,87 @@
+package config
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+)
+
+// envPrefix begins the name of every environment variable that is read.
+const envPrefix = "SLICESHIFT_"
+
+// setting is one leaf of Config.
+type setting struct {
+	// key is the path in the file, joined by dots.
+	key   string
+	usage string
+	// field points at the leaf: *string, *bool, *int, *float32 or *time.Duration.
+	field func(*Config) any
+}
+
+// settings lists every leaf of Config; a test compares it with the struct.
+func settings() []setting {
+	return []setting{
+		{"metricsBindAddress", "address of the metrics server; 0 turns it off", func(c *Config) any { return &c.MetricsBindAddress }},
+		{"healthProbeBindAddress", "address of the health probes; 0 turns them off", func(c *Config) any { return &c.HealthProbeBindAddress }},
+		{"leaderElection.enabled", "elect one active manager", func(c *Config) any { return &c.LeaderElection.Enabled }},
+		{"leaderElection.namespace", "namespace of the Lease; empty: the manager's own", func(c *Config) any { return &c.LeaderElection.Namespace }},
+		{"leaderElection.id", "name of the Lease", func(c *Config) any { return &c.LeaderElection.ID }},
+		{"leaderElection.leaseDuration", "how long a silent leader is waited for", func(c *Config) any { return &c.LeaderElection.LeaseDuration }},
+		{"leaderElection.renewDeadline", "how long a leader that cannot renew goes on", func(c *Config) any { return &c.LeaderElection.RenewDeadline }},
+		{"leaderElection.retryPeriod", "time between two attempts to take or renew the Lease", func(c *Config) any { return &c.LeaderElection.RetryPeriod }},
+		{"concurrency", "how many Migrations are reconciled at once", func(c *Config) any { return &c.Concurrency }},
+		{"clusterClient.qps", "requests a second to each remote cluster", func(c *Config) any { return &c.ClusterClient.QPS }},
+		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},
+		{"clusterClient.timeout", "timeout of one request to a remote cluster", func(c *Config) any { return &c.ClusterClient.Timeout }},
+		{"defaultServiceAccount", "ServiceAccount impersonated when a Migration names none", func(c *Config) any { return &c.DefaultServiceAccount }},
+		{"logLevel", "info or debug", func(c *Config) any { return &c.LogLevel }},
+		{"logFormat", "json or text", func(c *Config) any { return &c.LogFormat }},
+		{"watchNamespace", "watch one namespace only; empty: all", func(c *Config) any { return &c.WatchNamespace }},
+		{"kubeconfig", "kubeconfig of the manager's own cluster; empty: the cluster it runs in", func(c *Config) any { return &c.Kubeconfig }},
+	}
+}
+
+// flag is the name of the setting's flag: the key in kebab case.
+func (s setting) flag() string {
+	var b strings.Builder
+	for _, r := range s.key {
+		switch {
+		case r == '.':
+			b.WriteByte('-')
+		case unicode.IsUpper(r):
+			b.WriteByte('-')
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// env is the name of the setting's environment variable: the flag's, in capitals.
+func (s setting) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.flag(), "-", "_"))
+}
+
+// AddFlags adds a flag for every setting. The defaults that they show are those
+// of Default.
+func AddFlags(fs *pflag.FlagSet) {
+	defaults := Default()
+	for _, s := range settings() {
+		usage := s.usage + " [$" + s.env() + "]"
+		switch value := s.field(&defaults).(type) {
+		case *string:
+			fs.String(s.flag(), *value, usage)
+		case *bool:
+			fs.Bool(s.flag(), *value, usage)
+		case *int:
+			fs.Int(s.flag(), *value, usage)
+		case *float32:
+			fs.Float32(s.flag(), *value, usage)
+		case *time.Duration:
+			fs.Duration(s.flag(), *value, usage)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxConcurrency = 100
+	maxRate        = 10_000
+	maxTimeout     = 5 * time.Minute
+	// renewJitter is how much longer than retryPeriod an attempt may come: client-go
+	// refuses a renewDeadline below it (leaderelection.JitterFactor).
+	renewJitter = 1.2
+)
+
+// Validate returns what is wrong with the configuration, or nothing.
+func (c Config) Validate() field.ErrorList {
+	problems := c.validateAddresses()
+	problems = append(problems, c.validateLeaderElection(field.NewPath("leaderElection"))...)
+	problems = append(problems, c.ClusterClient.validate(field.NewPath("clusterClient"))...)
+	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		problems = append(problems, field.Invalid(field.NewPath("concurrency"), c.Concurrency, validation.InclusiveRangeError(1, maxConcurrency)))
+	}
+	problems = append(problems, name(field.NewPath("defaultServiceAccount"), c.DefaultServiceAccount)...)
+	problems = append(problems, oneOf(field.NewPath("logLevel"), c.LogLevel, LogLevelInfo, LogLevelDebug)...)
+	problems = append(problems, oneOf(field.NewPath("logFormat"), c.LogFormat, LogFormatJSON, LogFormatText)...)
+	return append(problems, namespace(field.NewPath("watchNamespace"), c.WatchNamespace)...)
+}
+
+func (c Config) validateAddresses() field.ErrorList {
+	metrics, health := field.NewPath("metricsBindAddress"), field.NewPath("healthProbeBindAddress")
+	problems := append(address(metrics, c.MetricsBindAddress), address(health, c.HealthProbeBindAddress)...)
+	_, port, _ := net.SplitHostPort(c.MetricsBindAddress)
+	if len(problems) == 0 && c.MetricsBindAddress == c.HealthProbeBindAddress && port != "" && port != "0" {
+		problems = append(problems, field.Invalid(health, c.HealthProbeBindAddress, "must differ from metricsBindAddress"))
+	}
+	return problems
+}
+
+// validateLeaderElection applies the rules that client-go has for leader election.
+func (c Config) validateLeaderElection(path *field.Path) field.ErrorList {
+	e := c.LeaderElection
+	if !e.Enabled {
+		return nil
+	}
+	problems := append(namespace(path.Child("namespace"), e.Namespace), name(path.Child("id"), e.ID)...)
+	if e.Namespace == "" && c.Kubeconfig != "" {
+		problems = append(problems, field.Required(path.Child("namespace"), "cannot be found out when kubeconfig is set"))
+	}
+	if e.LeaseDuration < time.Second {
+		problems = append(problems, invalidDuration(path.Child("leaseDuration"), e.LeaseDuration, "must be at least 1s"))
+	}
+	if e.RetryPeriod <= 0 {
+		problems = append(problems, invalidDuration(path.Child("retryPeriod"), e.RetryPeriod, "must be greater than 0"))
+	}
+	if e.LeaseDuration <= e.RenewDeadline {
+		problems = append(problems, invalidDuration(path.Child("renewDeadline"), e.RenewDeadline, "must be less than leaseDuration"))
+	}
+	if float64(e.RenewDeadline) <= renewJitter*float64(e.RetryPeriod) {
+		problems = append(problems, invalidDuration(path.Child("renewDeadline"), e.RenewDeadline, "must be greater than 1.2 times retryPeriod"))
+	}
+	return problems
+}
+
+func (c ClusterClient) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if !(c.QPS > 0 && c.QPS <= maxRate) { // written so that NaN fails, too
+		problems = append(problems, field.Invalid(path.Child("qps"), strconv.FormatFloat(float64(c.QPS), 'g', -1, 32),
+			"must be greater than 0 and at most 10000"))
+	}
+	if c.Burst < 1 || c.Burst > maxRate {
+		problems = append(problems, field.Invalid(path.Child("burst"), c.Burst, validation.InclusiveRangeError(1, maxRate)))
+	}
+	if c.Timeout <= 0 || c.Timeout > maxTimeout {
+		problems = append(problems, invalidDuration(path.Child("timeout"), c.Timeout, "must be greater than 0 and at most 5m"))
+	}
+	return problems
+}
+
+func invalidDuration(path *field.Path, value time.Duration, detail string) *field.Error {
+	return field.Invalid(path, value.String(), detail)
+}
+
+func address(path *field.Path, value string) field.ErrorList {
+	if value == AddressOff {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(value)
+	number, notNumber := strconv.Atoi(port)
+	if err != nil || notNumber != nil || number < 0 || number > 65535 {
+		return field.ErrorList{field.Invalid(path, value, `must be "<host>:<port>", ":<port>" or "0"`)}
+	}
+	return nil
+}
+
+func name(path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return each(path, value, validation.IsDNS1123Subdomain(value))
+}
+
+func namespace(path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	return each(path, value, validation.IsDNS1123Label(value))
+}
+
+func each(path *field.Path, value string, details []string) field.ErrorList {
+	var problems field.ErrorList
+	for _, detail := range details {
+		problems = append(problems, field.Invalid(path, value, detail))
+	}
+	return problems
+}
+
+func oneOf(path *field.Path, value string, supported ...string) field.ErrorList {
+	for _, s := range supported {
+		if value == s {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, supported)}
+}

@@ -1,0 +1,152 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Auditor watches one move. Start makes it, Finish ends it.
+type Auditor struct {
+	options Options
+	sides   [2]*side
+	// sameCluster: both sides are one API server. oneNamespace: and one namespace.
+	sameCluster, oneNamespace bool
+	// ordinals is the application's full range when the audit began.
+	ordinals []int32
+
+	// live is set while the watches run: only what is checked then counts as a
+	// check of the move.
+	live              atomic.Bool
+	ledger            *ledger
+	state             *state
+	replicas, volumes *sampler
+	all               []follower
+
+	// background runs a check; slots bounds how many read at once.
+	background func(func(context.Context))
+	slots      chan struct{}
+
+	watching, checking         sync.WaitGroup
+	stopWatching, stopChecking context.CancelFunc
+	// ended says why the watches ended before Finish.
+	ended  func() error
+	once   sync.Once
+	report Report
+}
+
+// Start connects to both sides, records where every volume is, and watches until
+// Finish is called or the context ends. It returns when the first look at
+// everything is judged: the move may begin then.
+func Start(ctx context.Context, o Options) (*Auditor, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("audit options: %w", err)
+	}
+	a := &Auditor{options: o, ledger: newLedger(o.Clock), slots: make(chan struct{}, maxChecks)}
+	if err := a.connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.untilAnswered(ctx, a.begin); err != nil {
+		return nil, fmt.Errorf("first look at %s and %s: %w", a.sides[source], a.sides[destination], err)
+	}
+	a.replicas, a.volumes = newSampler(a.sampleReplicas), newSampler(a.sampleVolumes)
+	if err := a.watch(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Auditor) connect(ctx context.Context) error {
+	for i, o := range [2]Side{a.options.Source, a.options.Destination} {
+		s, err := connect(ctx, sideIndex(i), o)
+		if err != nil {
+			return err
+		}
+		a.sides[i] = s
+	}
+	from, to := a.sides[source], a.sides[destination]
+	a.sameCluster = from.cluster == to.cluster
+	a.oneNamespace = a.sameCluster && from.Namespace == to.Namespace
+	if a.oneNamespace && from.Set == to.Set {
+		return fmt.Errorf("source and destination are the same set %s", from)
+	}
+	return nil
+}
+
+// begin reads the ranges and the volumes from which everything is judged.
+func (a *Auditor) begin(ctx context.Context) error {
+	ranges, err := phase(ctx, a.sides, (*side).slice)
+	if err != nil {
+		return err
+	}
+	if ranges[source].UID == "" {
+		return fmt.Errorf("set %s does not exist", a.sides[source])
+	}
+	a.ordinals = nil
+	for _, r := range ranges {
+		for ordinal := r.Start; r.owns(ordinal); ordinal++ {
+			a.ordinals = append(a.ordinals, ordinal)
+		}
+	}
+	slices.Sort(a.ordinals)
+	a.ordinals = slices.Compact(a.ordinals)
+	for _, s := range a.sides {
+		s.templates = ranges[source].Templates
+	}
+	a.state = newState(newServed(ranges, a.ordinals))
+	first, second, err := twoPhases(ctx, a, (*side).storage)
+	if err != nil {
+		return err
+	}
+	for _, i := range bothSides() {
+		a.record(bindings(first[i], second[i]), i)
+	}
+	return nil
+}
+
+// watch starts everything that runs until Finish.
+func (a *Auditor) watch(ctx context.Context) error {
+	watching, stopWatching := context.WithCancel(ctx)
+	checking, stopChecking := context.WithCancel(ctx)
+	a.stopWatching, a.stopChecking = stopWatching, stopChecking
+	a.background = func(check func(context.Context)) {
+		a.checking.Go(func() { check(checking) })
+	}
+	a.all = a.feeds()
+	err := errors.Join(a.relist(ctx), a.untilAnswered(ctx, a.replicas.settle), a.untilAnswered(ctx, a.volumes.settle))
+	if err != nil {
+		stopWatching()
+		stopChecking()
+		a.checking.Wait()
+		return fmt.Errorf("first look: %w", err)
+	}
+	a.live.Store(true)
+	a.ended = watching.Err
+	for _, f := range a.all {
+		a.watching.Go(func() { f.run(watching) })
+	}
+	for _, s := range []*sampler{a.replicas, a.volumes} {
+		a.watching.Go(func() { s.run(watching, a.options.SampleInterval) })
+	}
+	return nil
+}
+
+// relist brings every feed up to date.
+func (a *Auditor) relist(ctx context.Context) error {
+	for _, f := range a.all {
+		if err := a.untilAnswered(ctx, f.relist); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Blame says that the ordinal was broken by hand: I4 does not count it as held
+// down by the move from now on.
+func (a *Auditor) Blame(ordinal int32) {
+	a.state.do(func(s *state) { s.blamed[ordinal] = true })
+}

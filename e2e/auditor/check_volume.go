@@ -1,0 +1,90 @@
+package auditor
+
+import (
+	"context"
+	"fmt"
+)
+
+// checkTakeover proves the second half of I2 for a volume that was given to s: the
+// other side's pod and attachments are gone.
+func (a *Auditor) checkTakeover(s *side, key volumeKey, given volumeState) {
+	other := a.sides[s.index.other()]
+	about := subject{
+		Invariant: I2,
+		Ordinal:   key.Ordinal,
+		What: fmt.Sprintf("volume %s in %s (uid %s, version %s) was given to claim %s after %s had let go",
+			given.Name, s.Name, given.UID, given.RV, given.ClaimName, other),
+	}
+	a.prove(about, func(ctx context.Context) (outcome, error) {
+		t := takeover{Given: given, SameCluster: a.sameCluster}
+		var err error
+		if t.OtherPod, err = other.pod(ctx, key.Ordinal); err != nil {
+			return pending, err
+		}
+		if t.Attachments, err = other.attachments(ctx); err != nil {
+			return pending, err
+		}
+		if t.OtherVolumes, err = other.namesOf(ctx, given.Handle); err != nil {
+			return pending, err
+		}
+		if t.After, err = s.volume(ctx, given.Name); err != nil {
+			return pending, err
+		}
+		claim, ok := s.claimOf(t.After)
+		t.StillGiven = ok && claim == key && isGiven(t.After)
+		a.reportTakeover(s, key, t)
+		return settled, nil
+	})
+}
+
+func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
+	other := a.sides[s.index.other()]
+	podLeft, left := judgeTakeover(t)
+	if podLeft {
+		a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
+			t.Given.Name, t.Given.Handle, s.Name, t.Given.ClaimName, a.describePod(other.index, t.OtherPod)))
+	}
+	for _, l := range left {
+		a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while VolumeAttachment %s in %s held volume %s on node %s",
+			t.Given.Name, t.Given.Handle, s.Name, t.Given.ClaimName, l.Name, other.Name, l.Volume, l.Node))
+	}
+}
+
+// namesOf lists the volumes of the side's cluster with that handle.
+func (s *side) namesOf(ctx context.Context, handle string) ([]string, error) {
+	all, err := s.volumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, pv := range all {
+		if handle != "" && pv.Handle == handle {
+			names = append(names, pv.Name)
+		}
+	}
+	return names, nil
+}
+
+// checkDeletedClaim proves I3 for a claim of the set that was deleted. When its
+// volume is gone as well, the volume's own last state is judged instead.
+func (a *Auditor) checkDeletedClaim(s *side, claim claimState) {
+	about := subject{
+		Invariant: I3,
+		Ordinal:   claim.Key.Ordinal,
+		What: fmt.Sprintf("deleting claim %s/%s in %s (uid %s) left its volume alone",
+			s.Namespace, claim.Name, s.Name, claim.UID),
+	}
+	a.prove(about, func(ctx context.Context) (outcome, error) {
+		if claim.VolumeName == "" {
+			return settled, nil
+		}
+		pv, err := s.volume(ctx, claim.VolumeName)
+		if err != nil {
+			return pending, err
+		}
+		if message := judgeDeletedClaim(claim, pv); message != "" {
+			a.ledger.violated(I3, claim.Key.Ordinal, fmt.Sprintf("claim %s/%s in %s %s", s.Namespace, claim.Name, s.Name, message))
+		}
+		return settled, nil
+	})
+}

@@ -1,0 +1,43 @@
+// Package auditor watches the two sides of a move and proves or refutes that one
+// StatefulSet went from the source to the destination without breaking its
+// invariants. It shares no code with the engine that it judges, has connections
+// of its own, and believes only what an API server answered to it.
+//
+// # How it judges without blaming a race
+//
+// The two sides have no common clock and their watches have no common order, so
+// no verdict rests on two events of different streams. Each rests on one of:
+//
+//   - A, B, A: thing A is read, then B, then A again. The same uid (or
+//     resourceVersion) of A in both reads means that A existed, unchanged, at the
+//     instant at which B was read. An event counts as a read of the past.
+//   - Two phases: everything is read once, and when all answers are in, once
+//     more. What did not change held at one common instant between the phases.
+//   - One stream: states of one object in the order of one watch. When both
+//     sides are the same API server, resourceVersions order its pods too.
+//
+// # What it judges
+//
+//	I1  no ordinal exists as a pod on both sides, Terminating included
+//	I2  no volume is bound and usable on both sides, and none is given to one side
+//	    while the other side's pod or VolumeAttachment still exists
+//	I3  every claim that moved has the volume recorded at the source; nothing was
+//	    deleted whose reclaim policy was not Retain
+//	I4  replicas that the move holds down, plus the evictions that all budgets
+//	    allow together, never exceed the disruption budget d
+//
+// Worked example of I4 with d=1 and ordinals 0 to 4: ordinal 4 was taken out of
+// the source's range and is not Ready at the destination, so 1 is held. With
+// allowances of 0 and 0 the sum is 1: kept. With allowances of 0 and 1 the sum is
+// 2: refuted, because the eviction may be granted at any moment.
+//
+// A check that could not be made is recorded as unproved, never as passed, and
+// Report.OK is false for a run that moved ordinals while an invariant that applies
+// was never checked.
+//
+// # Layout
+//
+// judge_*.go hold the verdicts: pure functions over the small structs of model.go.
+// view.go makes those structs from API objects, read.go and feed.go read them, the
+// check_*.go and sample_*.go files bring the two together.
+package auditor

@@ -1,0 +1,130 @@
+package auditor
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// follower is a feed of any kind of object.
+type follower interface {
+	run(context.Context)
+	relist(context.Context) error
+}
+
+// feeds returns a feed for everything that can break an invariant. Two sides in
+// one cluster share the feed of its volumes.
+func (a *Auditor) feeds() []follower {
+	var all []follower
+	for _, s := range a.sides {
+		all = append(all, a.podFeed(s), a.claimFeed(s), a.budgetFeed(s), a.setFeed(s))
+		if s.index == source || !a.sameCluster {
+			all = append(all, a.volumeFeed(s))
+		}
+	}
+	return all
+}
+
+func (a *Auditor) podFeed(s *side) follower {
+	pods := s.core.CoreV1().Pods(s.Namespace)
+	return &feed[*corev1.Pod]{
+		name: "pods of " + s.String(),
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.Pod, string, error) {
+			list, err := pods.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.ResourceVersion, nil
+		},
+		watch:       pods.Watch,
+		interrupted: a.ledger.interrupted,
+		handle:      func(ch change[*corev1.Pod]) { a.onPod(s, ch) },
+	}
+}
+
+func (a *Auditor) claimFeed(s *side) follower {
+	claims := s.core.CoreV1().PersistentVolumeClaims(s.Namespace)
+	return &feed[*corev1.PersistentVolumeClaim]{
+		name: "claims of " + s.String(),
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.PersistentVolumeClaim, string, error) {
+			list, err := claims.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.ResourceVersion, nil
+		},
+		watch:       claims.Watch,
+		interrupted: a.ledger.interrupted,
+		handle:      func(ch change[*corev1.PersistentVolumeClaim]) { a.onClaim(s, ch) },
+	}
+}
+
+func (a *Auditor) volumeFeed(s *side) follower {
+	volumes := s.core.CoreV1().PersistentVolumes()
+	watcher := a.newVolumeWatch(s)
+	return &feed[*corev1.PersistentVolume]{
+		name: "volumes in " + s.Name,
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.PersistentVolume, string, error) {
+			list, err := volumes.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.ResourceVersion, nil
+		},
+		watch:       volumes.Watch,
+		interrupted: a.ledger.interrupted,
+		handle:      watcher.onVolume,
+	}
+}
+
+func (a *Auditor) budgetFeed(s *side) follower {
+	budgets := s.core.PolicyV1().PodDisruptionBudgets(s.Namespace)
+	return &feed[*policyv1.PodDisruptionBudget]{
+		name: "disruption budgets of " + s.String(),
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*policyv1.PodDisruptionBudget, string, error) {
+			list, err := budgets.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.ResourceVersion, nil
+		},
+		watch:       budgets.Watch,
+		interrupted: a.ledger.interrupted,
+		handle:      func(change[*policyv1.PodDisruptionBudget]) { a.replicas.wake() },
+	}
+}
+
+func (a *Auditor) setFeed(s *side) follower {
+	only := func(o metav1.ListOptions) metav1.ListOptions {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Set).String()
+		return o
+	}
+	return &feed[*unstructured.Unstructured]{
+		name: "set " + s.String(),
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
+			list, err := s.sets.List(ctx, only(o))
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.GetResourceVersion(), nil
+		},
+		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return s.sets.Watch(ctx, only(o))
+		},
+		interrupted: a.ledger.interrupted,
+		handle:      func(ch change[*unstructured.Unstructured]) { a.onSet(s, ch) },
+	}
+}
+
+func pointers[T any](items []T) []*T {
+	all := make([]*T, len(items))
+	for i := range items {
+		all[i] = &items[i]
+	}
+	return all
+}

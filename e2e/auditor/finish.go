@@ -1,0 +1,105 @@
+package auditor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Finish looks at everything once more, waits for the checks that are under way
+// and reports. When the context ends first, what is not proved by then is reported
+// as such. A second call returns the first report.
+func (a *Auditor) Finish(ctx context.Context) Report {
+	a.once.Do(func() {
+		if err := a.ended(); err != nil {
+			a.ledger.notProved(I1, WholeSet, fmt.Sprintf("the watches ended before Finish: %v", err))
+		}
+		a.live.Store(false)
+		a.stopWatching()
+		a.watching.Wait()
+		a.lastLook(ctx)
+		// The checks end with Finish's context, not with that of Start alone.
+		stop := context.AfterFunc(ctx, a.stopChecking)
+		a.checking.Wait()
+		stop()
+		a.stopChecking()
+		a.requireCoverage()
+		a.report = a.summary()
+	})
+	return a.report
+}
+
+// lastLook catches up with what the watches have not delivered yet and judges the
+// end state.
+func (a *Auditor) lastLook(ctx context.Context) {
+	if err := a.relist(ctx); err != nil {
+		for _, invariant := range a.applies() {
+			a.ledger.notProved(invariant, WholeSet, fmt.Sprintf("last look: %v", err))
+		}
+	}
+	if err := a.untilAnswered(ctx, a.replicas.settle); err != nil {
+		for _, invariant := range []Invariant{I1, I4} {
+			a.ledger.notProved(invariant, WholeSet, fmt.Sprintf("last look at the replicas: %v", err))
+		}
+	}
+	if err := a.untilAnswered(ctx, a.volumes.settle); err != nil {
+		for _, invariant := range []Invariant{I2, I3} {
+			a.ledger.notProved(invariant, WholeSet, fmt.Sprintf("last look at the volumes: %v", err))
+		}
+	}
+}
+
+// requireCoverage records what should have been seen of the ordinals that moved
+// and was not: the new pod's appearance, in time, and each volume on the new side.
+func (a *Auditor) requireCoverage() {
+	a.state.do(func(s *state) {
+		for _, ordinal := range slices.Sorted(maps.Keys(s.served.moved)) {
+			if at := s.served.on[ordinal]; at != nowhere && !s.apart[ordinal][at] {
+				a.ledger.notProved(I1, ordinal, fmt.Sprintf("the appearance of %s in %s was not checked in time",
+					podName(a.sides[at].Set, ordinal), a.sides[at].Name))
+			}
+		}
+		for _, key := range slices.SortedFunc(maps.Keys(s.recorded), compareKeys) {
+			at := s.served.on[key.Ordinal]
+			if s.served.moved[key.Ordinal] && at != nowhere && !s.verified[key][at] {
+				a.ledger.notProved(I3, key.Ordinal, fmt.Sprintf("claim %s was never seen bound to %q in %s",
+					key.claimName(a.sides[at].Set), s.recorded[key].Handle, a.sides[at].Name))
+			}
+		}
+	})
+}
+
+// applies lists the invariants that this run could break.
+func (a *Auditor) applies() []Invariant {
+	applies := []Invariant{I1}
+	if len(a.sides[source].templates) > 0 {
+		applies = append(applies, I2, I3)
+	}
+	if a.options.Budget > 0 {
+		applies = append(applies, I4)
+	}
+	return applies
+}
+
+func (a *Auditor) summary() Report {
+	r := Report{
+		Source:      a.sides[source].String(),
+		Destination: a.sides[destination].String(),
+		Applies:     a.applies(),
+		Replicas:    int32(len(a.ordinals)),
+		Budget:      a.options.Budget,
+	}
+	a.ledger.fill(&r)
+	a.state.do(func(s *state) {
+		r.Moved = len(s.served.moved)
+		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
+		r.Ordinals = slices.Clone(s.timeline.moves)
+		for key, on := range s.verified {
+			if o, known := s.recorded[key]; known && on[o.Side.other()] {
+				r.VolumesVerified++
+			}
+		}
+	})
+	return r
+}

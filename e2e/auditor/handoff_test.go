@@ -1,0 +1,134 @@
+package auditor
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// claimTemplate is the claim template of all staged sets with volumes.
+const claimTemplate = "data"
+
+func claimName(ordinal int32) string {
+	return volumeKey{Ordinal: ordinal, Template: claimTemplate}.claimName(setName)
+}
+
+// volumeOf reads the volume of a claim.
+func (s *stage) volumeOf(side sideIndex, ordinal int32) *corev1.PersistentVolume {
+	s.t.Helper()
+	e := s.ends[side]
+	claim, err := e.CoreV1().PersistentVolumeClaims(e.namespace).Get(s.t.Context(), claimName(ordinal), metav1.GetOptions{})
+	s.must(err)
+	pv, err := e.CoreV1().PersistentVolumes().Get(s.t.Context(), claim.Spec.VolumeName, metav1.GetOptions{})
+	s.must(err)
+	return pv
+}
+
+// changeVolume writes a volume; the volume controller may write at the same time.
+func (s *stage) changeVolume(side sideIndex, name string, change func(*corev1.PersistentVolume)) {
+	s.t.Helper()
+	volumes := s.ends[side].CoreV1().PersistentVolumes()
+	s.until("volume "+name+" is written", func(ctx context.Context) (bool, error) {
+		pv, err := volumes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		change(pv)
+		_, err = volumes.Update(ctx, pv, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			err = nil
+			return false, err
+		}
+		return err == nil, err
+	})
+}
+
+// retain sets the reclaim policy of a volume.
+func retain(pv *corev1.PersistentVolume) {
+	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+}
+
+// pointAt gives the volume to a claim by name.
+func pointAt(namespace, claim string) func(*corev1.PersistentVolume) {
+	return func(pv *corev1.PersistentVolume) {
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: namespace, Name: claim}
+	}
+}
+
+// park points the volume at nobody, so that nobody can use it.
+func park(pv *corev1.PersistentVolume) {
+	pointAt("sliceshift-parked", "sliceshift-parked")(pv)
+}
+
+// recreateVolume makes the same volume for a claim of the destination. path is
+// another storage than the volume's own, or empty.
+func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32, path string) string {
+	s.t.Helper()
+	to := s.ends[destination]
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{GenerateName: "moved-"}, Spec: *original.Spec.DeepCopy()}
+	retain(pv)
+	pointAt(to.namespace, claimName(ordinal))(pv)
+	if path != "" {
+		pv.Spec.HostPath.Path = path
+	}
+	created, err := to.CoreV1().PersistentVolumes().Create(s.t.Context(), pv, metav1.CreateOptions{})
+	s.must(err)
+	return created.Name
+}
+
+// claimVolume creates the destination's claim and waits until it is bound.
+func (s *stage) claimVolume(ordinal int32, volume string) {
+	s.t.Helper()
+	to := s.ends[destination]
+	claims := to.CoreV1().PersistentVolumeClaims(to.namespace)
+	_, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: claimName(ordinal)}, Spec: claimSpec(volume),
+	}, metav1.CreateOptions{})
+	s.must(err)
+	s.until("claim "+claimName(ordinal)+" is bound", func(ctx context.Context) (bool, error) {
+		claim, err := claims.Get(ctx, claimName(ordinal), metav1.GetOptions{})
+		return err == nil && claim.Status.Phase == corev1.ClaimBound, err
+	})
+}
+
+// untilGone waits until a pod no longer exists.
+func (s *stage) untilGone(side sideIndex, ordinal int32) {
+	s.t.Helper()
+	e := s.ends[side]
+	s.until("pod "+podName(setName, ordinal)+" is gone", func(ctx context.Context) (bool, error) {
+		_, err := e.CoreV1().Pods(e.namespace).Get(ctx, podName(setName, ordinal), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// handOff moves the highest ordinal of a source with k+1 replicas as the design
+// says: by hand, and by the book. total is the size of the application.
+func (s *stage) handOff(k, total int32) {
+	s.t.Helper()
+	s.allow(source, 0, 0)
+	s.allow(destination, 0, 0)
+	pv := s.volumeOf(source, k)
+	s.changeVolume(source, pv.Name, retain)
+	s.scale(source, 0, k)
+	s.untilGone(source, k)
+	to := s.ends[destination]
+	if s.ends[source].config.Host == to.config.Host {
+		s.changeVolume(source, pv.Name, pointAt(to.namespace, claimName(k)))
+		s.claimVolume(k, pv.Name)
+	} else {
+		s.changeVolume(source, pv.Name, park)
+		s.claimVolume(k, s.recreateVolume(pv, k, ""))
+	}
+	s.scale(destination, k, total-k)
+	s.untilReady(destination)
+	if k > 0 {
+		s.allow(source, 1, 1)
+	} else {
+		s.allow(destination, 1, 1)
+	}
+}

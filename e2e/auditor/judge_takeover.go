@@ -1,0 +1,59 @@
+package auditor
+
+import corev1 "k8s.io/api/core/v1"
+
+// isGiven says whether the volume, as it stands, is meant for the claim that it
+// names: reserved for it or bound to it. A volume that its claim has left is not.
+func isGiven(pv volumeState) bool {
+	return pv.ClaimName != "" && pv.Phase != corev1.VolumeReleased && pv.Phase != corev1.VolumeFailed
+}
+
+// attachment is one VolumeAttachment.
+type attachment struct {
+	Name, RV, Volume, Node string
+}
+
+// takeover is what was read after a volume was given to a side, in this order:
+// the event, the other side, the volume again.
+type takeover struct {
+	// Given is the event's state, After the live read at the end. StillGiven says
+	// whether After is given to the same claim.
+	Given, After volumeState
+	StillGiven   bool
+	// OtherPod is the other side's pod of that ordinal, OtherVolumes the names of
+	// the volumes in the other side's cluster with the same handle.
+	OtherPod     podState
+	OtherVolumes []string
+	Attachments  []attachment
+	// SameCluster: both sides share volumes and attachments.
+	SameCluster bool
+}
+
+// judgeTakeover judges the second half of I2: a volume is given to a side only
+// when the other side's pod and attachments are gone.
+func judgeTakeover(t takeover) (podLeft bool, left []attachment) {
+	if !t.StillGiven || t.After.UID != t.Given.UID {
+		return false, nil
+	}
+	for _, a := range t.Attachments {
+		if t.isLeftOver(a) {
+			left = append(left, a)
+		}
+	}
+	return t.OtherPod.exists(), left
+}
+
+// isLeftOver tells the other side's attachment from this side's own. In one
+// cluster only its age does: one that was last written before the volume was given
+// and is still there was there at that moment. The two are of different kinds, but
+// every write of an API server takes its revision from the same counter.
+func (t takeover) isLeftOver(a attachment) bool {
+	ofVolume := false
+	for _, name := range t.OtherVolumes {
+		ofVolume = ofVolume || name == a.Volume
+	}
+	if !t.SameCluster {
+		return ofVolume
+	}
+	return ofVolume && revision(a.RV) != 0 && revision(a.RV) < revision(t.Given.RV)
+}

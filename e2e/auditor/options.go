@@ -1,0 +1,87 @@
+package auditor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Defaults of Options.
+const (
+	DefaultCheckTimeout   = 2 * time.Minute
+	DefaultRequestTimeout = 5 * time.Second
+	DefaultSampleInterval = 500 * time.Millisecond
+)
+
+// Side is one end of the move.
+type Side struct {
+	// Name is what messages call the cluster. Default: "source" or "destination".
+	Name string
+	// Config reaches the cluster. It is copied; the auditor opens connections of
+	// its own and does not throttle itself. Required.
+	Config *rest.Config
+	// Namespace of the set, its pods, claims and budgets. Required.
+	Namespace string
+	// Set is the name of the StatefulSet. Required.
+	Set string
+	// Resource is the kind of the set: anything with spec.replicas,
+	// spec.ordinals.start, spec.template and spec.volumeClaimTemplates. Default:
+	// statefulsets of apps/v1.
+	Resource schema.GroupVersionResource
+}
+
+// Options say what is watched.
+type Options struct {
+	// Source and Destination are the two ends. Both are required.
+	Source, Destination Side
+	// Budget is d: how many replicas may be down at once because of the move and
+	// of evictions together. 0 skips I4.
+	Budget int32
+	// CheckTimeout bounds how long one check waits for an API server that does not
+	// answer before it is recorded as unproved. Default: DefaultCheckTimeout.
+	CheckTimeout time.Duration
+	// RequestTimeout bounds one read. Default: DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// SampleInterval is the longest pause between two samples. Samples are taken
+	// at every relevant event as well. Default: DefaultSampleInterval.
+	SampleInterval time.Duration
+	// Clock gives the times of the report. Default: the real one.
+	Clock clock.PassiveClock
+}
+
+// complete fills the defaults in and says what is missing.
+func (o Options) complete() (Options, error) {
+	var errs []error
+	for i, s := range [2]*Side{&o.Source, &o.Destination} {
+		if s.Name == "" {
+			s.Name = sideIndex(i).String()
+		}
+		if s.Resource.Empty() {
+			s.Resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+		}
+		if s.Config == nil || s.Namespace == "" || s.Set == "" {
+			errs = append(errs, fmt.Errorf("%s: config, namespace and set are required", sideIndex(i)))
+		}
+	}
+	if o.Budget < 0 {
+		errs = append(errs, fmt.Errorf("budget is %d, must not be negative", o.Budget))
+	}
+	o.CheckTimeout = orDefault(o.CheckTimeout, DefaultCheckTimeout)
+	o.RequestTimeout = orDefault(o.RequestTimeout, DefaultRequestTimeout)
+	o.SampleInterval = orDefault(o.SampleInterval, DefaultSampleInterval)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o, errors.Join(errs...)
+}
+
+func orDefault(d, fallback time.Duration) time.Duration {
+	if d <= 0 {
+		return fallback
+	}
+	return d
+}

@@ -1,0 +1,73 @@
+package auditor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// sampleReplicas judges I4, looks for a breach of I1 between two appearances, and
+// counts what is available.
+func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
+	first, second, err := twoPhases(ctx, a, (*side).replicas)
+	if err != nil {
+		return false, err
+	}
+	for _, pair := range coexisting(first, second) {
+		a.reportTogether(pair)
+	}
+	if !unchanged(first, second) {
+		a.ledger.tornSample()
+		return false, nil
+	}
+	a.state.noteAvailable(availableReplicas(a.ordinals, second), a.options.Clock.Now())
+	if a.options.Budget > 0 {
+		a.checkBudget(second)
+	}
+	return true, nil
+}
+
+// twoPhases reads both sides and then reads both again.
+func twoPhases[T any](ctx context.Context, a *Auditor, read func(*side, context.Context) (T, error)) (first, second [2]T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*a.options.RequestTimeout)
+	defer cancel()
+	if first, err = phase(ctx, a.sides, read); err == nil {
+		second, err = phase(ctx, a.sides, read)
+	}
+	return first, second, err
+}
+
+func (a *Auditor) checkBudget(sides [2]replicaSide) {
+	in := budgetInput{Ordinals: a.ordinals, Sides: sides, Budget: a.options.Budget}
+	a.state.do(func(s *state) {
+		for _, side := range bothSides() {
+			for _, p := range sides[side].Pods {
+				if _, counted := s.served.on[p.Ordinal]; counted && p.available() && sides[side].Set.owns(p.Ordinal) {
+					s.served.on[p.Ordinal] = side
+				}
+			}
+		}
+		in.Served, in.Blamed = maps.Clone(s.served.on), maps.Clone(s.blamed)
+	})
+	verdict := judgeBudget(in)
+	if a.live.Load() {
+		a.ledger.checked(I4)
+	}
+	if verdict.Broken {
+		a.ledger.violated(I4, WholeSet, fmt.Sprintf("the move holds %d down (ordinals %v) and the budgets allow %d more (%s): d is %d",
+			len(verdict.Held), verdict.Held, verdict.Allowed, strings.Join(verdict.Shares, ", "), in.Budget))
+	}
+}
+
+// reportTogether records that both sides' pods of one ordinal existed at once.
+func (a *Auditor) reportTogether(pair [2]podState) {
+	ordinal := pair[source].Ordinal
+	a.ledger.violated(I1, ordinal, fmt.Sprintf("%s and %s existed at the same time",
+		a.describePod(source, pair[source]), a.describePod(destination, pair[destination])))
+}
+
+func (a *Auditor) describePod(index sideIndex, pod podState) string {
+	s := a.sides[index]
+	return fmt.Sprintf("pod %s/%s in %s (uid %s)", s.Namespace, podName(s.Set, pod.Ordinal), s.Name, pod.UID)
+}

@@ -1,0 +1,121 @@
+package auditor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// sampleVolumes judges I2 and I3 for all volumes at one instant.
+func (a *Auditor) sampleVolumes(ctx context.Context) (judged bool, err error) {
+	first, second, err := twoPhases(ctx, a, (*side).storage)
+	if err != nil {
+		return false, err
+	}
+	bound := [2][]binding{}
+	for _, i := range bothSides() {
+		bound[i] = bindings(first[i], second[i])
+		if a.oneNamespace {
+			bound[i] = ofSet(bound[i])
+		}
+	}
+	a.record(bound[source], source)
+	a.checkShared(bound)
+	for _, i := range bothSides() {
+		a.checkHandles(i, bound[i])
+		a.checkFates(second[i], i)
+	}
+	if !a.sameStorage(first, second) {
+		a.ledger.tornSample()
+		return false, nil
+	}
+	if a.live.Load() && len(a.state.origins()) > 0 {
+		a.ledger.checked(I2)
+		a.ledger.checked(I3)
+	}
+	return true, nil
+}
+
+// record remembers the volume of each claim the first time that it is bound.
+func (a *Auditor) record(bound []binding, index sideIndex) {
+	for _, b := range ofSet(bound) {
+		if b.Volume.Handle == "" {
+			a.ledger.notProved(I3, b.Claim.Key.Ordinal, fmt.Sprintf(
+				"volume %s in %s is of a kind whose storage the auditor cannot name", b.Volume.Name, a.sides[index].Name))
+			continue
+		}
+		a.state.remember(*b.Claim.Key, origin{Handle: b.Volume.Handle, Side: index})
+	}
+}
+
+func (a *Auditor) checkShared(bound [2][]binding) {
+	for _, pair := range sharedHandles(bound) {
+		ordinal := WholeSet
+		if key := pair[destination].Claim.Key; key != nil {
+			ordinal = key.Ordinal
+		}
+		a.ledger.violated(I2, ordinal, fmt.Sprintf("%q was usable on both sides at once: %s and %s",
+			pair[source].Volume.Handle, a.describeBinding(source, pair[source]), a.describeBinding(destination, pair[destination])))
+	}
+}
+
+func (a *Auditor) checkHandles(index sideIndex, bound []binding) {
+	right, wrong := judgeHandles(bound, a.state.origins())
+	a.state.do(func(s *state) {
+		for _, key := range right {
+			on := s.verified[key]
+			on[index] = true
+			s.verified[key] = on
+		}
+	})
+	for _, w := range wrong {
+		a.ledger.violated(I3, w.Key.Ordinal, fmt.Sprintf("%s, which is %q instead of %q",
+			a.describeBinding(index, w.Got), w.Got.Volume.Handle, w.Want.Handle))
+	}
+}
+
+func (a *Auditor) checkFates(storage volumeSide, index sideIndex) {
+	for _, pv := range storage.Volumes {
+		if a.isOurs(a.sides[index], pv) {
+			a.checkFate(a.sides[index], pv)
+		}
+	}
+}
+
+// checkFate judges one state of a volume of the set.
+func (a *Auditor) checkFate(s *side, pv volumeState) {
+	if message := judgeFate(pv); message != "" {
+		a.ledger.violated(I3, a.ordinalOfVolume(s, pv), fmt.Sprintf("volume %s (%q) in %s %s", pv.Name, pv.Handle, s.Name, message))
+	}
+}
+
+// sameStorage says whether everything of the set was the same in both phases.
+func (a *Auditor) sameStorage(first, second [2]volumeSide) bool {
+	for _, i := range bothSides() {
+		if !slices.Equal(a.relevant(i, first[i]), a.relevant(i, second[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// relevant returns the resourceVersions of all that belongs to the set.
+func (a *Auditor) relevant(index sideIndex, storage volumeSide) []string {
+	var versions []string
+	for _, c := range storage.Claims {
+		if c.Key != nil {
+			versions = append(versions, string(c.UID)+c.RV)
+		}
+	}
+	for _, pv := range storage.Volumes {
+		if a.isOurs(a.sides[index], pv) {
+			versions = append(versions, string(pv.UID)+pv.RV)
+		}
+	}
+	return versions
+}
+
+func (a *Auditor) describeBinding(index sideIndex, b binding) string {
+	s := a.sides[index]
+	return fmt.Sprintf("claim %s/%s in %s is bound to volume %s", s.Namespace, b.Claim.Name, s.Name, b.Volume.Name)
+}

@@ -1,0 +1,72 @@
+package auditor
+
+import (
+	"context"
+	"time"
+)
+
+// maxTorn bounds how often a sample is taken again at once because something
+// changed while it was taken. The next event starts over anyhow.
+const maxTorn = 8
+
+// minPause keeps the samples of a busy application from crowding its API servers.
+const minPause = 10 * time.Millisecond
+
+// sampler takes a sample at every event; events that come while one is being
+// taken share the next.
+type sampler struct {
+	woken chan struct{}
+	// take takes one sample; judged is false when something changed meanwhile.
+	take func(context.Context) (judged bool, err error)
+}
+
+func newSampler(take func(context.Context) (bool, error)) *sampler {
+	return &sampler{woken: make(chan struct{}, 1), take: take}
+}
+
+// wake asks for a sample that begins after this call.
+func (s *sampler) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run samples until the context ends, at the latest every interval.
+func (s *sampler) run(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.woken:
+		case <-ticker.C:
+		}
+		for range maxTorn {
+			if judged, err := s.take(ctx); judged || err != nil || ctx.Err() != nil {
+				break
+			}
+		}
+		pause(ctx, minPause)
+	}
+}
+
+// settle takes samples until one is judged.
+func (s *sampler) settle(ctx context.Context) error {
+	for {
+		judged, err := s.take(ctx)
+		if judged {
+			return nil
+		}
+		if ctx.Err() != nil {
+			if err == nil {
+				err = ctx.Err()
+			}
+			return err
+		}
+		if err != nil {
+			pause(ctx, retryPause)
+		}
+	}
+}

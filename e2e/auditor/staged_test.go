@@ -1,0 +1,193 @@
+package auditor
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+)
+
+// TestStaged proves on real API servers that each violation is found when it is
+// staged, and that a move by the book is agreed to.
+func TestStaged(t *testing.T) {
+	clusters := startClusters(t)
+	east, west := clusters[0], clusters[1]
+	// The group ends before the restart, which would disturb the others.
+	t.Run("parallel", func(t *testing.T) {
+		cases := map[string]func(*stage){
+			"I1 pod on both sides":   stageTwins,
+			"I2 disk on both sides":  stageSharedDisk,
+			"I3 other disk":          stageOtherDisk,
+			"I3 empty disk":          stageEmptyDisk,
+			"I3 deleted disk":        stageDeletedDisk,
+			"I4 two budgets":         stageTwoBudgets,
+			"I4 open budget":         stageOpenBudget,
+			"I4 blamed":              stageBlamed,
+			"clean":                  stageClean,
+			"an auditor that missed": stageUnwatched,
+		}
+		for name, run := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(newStage(t, east, west))
+			})
+		}
+		t.Run("clean in one cluster", func(t *testing.T) {
+			t.Parallel()
+			stageClean(newStage(t, west, west))
+		})
+		t.Run("I1 pod on both sides of one cluster", func(t *testing.T) {
+			t.Parallel()
+			stageTwins(newStage(t, west, west))
+		})
+	})
+	t.Run("restart", func(t *testing.T) { stageRestart(newStage(t, east, west), west) })
+}
+
+// stageTwins starts ordinal 1 at the destination while the source still runs it.
+func stageTwins(s *stage) {
+	s.deploy(source, makeSet(0, 2, ""))
+	a := s.audit(0)
+	s.deploy(destination, makeSet(1, 1, ""))
+	s.untilViolated(a, I1, "existed at the same time")
+}
+
+// stageSharedDisk gives ordinal 1's disk to the destination while the source's pod
+// runs on it and an attachment holds it.
+func stageSharedDisk(s *stage) {
+	s.deploy(source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(source, 1)
+	_, err := s.ends[source].StorageV1().VolumeAttachments().Create(s.t.Context(), &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "staged-"},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "staged", NodeName: "node-0",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(pv.Name)},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	a := s.audit(0)
+	s.claimVolume(1, s.recreateVolume(pv, 1, ""))
+	s.untilViolated(a, I2, "usable on both sides", "while pod", "while VolumeAttachment")
+}
+
+// stageOtherDisk binds the destination's claim to another disk.
+func stageOtherDisk(s *stage) {
+	s.deploy(source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(source, 1)
+	a := s.audit(0)
+	s.scale(source, 0, 1)
+	s.untilGone(source, 1)
+	s.claimVolume(1, s.recreateVolume(pv, 1, fmt.Sprintf("/tmp/%s-other", pv.Name)))
+	s.untilViolated(a, I3, "-other\" instead of")
+}
+
+// stageEmptyDisk starts ordinal 1 at the destination without its claim: the
+// StatefulSet controller makes an empty one.
+func stageEmptyDisk(s *stage) {
+	s.deploy(source, makeSet(0, 2, claimTemplate))
+	a := s.audit(0)
+	s.scale(source, 0, 1)
+	s.untilGone(source, 1)
+	s.deploy(destination, makeSet(1, 1, claimTemplate))
+	s.untilViolated(a, I3, "uses claim data-web-1, but")
+}
+
+// stageDeletedDisk deletes a claim whose volume is not retained: the volume and
+// its storage go with it.
+func stageDeletedDisk(s *stage) {
+	from := s.ends[source]
+	s.deploy(source, makeSet(0, 2, claimTemplate))
+	a := s.audit(0)
+	s.scale(source, 0, 1)
+	s.untilGone(source, 1)
+	s.must(from.CoreV1().PersistentVolumeClaims(from.namespace).Delete(s.t.Context(), claimName(1), metav1.DeleteOptions{}))
+	s.untilViolated(a, I3, "was deleted with reclaim policy Delete")
+}
+
+// stageTwoBudgets lets each side allow one eviction while d is 1.
+func stageTwoBudgets(s *stage) {
+	s.deploy(source, makeSet(0, 3, ""))
+	s.deploy(destination, makeSet(3, 2, ""))
+	s.protect(source, 1)
+	a := s.audit(1)
+	s.protect(destination, 1)
+	s.untilViolated(a, I4, "source/web allows 1, destination/web allows 1")
+}
+
+// stageOpenBudget takes an ordinal down while an eviction is allowed.
+func stageOpenBudget(s *stage) {
+	s.deploy(source, makeSet(0, 3, ""))
+	s.protect(source, 1)
+	a := s.audit(1)
+	s.scale(source, 0, 2)
+	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
+}
+
+// stageBlamed does the same to an ordinal that the test takes upon itself.
+func stageBlamed(s *stage) {
+	s.deploy(source, makeSet(0, 3, ""))
+	s.protect(source, 1)
+	a := s.audit(1)
+	a.Blame(2)
+	s.scale(source, 0, 2)
+	s.untilGone(source, 2)
+	s.untilAllowed(source, 1)
+	if r := a.Finish(s.t.Context()); !r.OK() || r.Checks[I4] == 0 {
+		s.t.Errorf("the auditor does not agree:\n%s", r)
+	}
+}
+
+// stageClean moves a whole application by the book.
+func stageClean(s *stage) {
+	const total = 3
+	s.deploy(source, makeSet(0, total, claimTemplate))
+	s.deploy(destination, makeSet(total, 0, claimTemplate))
+	s.protect(source, 1)
+	s.protect(destination, 0)
+	a := s.audit(1)
+	for k := int32(total - 1); k >= 0; k-- {
+		s.handOff(k, total)
+	}
+	r := a.Finish(s.t.Context())
+	s.t.Logf("\n%s", r)
+	if !r.OK() || r.Moved != total || r.VolumesVerified != total || len(r.Ordinals) != total || r.FewestAvailable != total-1 {
+		s.t.Errorf("want OK with %d ordinals and volumes and at least %d available, got %+v", total, total-1, r)
+	}
+}
+
+// stageUnwatched cuts the auditor's watches off: it must not agree.
+func stageUnwatched(s *stage) {
+	s.deploy(source, makeSet(0, 2, ""))
+	a := s.audit(0)
+	a.stopWatching()
+	s.scale(source, 0, 1)
+	s.untilGone(source, 1)
+	s.deploy(destination, makeSet(1, 1, ""))
+	if r := a.Finish(s.t.Context()); r.OK() || len(r.Violations) > 0 || r.Moved != 1 {
+		s.t.Errorf("want neither agreement nor blame for the 1 ordinal moved, got\n%s", r)
+	}
+}
+
+// stageRestart kills the destination's API server while a check needs it. The
+// check waits, the watches go on, and what is staged after that is found.
+func stageRestart(s *stage, west *cluster.Cluster) {
+	s.deploy(source, makeSet(0, 2, ""))
+	a := s.audit(0)
+	// When its appearance is checked, the destination's watch is up.
+	s.createPod(destination, 6)
+	s.until("pod web-6 is checked", func(context.Context) (bool, error) { return a.checksOf(I1) > 0, nil })
+	s.must(west.Kill(cluster.APIServer))
+	// Its appearance can only be judged when the other side answers again.
+	s.createPod(source, 5)
+	s.must(west.StartRole(s.t.Context(), cluster.APIServer))
+	s.deploy(destination, makeSet(1, 1, ""))
+	s.untilViolated(a, I1, "existed at the same time")
+	if r := a.Finish(s.t.Context()); len(r.Unproved) > 0 || r.Checks[I1] < 3 || r.Interruptions == 0 {
+		s.t.Errorf("want all checks made in spite of the restart, got\n%s", r)
+	}
+}

@@ -1,0 +1,111 @@
+package auditor
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// state is what the auditor remembers between events. The feeds, the samplers and
+// the checks share it.
+type state struct {
+	mu        sync.Mutex
+	served    *served
+	timeline  *timeline
+	lifetimes []lifetime
+	recorded  map[volumeKey]origin
+	byHandle  map[string]volumeKey
+	// verified says on which sides a volume was found with the recorded handle.
+	verified map[volumeKey][2]bool
+	// apart says on which sides an ordinal's appearance was checked in time.
+	apart    map[int32][2]bool
+	blamed   map[int32]bool
+	fewest   int32
+	fewestAt time.Time
+}
+
+func newState(served *served) *state {
+	return &state{
+		served:   served,
+		timeline: newTimeline(),
+		recorded: map[volumeKey]origin{},
+		byHandle: map[string]volumeKey{},
+		apart:    map[int32][2]bool{},
+		verified: map[volumeKey][2]bool{},
+		blamed:   map[int32]bool{},
+		fewest:   -1,
+	}
+}
+
+// do runs f while nobody else changes the state.
+func (s *state) do(f func(*state)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+// origins returns the recorded volumes.
+func (s *state) origins() map[volumeKey]origin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.recorded)
+}
+
+// remember records a volume's origin unless it is known already.
+func (s *state) remember(key volumeKey, o origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.recorded[key]; !known {
+		s.recorded[key] = o
+		s.byHandle[o.Handle] = key
+	}
+}
+
+// keyOf returns the recorded volume with that handle.
+func (s *state) keyOf(handle string) (volumeKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, known := s.byHandle[handle]
+	return key, known
+}
+
+// noteApart notes that the appearance of an ordinal on a side was checked.
+func (s *state) noteApart(ordinal int32, side sideIndex) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on := s.apart[ordinal]
+	on[side] = true
+	s.apart[ordinal] = on
+}
+
+// noteAvailable keeps the fewest replicas that were available at once.
+func (s *state) noteAvailable(n int32, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fewest < 0 || n < s.fewest {
+		s.fewest, s.fewestAt = n, at
+	}
+}
+
+// bury notes that a pod is gone and returns the pods of the other side that lived
+// while it did.
+func (s *state) bury(pod podState, died uint64) []lifetime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.lifetimes {
+		l := &s.lifetimes[i]
+		if l.Pod.UID == pod.UID && l.Died == 0 {
+			l.Died = died
+			return overlapping(*l, s.lifetimes)
+		}
+	}
+	return nil
+}
+
+// bear notes that a pod exists since a revision. The revision may be later than
+// the truth, never earlier, so that it cannot make an overlap up.
+func (s *state) bear(pod podState, side sideIndex) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lifetimes = append(s.lifetimes, lifetime{Pod: pod, Side: side, Born: revision(pod.RV)})
+}

@@ -1,0 +1,84 @@
+package auditor
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func viewPod(pod *corev1.Pod, ordinal int32) podState {
+	ready := false
+	for _, c := range pod.Status.Conditions {
+		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	return podState{
+		Ordinal:     ordinal,
+		UID:         pod.UID,
+		RV:          pod.ResourceVersion,
+		Ready:       ready,
+		Terminating: pod.DeletionTimestamp != nil,
+	}
+}
+
+// viewSlice reads the fields that all kinds of StatefulSet share.
+func viewSlice(set *unstructured.Unstructured) sliceState {
+	state := sliceState{UID: set.GetUID(), Generation: set.GetGeneration(), Replicas: 1}
+	if n, ok, _ := unstructured.NestedInt64(set.Object, "spec", "replicas"); ok {
+		state.Replicas = int32(n)
+	}
+	if n, ok, _ := unstructured.NestedInt64(set.Object, "spec", "ordinals", "start"); ok {
+		state.Start = int32(n)
+	}
+	state.Labels, _, _ = unstructured.NestedStringMap(set.Object, "spec", "template", "metadata", "labels")
+	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
+	for _, t := range templates {
+		if template, ok := t.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(template, "metadata", "name")
+			state.Templates = append(state.Templates, name)
+		}
+	}
+	return state
+}
+
+func viewBudget(pdb *policyv1.PodDisruptionBudget) disruptionBudget {
+	return disruptionBudget{
+		Name:               pdb.Name,
+		UID:                pdb.UID,
+		RV:                 pdb.ResourceVersion,
+		Generation:         pdb.Generation,
+		ObservedGeneration: pdb.Status.ObservedGeneration,
+		Allowed:            pdb.Status.DisruptionsAllowed,
+		Selector:           pdb.Spec.Selector,
+		MinAvailable:       pdb.Spec.MinAvailable,
+		MaxUnavailable:     pdb.Spec.MaxUnavailable,
+	}
+}
+
+func viewClaim(claim *corev1.PersistentVolumeClaim, set string, templates []string) claimState {
+	state := claimState{
+		Name:       claim.Name,
+		UID:        claim.UID,
+		RV:         claim.ResourceVersion,
+		VolumeName: claim.Spec.VolumeName,
+		Phase:      claim.Status.Phase,
+	}
+	if key, ok := volumeKeyOf(claim.Name, set, templates); ok {
+		state.Key = &key
+	}
+	return state
+}
+
+func viewVolume(pv *corev1.PersistentVolume) volumeState {
+	state := volumeState{
+		Name:   pv.Name,
+		RV:     pv.ResourceVersion,
+		UID:    pv.UID,
+		Handle: Handle(pv),
+		Policy: pv.Spec.PersistentVolumeReclaimPolicy,
+		Phase:  pv.Status.Phase,
+	}
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		state.ClaimNamespace, state.ClaimName, state.ClaimUID = ref.Namespace, ref.Name, ref.UID
+	}
+	return state
+}

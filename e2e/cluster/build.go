@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const binaryPrefix = "controlplane-"
+
+// Build returns the control plane binary, and builds it first if no one has
+// built it from the same sources before: about 5 minutes with cold caches.
+// Several processes may call it at once; one builds, the others wait for it.
+// Only a build writes to progress.
+func Build(ctx context.Context, progress io.Writer) (string, error) {
+	cacheDir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder: %w", err)
+	}
+	moduleDir, err := findModule()
+	if err != nil {
+		return "", err
+	}
+	r := recipe{moduleDir: moduleDir}
+	if r.goVersion, err = goVersion(ctx, moduleDir); err != nil {
+		return "", err
+	}
+	if r.ldflags, err = linkerFlags(moduleDir); err != nil {
+		return "", err
+	}
+	return cached(ctx, r, filepath.Join(cacheDir, "sliceshift"), func(target string) error {
+		return compile(ctx, r, target, progress)
+	})
+}
+
+// cached returns the binary of this recipe in cacheDir. If there is none, it
+// makes one with compile and removes those of other recipes: a binary takes
+// 130 MB and nobody else would ever clean up.
+func cached(ctx context.Context, r recipe, cacheDir string, compile func(target string) error) (string, error) {
+	fingerprint, err := r.fingerprint()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(cacheDir, binaryPrefix+fingerprint)
+	if isFile(binary) {
+		return binary, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	unlock, err := lockFile(ctx, filepath.Join(cacheDir, "build.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if isFile(binary) { // built while we waited for the lock
+		return binary, nil
+	}
+
+	// The name does not start with binaryPrefix: whatever does is complete.
+	target := filepath.Join(cacheDir, "building-"+fingerprint)
+	defer os.Remove(target)
+	if err := compile(target); err != nil {
+		return "", err
+	}
+	if err := os.Rename(target, binary); err != nil {
+		return "", fmt.Errorf("publish the control plane binary: %w", err)
+	}
+	return binary, removeStale(cacheDir, binary)
+}
+
+func removeStale(cacheDir, current string) error {
+	binaries, err := filepath.Glob(filepath.Join(cacheDir, binaryPrefix+"*"))
+	if err != nil {
+		return fmt.Errorf("list the built control planes: %w", err)
+	}
+	for _, binary := range binaries {
+		if binary == current {
+			continue
+		}
+		if err := os.Remove(binary); err != nil {
+			return fmt.Errorf("remove a stale control plane: %w", err)
+		}
+	}
+	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func compile(ctx context.Context, r recipe, target string, progress io.Writer) error {
+	fmt.Fprintln(progress, "building the control plane (about 5 minutes the first time)")
+	start := clock.RealClock{}.Now()
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", r.ldflags, "-o", target, ".")
+	cmd.Dir = r.moduleDir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the control plane: %w\n%s", err, bytes.TrimSpace(output))
+	}
+	fmt.Fprintf(progress, "built the control plane in %s\n", clock.RealClock{}.Since(start).Round(100*time.Millisecond))
+	return nil
+}
+
+// goVersion asks inside the module: its go.mod may select another toolchain.
+func goVersion(ctx context.Context, moduleDir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+	cmd.Dir = moduleDir
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask for the Go version: %w", err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

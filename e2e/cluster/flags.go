@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The files of a cluster's folder. The roles run inside it, so that their
+// flags need no absolute paths: those of a unix socket must be short.
+const (
+	caFile         = "ca.crt"
+	servingFile    = "serving.crt"
+	servingKeyFile = "serving.key"
+	accountFile    = "service-account.pub"
+	accountKeyFile = "service-account.key"
+	stagesFile     = "kwok.yaml"
+
+	etcdData       = "etcd"
+	etcdSocket     = "localhost:2379" // a file, although etcd insists on the form of a host and a port
+	etcdPeerSocket = "localhost:2380"
+
+	serviceCIDR    = "10.96.0.0/16"
+	firstServiceIP = "10.96.0.1"
+	podCIDR        = "10.244.0.0/16"
+)
+
+// featureGates switches on the native StatefulSet's maxUnavailable, which our
+// own kind is measured against.
+const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
+
+// Client limits of the roles. The defaults (20 requests a second) throttle the
+// native StatefulSet controller, and every comparison would flatter ours.
+var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
+
+// idleControllers have nothing to do here and would only cost time: there are
+// no clouds, no attachable volumes, no devices, no certificate requests and no
+// autoscalers in these clusters.
+var idleControllers = []string{
+	"certificatesigningrequest-approving-controller",
+	"certificatesigningrequest-cleaner-controller",
+	"certificatesigningrequest-signing-controller",
+	"cloud-node-lifecycle-controller",
+	"device-taint-eviction-controller",
+	"horizontal-pod-autoscaler-controller",
+	"kube-apiserver-serving-clustertrustbundle-publisher-controller",
+	"legacy-serviceaccount-token-cleaner-controller",
+	"node-ipam-controller",
+	"node-route-controller",
+	"persistentvolume-attach-detach-controller",
+	"podcertificaterequest-cleaner-controller",
+	"podgroup-protection-controller",
+	"resourceclaim-controller",
+	"resourcepoolstatusrequest-controller",
+	"service-cidr-controller",
+	"service-lb-controller",
+	"storage-version-migrator-controller",
+	"storageversion-garbage-collector-controller",
+	"ttl-controller",
+	"volumeattributesclass-protection-controller",
+}
+
+// arguments returns the command line of a role. It depends on nothing that
+// changes, so that a restarted role is the same role (C1).
+func (c *Cluster) arguments(role Role) []string {
+	var flags []string
+	switch role {
+	case Etcd:
+		flags = etcdFlags()
+	case APIServer:
+		flags = apiServerFlags(c.ports[APIServer])
+	case ControllerManager:
+		flags = append(c.clientFlags(role), controllerManagerFlags()...)
+	case Scheduler:
+		flags = c.clientFlags(role)
+	case Kwok:
+		flags = []string{
+			"--kubeconfig=" + c.kubeconfigPath(roleUser(role)),
+			"--config=" + stagesFile,
+			"--manage-all-nodes=true",
+			"--cidr=" + podCIDR,
+		}
+	}
+	return append(append([]string{string(role)}, flags...), c.options.Args[role]...)
+}
+
+func etcdFlags() []string {
+	return []string{
+		"--name=etcd",
+		"--data-dir=" + etcdData,
+		"--listen-client-urls=unix://" + etcdSocket,
+		"--advertise-client-urls=unix://" + etcdSocket,
+		"--listen-peer-urls=unix://" + etcdPeerSocket,
+		"--initial-advertise-peer-urls=unix://" + etcdPeerSocket,
+		"--initial-cluster=etcd=unix://" + etcdPeerSocket,
+		"--unsafe-no-fsync",
+		"--quota-backend-bytes=8589934592",
+		// The only member elects itself when this time is over.
+		"--heartbeat-interval=10",
+		"--election-timeout=100",
+		"--log-level=warn",
+	}
+}
+
+func apiServerFlags(p port) []string {
+	return append(servingFlags(p),
+		featureGates,
+		"--etcd-servers=unix://"+etcdSocket,
+		"--client-ca-file="+caFile,
+		"--authorization-mode=RBAC",
+		"--allow-privileged=true",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file="+accountFile,
+		"--service-account-signing-key-file="+accountKeyFile,
+		"--service-cluster-ip-range="+serviceCIDR,
+		// There is no way to the apiserver from inside the cluster, so nobody
+		// needs its endpoints kept up to date.
+		"--endpoint-reconciler-type=none",
+	)
+}
+
+func controllerManagerFlags() []string {
+	return []string{
+		featureGates,
+		"--controllers=*,-" + strings.Join(idleControllers, ",-"),
+		"--enable-hostpath-provisioner=true",
+		"--root-ca-file=" + caFile,
+		"--service-account-private-key-file=" + accountKeyFile,
+	}
+}
+
+// clientFlags are what controller manager and scheduler have in common. Their
+// metrics are open: a benchmark reads them, and they are on the loopback
+// address only.
+func (c *Cluster) clientFlags(role Role) []string {
+	flags := append(servingFlags(c.ports[role]),
+		"--kubeconfig="+c.kubeconfigPath(roleUser(role)),
+		"--leader-elect=false",
+		"--authentication-skip-lookup=true",
+		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+	)
+	return append(flags, clientLimits...)
+}
+
+func servingFlags(p port) []string {
+	return []string{
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(p.number),
+		"--permit-port-sharing=true", // see port
+		"--tls-cert-file=" + servingFile,
+		"--tls-private-key-file=" + servingKeyFile,
+	}
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	adminUser  = "admin"
+	adminGroup = "system:masters"
+)
+
+// Kubeconfig returns the path of the administrator's kubeconfig. Its context
+// is named after the cluster, so that the files of several clusters merge.
+func (c *Cluster) Kubeconfig() string {
+	return c.kubeconfigPath(adminUser)
+}
+
+// RESTConfig returns the administrator's client configuration, without any
+// limit on the client's side.
+func (c *Cluster) RESTConfig() *rest.Config {
+	return rest.CopyConfig(c.config)
+}
+
+// UserKubeconfig makes a kubeconfig with a client certificate for another user,
+// who may do only what RBAC grants to that user and these groups.
+func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) {
+	pair, err := c.ca.client(user, groups...)
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: certificate of user %s: %w", c.Name(), user, err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[c.Name()] = &clientcmdapi.Cluster{
+		Server:                   c.server(),
+		CertificateAuthorityData: c.ca.certPEM,
+	}
+	name := c.Name() + "-" + user
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.cert,
+		ClientKeyData:         pair.key,
+	}
+	config.Contexts[c.Name()] = &clientcmdapi.Context{Cluster: c.Name(), AuthInfo: name}
+	config.CurrentContext = c.Name()
+	path := c.kubeconfigPath(user)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return "", fmt.Errorf("cluster %s: kubeconfig of user %s: %w", c.Name(), user, err)
+	}
+	return path, nil
+}
+
+// kubeconfigPath leaves nothing of a user's name that a path could stumble on.
+func (c *Cluster) kubeconfigPath(user string) string {
+	safe := []rune(user)
+	for i, r := range safe {
+		if r == filepath.Separator || r == ':' {
+			safe[i] = '_'
+		}
+	}
+	return filepath.Join(c.dir, string(safe)+".kubeconfig")
+}
+
+func (c *Cluster) server() string {
+	return fmt.Sprintf("https://127.0.0.1:%d", c.ports[APIServer].number)
+}
+
+// writeKubeconfigs writes the kubeconfigs of the administrator and of the
+// roles, and loads the first. The roles are members of system:masters: the
+// alternative, one service account for each controller, costs a token request
+// for each of them at every start.
+func (c *Cluster) writeKubeconfigs() error {
+	for _, user := range []string{adminUser, roleUser(ControllerManager), roleUser(Scheduler), roleUser(Kwok)} {
+		if _, err := c.UserKubeconfig(user, adminGroup); err != nil {
+			return err
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", c.Name(), err)
+	}
+	config.QPS = -1
+	c.config = config
+	return nil
+}
+
+// roleUser is the name under which a role's requests appear at the apiserver.
+func roleUser(role Role) string {
+	return "system:" + string(role)
+}

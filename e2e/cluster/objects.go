@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// storageClass is the name of the default StorageClass.
+const storageClass = "standard"
+
+// createObjects makes the nodes and the StorageClass. It repeats what fails:
+// a new apiserver refuses writes for a moment.
+func (c *Cluster) createObjects(ctx context.Context) error {
+	version, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("cluster %s: ask for the version: %w", c.Name(), err)
+	}
+	for i := range c.options.Nodes {
+		node := makeNode(i, version.GitVersion)
+		err := c.poll(ctx, "node "+node.Name, func(ctx context.Context) error {
+			_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+			return ignoreAlreadyExists(err)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.poll(ctx, "storage class "+storageClass, func(ctx context.Context) error {
+		_, err := c.client.StorageV1().StorageClasses().Create(ctx, makeStorageClass(), metav1.CreateOptions{})
+		return ignoreAlreadyExists(err)
+	})
+}
+
+// ignoreAlreadyExists: the attempt before succeeded, and its answer was lost.
+func ignoreAlreadyExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// makeNode makes a node on which there is always room. Its kubelet, kwok, adds
+// the conditions.
+func makeNode(index int, version string) *corev1.Node {
+	name := "node-" + strconv.Itoa(index)
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("1000"),
+		corev1.ResourceMemory:           resource.MustParse("10Ti"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("10Ti"),
+		corev1.ResourcePods:             resource.MustParse("100000"),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name,
+			Labels: map[string]string{
+				corev1.LabelHostname:   name,
+				corev1.LabelOSStable:   "linux",
+				corev1.LabelArchStable: "amd64",
+			},
+		},
+		Status: corev1.NodeStatus{
+			Capacity:    room,
+			Allocatable: room,
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("172.31.%d.%d", index/250, index%250+1)},
+				{Type: corev1.NodeHostName, Address: name},
+			},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: version,
+			},
+		},
+	}
+}
+
+func makeStorageClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        storageClass,
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		Provisioner:       "kubernetes.io/host-path",
+		ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
+	}
+}

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	probeInterval = 20 * time.Millisecond
+	// probeTimeout bounds one attempt: a frozen role accepts connections.
+	probeTimeout = 2 * time.Second
+)
+
+// WaitReady waits until the cluster can take a workload: every role answers
+// but those that were told to stop, the nodes are Ready, and the namespace
+// default has its service account and the cluster its StorageClass.
+func (c *Cluster) WaitReady(ctx context.Context) error {
+	for _, role := range Roles() {
+		if p := c.process(role); p == nil || p.dismissed.Load() {
+			continue
+		}
+		if err := c.waitRole(ctx, role); err != nil {
+			return err
+		}
+	}
+	return c.poll(ctx, "objects", c.probeObjects)
+}
+
+// waitRole waits until a role answers, and no longer than it lives.
+func (c *Cluster) waitRole(ctx context.Context, role Role) error {
+	return c.poll(ctx, string(role), func(ctx context.Context) error {
+		return c.probeRole(ctx, role)
+	})
+}
+
+// poll repeats the probe until it succeeds, a role has died, or ctx is over.
+// The error says what the probe said last.
+func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) {
+		if err := c.probeProcesses(); err != nil {
+			return false, err
+		}
+		attempt, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		last = probe(attempt)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case last != nil && wait.Interrupted(err):
+		err = fmt.Errorf("%w; last: %w", err, last)
+	}
+	return fmt.Errorf("cluster %s: %s not ready: %w", c.Name(), what, err)
+}
+
+// probeProcesses fails if a role has ended that nobody told to.
+func (c *Cluster) probeProcesses() error {
+	for _, role := range Roles() {
+		p := c.process(role)
+		if p == nil || p.isRunning() || p.dismissed.Load() {
+			continue
+		}
+		return c.errorf(role, "ended by itself: %w\n%s", p.err, tail(c.LogFile(role)))
+	}
+	return nil
+}
+
+func (c *Cluster) probeRole(ctx context.Context, role Role) error {
+	p := c.process(role)
+	if p == nil || !p.isRunning() {
+		return c.errorf(role, "is not running")
+	}
+	switch role {
+	case Etcd:
+		_, err := os.Stat(filepath.Join(c.dir, etcdSocket))
+		return err
+	case APIServer:
+		return c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	case ControllerManager, Scheduler:
+		return c.probeHealth(ctx, c.ports[role])
+	case Kwok: // it serves nothing; the nodes tell
+	}
+	return nil
+}
+
+// probeHealth asks a role that checks no identity for this path.
+func (c *Cluster) probeHealth(ctx context.Context, p port) error {
+	roots := x509.NewCertPool()
+	roots.AddCert(c.ca.cert)
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
+	url := fmt.Sprintf("https://127.0.0.1:%d/healthz", p.number)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(response.Body)
+		return fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return nil
+}
+
+func (c *Cluster) probeObjects(ctx context.Context) error {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		if node := &nodes.Items[i]; !isNodeReady(node) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	if _, err = c.client.StorageV1().StorageClasses().Get(ctx, storageClass, metav1.GetOptions{}); err != nil {
+		return err
+	}
+	_, err = c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	return err
+}
+
+// isNodeReady asks for the taints too: the scheduler goes by them.
+func isNodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
+		}
+	}
+	return false
+}
+
+// tail returns the last lines of a log.
+func tail(path string) []byte {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	const lines = 10
+	content = bytes.TrimSpace(content)
+	end := len(content)
+	for range lines {
+		end = bytes.LastIndexByte(content[:max(end, 0)], '\n')
+	}
+	return content[end+1:]
+}

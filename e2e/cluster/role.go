@@ -1,0 +1,20 @@
+package cluster
+
+// Role names one process of a cluster; it is also the first argument that the
+// control plane binary takes.
+type Role string
+
+// The roles of a cluster.
+const (
+	Etcd              Role = "etcd"
+	APIServer         Role = "kube-apiserver"
+	ControllerManager Role = "kube-controller-manager"
+	Scheduler         Role = "kube-scheduler"
+	Kwok              Role = "kwok"
+)
+
+// Roles lists all roles in the order in which they start; they stop in the
+// opposite order: a kube-apiserver that loses its etcd first lingers.
+func Roles() []Role {
+	return []Role{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+}

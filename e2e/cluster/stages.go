@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Annotations of a pod that slow its kubelet down. Both take a Go duration such
+// as "3s". The time runs from the last change of the pod: whoever touches it
+// while it waits starts the wait anew.
+const (
+	// ReadyDelayAnnotationKey lets a pod become Ready that much after it was
+	// scheduled. It may come from a pod template.
+	ReadyDelayAnnotationKey = "e2e.sliceshift.io/ready-delay"
+	// DeleteDelayAnnotationKey keeps a deleted pod Terminating for that long,
+	// whatever its grace period is, unless that is 0.
+	DeleteDelayAnnotationKey = "e2e.sliceshift.io/delete-delay"
+)
+
+//go:embed stages/*.yaml
+var stages embed.FS
+
+// writeStages writes the configuration of kwok: all files of the folder stages
+// in one.
+func writeStages(dir string) error {
+	files, err := fs.Glob(stages, "stages/*.yaml")
+	if err != nil {
+		return fmt.Errorf("list the stages: %w", err)
+	}
+	documents := make([][]byte, 0, len(files))
+	for _, file := range files {
+		document, err := stages.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read a stage: %w", err)
+		}
+		documents = append(documents, document)
+	}
+	config := bytes.Join(documents, []byte("---\n"))
+	return os.WriteFile(filepath.Join(dir, stagesFile), config, 0o600)
+}

@@ -1,0 +1,119 @@
+// Package clusters connects to Kubernetes clusters: one Connection for each
+// cluster and identity, live reads that tell an absent object from an unreachable
+// API server, and cached views of single namespaces that are shared by whoever
+// watches the same one.
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// NewScheme returns the types that this product reads and writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
+		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error gets here
+		}
+	}
+	return scheme
+}
+
+// Connection is one cluster under one identity. It is safe for concurrent use.
+type Connection struct {
+	name   string
+	config *rest.Config
+	http   *http.Client
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+	live   client.Client
+
+	mu    sync.Mutex
+	views map[string]*View
+}
+
+// Connect prepares a connection. It does not talk to the cluster yet. The config's
+// QPS must be set by the caller: client-go's default is 5 requests a second.
+func Connect(name string, config *rest.Config) (*Connection, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "sliceshift"
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	scheme := NewScheme()
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	live, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return &Connection{
+		name: name, config: config, http: httpClient, scheme: scheme, mapper: mapper,
+		live: client.WithFieldOwner(live, api.FieldManager), views: map[string]*View{},
+	}, nil
+}
+
+// Name of the cluster, for people.
+func (c *Connection) Name() string { return c.name }
+
+// Host is the address of the API server.
+func (c *Connection) Host() string { return c.config.Host }
+
+// Live reads and writes straight at the API server. Reads are repeated for a short
+// while when the connection fails; writes never are, because the first may have
+// landed.
+func (c *Connection) Live() client.Client { return retrying{c.live} }
+
+// Serves says whether the cluster serves a kind in a version.
+func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, error) {
+	gvk, err := apiutil.GVKForObject(object, c.scheme)
+	if err != nil {
+		return false, err
+	}
+	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	return true, ctx.Err()
+}
+
+// Object is an API object; it is the key type of cache.Options.ByObject.
+type Object = client.Object
+
+// NewCache returns a cache of the cluster that shares this connection.
+func (c *Connection) NewCache(options cache.Options) (cache.Cache, error) {
+	options.HTTPClient, options.Scheme, options.Mapper = c.http, c.scheme, c.mapper
+	objects, err := cache.New(c.config, options)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	return objects, nil
+}

@@ -1,0 +1,138 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// syncFor bounds the first filling of a view.
+const syncFor = 20 * time.Second
+
+// View is a cached, watched view of one namespace and of the cluster's volumes. It
+// is shared: it stops when its last subscriber leaves.
+type View struct {
+	client.Reader
+	connection *Connection
+	namespace  string
+	stop       context.CancelFunc
+
+	mu          sync.Mutex
+	subscribers map[*subscription]struct{}
+}
+
+type subscription struct{ notify func() }
+
+// Watch returns the view of a namespace, filled, and calls notify after every
+// change in it until leave is called. notify must not block.
+func (c *Connection) Watch(ctx context.Context, namespace string, notify func()) (view *View, leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	view, found := c.views[namespace]
+	if !found {
+		if view, err = c.newView(ctx, namespace); err != nil {
+			return nil, nil, fmt.Errorf("cluster %s: watching namespace %s: %w", c.name, namespace, err)
+		}
+		c.views[namespace] = view
+	}
+	entry := &subscription{notify}
+	view.mu.Lock()
+	view.subscribers[entry] = struct{}{}
+	view.mu.Unlock()
+	return view, func() { c.unsubscribe(view, entry) }, nil
+}
+
+func (c *Connection) unsubscribe(view *View, entry *subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	view.mu.Lock()
+	defer view.mu.Unlock()
+	delete(view.subscribers, entry)
+	if len(view.subscribers) == 0 {
+		view.stop()
+		if c.views[view.namespace] == view {
+			delete(c.views, view.namespace)
+		}
+	}
+}
+
+func (c *Connection) newView(ctx context.Context, namespace string) (*View, error) {
+	objects, err := cache.New(c.config, cache.Options{
+		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
+		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		// What is watched is never changed in place by us, and it may be large.
+		DefaultTransform:             slim,
+		DefaultUnsafeDisableDeepCopy: new(true),
+		ReaderFailOnMissingInformer:  true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The view outlives the call that made it: it belongs to its subscribers.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	view := &View{Reader: objects, connection: c, namespace: namespace, stop: stop, subscribers: map[*subscription]struct{}{}}
+	for _, object := range []client.Object{
+		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
+		&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}, &corev1.Service{},
+	} {
+		informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err == nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { view.changed() }, UpdateFunc: func(any, any) { view.changed() }, DeleteFunc: func(any) { view.changed() },
+			})
+		}
+		if err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	go func() { _ = objects.Start(running) }() // it returns when the view is stopped
+	waiting, cancel := context.WithTimeout(ctx, syncFor)
+	defer cancel()
+	if !objects.WaitForCacheSync(waiting) {
+		stop()
+		return nil, errors.Join(errors.New("the first lists were not answered"), waiting.Err())
+	}
+	return view, nil
+}
+
+func (v *View) changed() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for entry := range v.subscribers {
+		entry.notify()
+	}
+}
+
+// slim drops what no decision reads from an object before it is cached. The
+// StatefulSet and the PodDisruptionBudget keep their managed fields: they name the
+// foreign writer.
+func slim(in any) (any, error) {
+	object, err := meta.Accessor(in)
+	if err != nil {
+		return in, nil //nolint:nilerr // a tombstone has no metadata and nothing to drop
+	}
+	switch object := in.(type) {
+	case *appsv1.StatefulSet, *policyv1.PodDisruptionBudget:
+		return in, nil
+	case *corev1.Pod:
+		object.Spec.Containers, object.Spec.InitContainers = nil, nil
+		object.Status.ContainerStatuses, object.Status.InitContainerStatuses = nil, nil
+	}
+	object.SetManagedFields(nil)
+	if annotations := object.GetAnnotations(); annotations != nil {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return in, nil
+}

@@ -1,0 +1,87 @@
+package kubeconfig
+
+import (
+	"testing"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+func TestParseRefusesCluster(t *testing.T) {
+	pair := newPair(t)
+	cases := map[string]struct {
+		change func(*clientcmdapi.Cluster)
+		want   string
+	}{
+		"no server":               {func(c *clientcmdapi.Cluster) { c.Server = "" }, "server"},
+		"http":                    {func(c *clientcmdapi.Cluster) { c.Server = "http://api.east:8080" }, "server"},
+		"http in capitals":        {func(c *clientcmdapi.Cluster) { c.Server = "HTTP://api.east:8080" }, "server"},
+		"no scheme":               {func(c *clientcmdapi.Cluster) { c.Server = "api.east:6443" }, "server"},
+		"another scheme":          {func(c *clientcmdapi.Cluster) { c.Server = "unix:///run/api.sock" }, "server"},
+		"no host":                 {func(c *clientcmdapi.Cluster) { c.Server = "https:///api" }, "server"},
+		"opaque":                  {func(c *clientcmdapi.Cluster) { c.Server = "https:api.east" }, "server"},
+		"password in the address": {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "@api.east" }, "server"},
+		"password, not a URL":     {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "%zz@api.east" }, "server"},
+		"query":                   {func(c *clientcmdapi.Cluster) { c.Server = "https://api.east/?token=" + secretToken }, "server"},
+		"authority in a file":     {func(c *clientcmdapi.Cluster) { c.CertificateAuthority = "ca.crt" }, "certificate-authority"},
+		"file beside the content": {func(c *clientcmdapi.Cluster) {
+			c.CertificateAuthority, c.CertificateAuthorityData = "ca.crt", pair.cert
+		}, "certificate-authority"},
+		"authority is no PEM":     {func(c *clientcmdapi.Cluster) { c.CertificateAuthorityData = []byte(secretToken) }, "certificate-authority-data"},
+		"no verification":         {func(c *clientcmdapi.Cluster) { c.InsecureSkipTLSVerify = true }, "insecure-skip-tls-verify"},
+		"proxy: no URL":           {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://u:" + secretPassword + "%zz@proxy" }, "proxy-url"},
+		"proxy: other scheme":     {func(c *clientcmdapi.Cluster) { c.ProxyURL = "file:///run/proxy" }, "proxy-url"},
+		"proxy: no host":          {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://:3128" }, "proxy-url"},
+		"proxy: localhost":        {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://u:" + secretPassword + "@LocalHost.:3128" }, "proxy-url"},
+		"proxy: below localhost":  {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://a.localhost:3128" }, "proxy-url"},
+		"proxy: 127.0.0.2":        {func(c *clientcmdapi.Cluster) { c.ProxyURL = "socks5://127.0.0.2:1080" }, "proxy-url"},
+		"proxy: ::1":              {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://[::1]:3128" }, "proxy-url"},
+		"proxy: mapped loopback":  {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://[::ffff:127.0.0.1]:3128" }, "proxy-url"},
+		"proxy: unspecified":      {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://0.0.0.0:3128" }, "proxy-url"},
+		"proxy: short form":       {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://127.1:3128" }, "proxy-url"},
+		"proxy: one number":       {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://2130706433:3128" }, "proxy-url"},
+		"proxy: hexadecimal":      {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://0x7f.0.0.0x1:3128" }, "proxy-url"},
+		"proxy: metadata service": {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://169.254.169.254" }, "proxy-url"},
+		"proxy: IPv6 link-local":  {func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://[fe80::1%25eth0]:3128" }, "proxy-url"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			data := pair.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) { tc.change(c) })
+			wantRefused(t, data, `clusters["east"].cluster.`+tc.want)
+		})
+	}
+}
+
+func TestParseRefusesUser(t *testing.T) {
+	pair, other := newPair(t), newPair(t)
+	cases := map[string]struct {
+		change func(*clientcmdapi.AuthInfo)
+		want   string
+	}{
+		"exec plugin": {func(u *clientcmdapi.AuthInfo) {
+			u.Exec = &clientcmdapi.ExecConfig{Command: "sh", Args: []string{secretToken}}
+		}, "exec"},
+		"empty exec plugin":   {func(u *clientcmdapi.AuthInfo) { u.Exec = &clientcmdapi.ExecConfig{} }, "exec"},
+		"auth provider":       {func(u *clientcmdapi.AuthInfo) { u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"} }, "auth-provider"},
+		"certificate file":    {func(u *clientcmdapi.AuthInfo) { u.ClientCertificate = "/etc/client.crt" }, "client-certificate"},
+		"key file":            {func(u *clientcmdapi.AuthInfo) { u.ClientKey = "/etc/client.key" }, "client-key"},
+		"token file":          {func(u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "/run/token" }, "tokenFile"},
+		"file beside a token": {func(u *clientcmdapi.AuthInfo) { u.TokenFile = "/run/token" }, "tokenFile"},
+		"act as":              {func(u *clientcmdapi.AuthInfo) { u.Impersonate = "root" }, "act-as"},
+		"act as uid":          {func(u *clientcmdapi.AuthInfo) { u.ImpersonateUID = "0" }, "act-as-uid"},
+		"act as groups":       {func(u *clientcmdapi.AuthInfo) { u.ImpersonateGroups = []string{"system:masters"} }, "act-as-groups"},
+		"act as extra":        {func(u *clientcmdapi.AuthInfo) { u.ImpersonateUserExtra = map[string][]string{"a": {"b"}} }, "act-as-user-extra"},
+		"token and password":  {func(u *clientcmdapi.AuthInfo) { u.Password = secretPassword }, "token"},
+		"certificate, no key": {func(u *clientcmdapi.AuthInfo) { u.ClientCertificateData = pair.cert }, "client-key-data"},
+		"key, no certificate": {func(u *clientcmdapi.AuthInfo) { u.ClientKeyData = pair.key }, "client-certificate-data"},
+		"key is no PEM": {func(u *clientcmdapi.AuthInfo) {
+			u.ClientCertificateData, u.ClientKeyData = pair.cert, []byte(secretToken)
+		}, "client-certificate-data"},
+		"key of another": {func(u *clientcmdapi.AuthInfo) { u.ClientCertificateData, u.ClientKeyData = pair.cert, other.key }, "client-certificate-data"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			data := pair.kubeconfig(t, func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) { tc.change(u) })
+			wantRefused(t, data, `users["mover"].user.`+tc.want)
+		})
+	}
+}

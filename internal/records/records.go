@@ -1,0 +1,160 @@
+// Package records keeps what a migration must not forget: in the status of the
+// Migration resource, or in a ConfigMap at the source when no resource definition
+// is installed.
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Store is where one migration is kept.
+type Store interface {
+	// Load reads it. The error is a NotFound of the API when there is none.
+	Load(ctx context.Context) (*api.Migration, error)
+	// Save writes the status over the resourceVersion that m was read with.
+	Save(ctx context.Context, m *api.Migration) error
+	// SetMode writes spec.mode.
+	SetMode(ctx context.Context, mode api.Mode) error
+	// Watched is the object that changes when the migration does.
+	Watched() client.Object
+}
+
+// Resource keeps a migration in its resource.
+type Resource struct {
+	Client          client.Client
+	Namespace, Name string
+}
+
+// Load implements Store.
+func (r Resource) Load(ctx context.Context) (*api.Migration, error) {
+	m := &api.Migration{}
+	return m, r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, m)
+}
+
+// Save implements Store.
+func (r Resource) Save(ctx context.Context, m *api.Migration) error {
+	return r.Client.Status().Update(ctx, m)
+}
+
+// SetMode implements Store.
+func (r Resource) SetMode(ctx context.Context, mode api.Mode) error {
+	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}}
+	patch := fmt.Sprintf(`{"spec":{"mode":%q}}`, mode)
+	return r.Client.Patch(ctx, m, client.RawPatch("application/merge-patch+json", []byte(patch)))
+}
+
+// Watched implements Store.
+func (r Resource) Watched() client.Object {
+	return &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}}
+}
+
+// dataKey is the key of the migration in its ConfigMap.
+const dataKey = "migration.yaml"
+
+// LabelKey is on every ConfigMap that keeps a migration.
+const LabelKey = "migration.sliceshift.io/record"
+
+// ConfigMap keeps a migration in a ConfigMap of the source's namespace. The
+// ConfigMap's UID and resourceVersion are the migration's.
+type ConfigMap struct {
+	Client          client.Client
+	Namespace, Name string
+}
+
+// objectName is the name of the ConfigMap for a migration.
+func (c ConfigMap) objectName() string { return "sliceshift-" + c.Name }
+
+// Load implements Store.
+func (c ConfigMap) Load(ctx context.Context) (*api.Migration, error) {
+	object := &corev1.ConfigMap{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.objectName()}, object); err != nil {
+		return nil, err
+	}
+	return c.decode(object)
+}
+
+func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
+	m := &api.Migration{}
+	if err := yaml.UnmarshalStrict([]byte(object.Data[dataKey]), m); err != nil {
+		return nil, fmt.Errorf("ConfigMap %s/%s does not hold a migration: %w", c.Namespace, object.Name, err)
+	}
+	m.Namespace, m.Name = c.Namespace, c.Name
+	m.UID, m.ResourceVersion, m.CreationTimestamp = object.UID, object.ResourceVersion, object.CreationTimestamp
+	return m, nil
+}
+
+// Create writes a migration that is not kept yet.
+func (c ConfigMap) Create(ctx context.Context, m *api.Migration) error {
+	object, err := c.encode(m)
+	if err != nil {
+		return err
+	}
+	object.ResourceVersion, object.UID = "", ""
+	if err := c.Client.Create(ctx, object); err != nil {
+		return err
+	}
+	m.UID, m.ResourceVersion, m.CreationTimestamp = object.UID, object.ResourceVersion, object.CreationTimestamp
+	return nil
+}
+
+// Save implements Store.
+func (c ConfigMap) Save(ctx context.Context, m *api.Migration) error {
+	object, err := c.encode(m)
+	if err != nil {
+		return err
+	}
+	if err := c.Client.Update(ctx, object); err != nil {
+		return err
+	}
+	m.ResourceVersion = object.ResourceVersion
+	return nil
+}
+
+func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
+	kept := m.DeepCopy()
+	kept.TypeMeta = metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "Migration"}
+	kept.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}
+	data, err := yaml.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: c.objectName(), UID: m.UID, ResourceVersion: m.ResourceVersion,
+			Labels: map[string]string{LabelKey: c.Name},
+		},
+		Data: map[string]string{dataKey: string(data)},
+	}, nil
+}
+
+// SetMode implements Store. It tries again when the migration moves on meanwhile.
+func (c ConfigMap) SetMode(ctx context.Context, mode api.Mode) error {
+	for {
+		m, err := c.Load(ctx)
+		if err != nil {
+			return err
+		}
+		m.Spec.Mode = mode
+		if err := c.Save(ctx, m); !apierrors.IsConflict(err) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(errors.New("the record keeps changing"), err)
+		}
+	}
+}
+
+// Watched implements Store.
+func (c ConfigMap) Watched() client.Object {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.objectName()}}
+}

@@ -1,0 +1,107 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func unreachable(err error) Decision {
+	return *stalled(api.ReasonClusterUnreachable, oneLine(err), "nothing is done on either side until it answers; check the cluster and the kubeconfig")
+}
+
+// conclude carries a decision out: the record, or one effect, or only the status.
+func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, decision Decision) (Outcome, error) {
+	outcome := Outcome{Snapshot: s, Decision: decision, Done: decision.Done != "", Again: againSafety}
+	before := m.DeepCopy()
+	if decision.Effect != nil {
+		decision = e.effect(ctx, m, s, decision, &outcome)
+		if outcome.Wrote || decision.Hold == nil {
+			return outcome, nil
+		}
+		outcome.Decision = decision
+	}
+	if decision.Record != nil {
+		outcome.Finished = finishedHandoff(s, *decision.Record)
+		applyRecord(m, *decision.Record)
+	}
+	render(m, s, decision)
+	switch {
+	case decision.Wait > 0:
+		outcome.Again = min(outcome.Again, decision.Wait)
+	case decision.Hold != nil && decision.Hold.Reason == api.ReasonClusterUnreachable:
+		outcome.Again = againUnreachable
+	case decision.Hold != nil && decision.Hold.Stalled:
+		outcome.Again = againRefused
+	}
+	if decision.Record == nil && !changed(before, m) {
+		return outcome, nil
+	}
+	if err := e.records.Save(ctx, m); err != nil {
+		before.DeepCopyInto(m)
+		return outcome, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	e.saved = m.DeepCopy()
+	if decision.Record != nil {
+		e.engaged = e.engaged || m.Status.Claim != nil && m.Status.Claim.Holder == e.holder
+		outcome.Again = againUnseen
+	}
+	return outcome, nil
+}
+
+// effect carries one effect out. When it fails it returns what is to be reported
+// instead; an unknown outcome is looked at again, never sent again blindly.
+func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decision Decision, outcome *Outcome) Decision {
+	effect := *decision.Effect
+	object, err := e.execute(ctx, m, s, effect)
+	cluster := e.place(effect.Side).cluster
+	switch {
+	case err == nil:
+		outcome.Wrote, e.refused = true, 0
+		if watched(object) {
+			e.wrote = &write{object: object, side: effect.Side, at: e.clock.Now()}
+		} else {
+			outcome.Again = againUnseen
+		}
+		return decision
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		e.refused++
+		outcome.Again = againUnseen << min(e.refused-1, againDoublings)
+		return Decision{}
+	case apierrors.IsForbidden(err):
+		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there")
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return *stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
+	default:
+		return *stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
+	}
+}
+
+// watched says whether a view shows objects of this kind.
+func watched(object client.Object) bool {
+	switch object.(type) {
+	case *appsv1.StatefulSet, *policyv1.PodDisruptionBudget, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim, *corev1.Service:
+		return true
+	default:
+		return false
+	}
+}
+
+// finishedHandoff is the handoff that a new record ends: its ordinal has arrived.
+func finishedHandoff(s Snapshot, next Record) *api.Handoff {
+	was := s.Record.Handoff
+	if was == nil || next.Handoff != nil && next.Handoff.Ordinal == was.Ordinal {
+		return nil
+	}
+	if p := newPlanner(s); !p.taker.Set.Has(was.Ordinal) {
+		return nil
+	}
+	return was
+}

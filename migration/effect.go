@@ -1,0 +1,165 @@
+package migration
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// SideName says which side an effect or a hold is about.
+type SideName string
+
+// The sides.
+const (
+	SourceSide      SideName = "source"
+	DestinationSide SideName = "destination"
+)
+
+// Verb says what an effect does.
+type Verb string
+
+// The verbs. Each is exactly one write to one API server.
+const (
+	// WriteFence writes this migration's UID and epoch on a StatefulSet.
+	WriteFence Verb = "WriteFence"
+	// ReleaseFence removes them.
+	ReleaseFence Verb = "ReleaseFence"
+	// CreateNamespace creates the destination's namespace.
+	CreateNamespace Verb = "CreateNamespace"
+	// CreateService copies the governing Service.
+	CreateService Verb = "CreateService"
+	// CreateSet copies the StatefulSet with no replicas.
+	CreateSet Verb = "CreateSet"
+	// CreateBudget copies the PodDisruptionBudget with maxUnavailable 0.
+	CreateBudget Verb = "CreateBudget"
+	// SetBudget writes an integer maxUnavailable.
+	SetBudget Verb = "SetBudget"
+	// RestoreBudget writes the PodDisruptionBudget in its author's form.
+	RestoreBudget Verb = "RestoreBudget"
+	// CreateExport makes a ServiceExport for the governing Service.
+	CreateExport Verb = "CreateExport"
+	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
+	ScaleDown Verb = "ScaleDown"
+	ScaleUp   Verb = "ScaleUp"
+	// CarryVolume does one step of package volumes.
+	CarryVolume Verb = "CarryVolume"
+	// RestorePolicy gives a volume its original reclaim policy back.
+	RestorePolicy Verb = "RestorePolicy"
+	// Delete verbs remove what the migration made, or what it was asked to clean up.
+	DeleteClaim  Verb = "DeleteClaim"
+	DeleteVolume Verb = "DeleteVolume"
+	DeleteBudget Verb = "DeleteBudget"
+	DeleteExport Verb = "DeleteExport"
+	DeleteSet    Verb = "DeleteSet"
+)
+
+// irrevocable are the verbs before which everything is read again from the API
+// servers: what they do cannot be undone, or starts or stops a pod.
+func (v Verb) irrevocable() bool {
+	switch v {
+	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, DeleteSet:
+		return true
+	case WriteFence, ReleaseFence, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget,
+		RestoreBudget, CreateExport, RestorePolicy, DeleteBudget, DeleteExport:
+		return false
+	}
+	return true
+}
+
+// Effect is one write. Name, UID and ResourceVersion are those of the object that
+// was judged: the API server refuses the write when another has come in between.
+type Effect struct {
+	Verb    Verb     `json:"verb"`
+	Side    SideName `json:"side"`
+	Ordinal int32    `json:"ordinal"`
+	Name    string   `json:"name,omitempty"`
+
+	UID             types.UID `json:"-"`
+	ResourceVersion string    `json:"-"`
+	// Fence is the annotation's new value, for WriteFence.
+	Fence string `json:"-"`
+	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
+	Start    int32 `json:"start,omitempty"`
+	Replicas int32 `json:"replicas,omitempty"`
+	// MaxUnavailable is for SetBudget.
+	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
+	// Form is for RestoreBudget.
+	Form pdb.Form `json:"-"`
+	// Volume and Template are for CarryVolume.
+	Volume   volumes.Action `json:"-"`
+	Template string         `json:"template,omitempty"`
+}
+
+// OfOrdinal says whether the effect concerns one ordinal and its volumes only.
+func (e Effect) OfOrdinal() bool {
+	switch e.Verb {
+	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy:
+		return true
+	default:
+		return false
+	}
+}
+
+// String says what the effect does, for people.
+func (e Effect) String() string {
+	on := " on the " + string(e.Side)
+	switch e.Verb {
+	case WriteFence:
+		return "claim StatefulSet " + e.Name + on
+	case ReleaseFence:
+		return "release StatefulSet " + e.Name + on
+	case CreateNamespace:
+		return "create namespace " + e.Name + on
+	case CreateService:
+		return "create Service " + e.Name + on
+	case CreateSet:
+		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
+	case CreateBudget:
+		return fmt.Sprintf("create PodDisruptionBudget %s%s with maxUnavailable 0", e.Name, on)
+	case SetBudget:
+		return fmt.Sprintf("set PodDisruptionBudget %s%s to maxUnavailable %d", e.Name, on, e.MaxUnavailable)
+	case RestoreBudget:
+		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
+	case CreateExport:
+		return "export Service " + e.Name + on
+	case ScaleDown:
+		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	case ScaleUp:
+		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	case CarryVolume:
+		return e.volumeString(on)
+	case RestorePolicy:
+		return fmt.Sprintf("restore the reclaim policy of volume %s%s", e.Name, on)
+	case DeleteClaim:
+		return "delete claim " + e.Name + on
+	case DeleteVolume:
+		return "delete volume " + e.Name + on + " (policy Retain: its storage stays)"
+	case DeleteBudget:
+		return "delete PodDisruptionBudget " + e.Name + on
+	case DeleteExport:
+		return "withdraw the export of Service " + e.Name + on
+	case DeleteSet:
+		return "delete StatefulSet " + e.Name + on
+	}
+	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) volumeString(on string) string {
+	a := e.Volume
+	switch a.Verb {
+	case volumes.Secure:
+		return fmt.Sprintf("set volume %s%s to Retain", a.Volume, on)
+	case volumes.Park:
+		return fmt.Sprintf("park volume %s%s", a.Volume, on)
+	case volumes.Point:
+		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+	case volumes.CreateVolume:
+		return fmt.Sprintf("create volume %s%s for claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+	case volumes.CreateClaim:
+		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
+	}
+	return string(a.Verb) + " " + a.Volume + on
+}

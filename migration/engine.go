@@ -1,0 +1,305 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Times after which the engine looks again although nothing it watches has
+// changed: what it waits for then cannot be watched.
+const (
+	// againRefused is for a preflight that has refused.
+	againRefused = 5 * time.Second
+	// againUnreachable is for a cluster that does not answer.
+	againUnreachable = 2 * time.Second
+	// againUnseen is for a write that the cache has not shown yet, or an object that
+	// had changed since it was judged.
+	againUnseen = 20 * time.Millisecond
+	// againDoublings bounds how often againUnseen doubles when that happens again and
+	// again.
+	againDoublings = 8
+	// againSafety is for everything else: a lost event must not stop a migration.
+	againSafety = 30 * time.Second
+	// unseenFor bounds how long a write is waited for in the cache.
+	unseenFor = 2 * time.Second
+)
+
+// Records keeps what cannot be observed again.
+type Records interface {
+	// Save writes the status, and only over the resourceVersion that it was read
+	// with; it leaves the new one in m.
+	Save(ctx context.Context, m *api.Migration) error
+}
+
+// Engine drives one migration. It is not safe for concurrent use.
+type Engine struct {
+	clock               clock.PassiveClock
+	holder              string
+	records             Records
+	notify              func()
+	source, destination place
+	connections         map[SideName]*clusters.Connection
+	leave               []func()
+	watching            bool
+	sameCluster         bool
+	// engaged is true once this process has claimed the migration.
+	engaged bool
+	// saved is the migration as it was last written; a cache may still show an older one.
+	saved *api.Migration
+	// wrote is the last write of an object that is watched.
+	wrote *write
+	// refused counts the writes in a row that met a changed object.
+	refused int
+}
+
+type write struct {
+	object client.Object
+	side   SideName
+	at     time.Time
+}
+
+// Options say what an Engine works with.
+type Options struct {
+	Source, Destination *clusters.Connection
+	Records             Records
+	// Holder identifies this process; it must differ from every other one's.
+	Holder string
+	// Notify is called when something that is watched has changed. It must not block.
+	Notify func()
+	// Clock is the time; nil: the real one.
+	Clock clock.PassiveClock
+}
+
+// NewEngine prepares the engine of one migration. It talks to no cluster yet.
+func NewEngine(m *api.Migration, options Options) *Engine {
+	source := place{side: SourceSide, cluster: options.Source.Name(), namespace: m.Spec.Source.Namespace, set: m.Spec.Source.Name, live: options.Source.Live()}
+	destination := place{side: DestinationSide, cluster: options.Destination.Name(), namespace: m.Spec.Destination.Namespace, set: m.Spec.Destination.Name, live: options.Destination.Live()}
+	for _, p := range []*place{&source, &destination} {
+		if p.namespace == "" {
+			p.namespace = m.Namespace
+		}
+	}
+	if destination.set == "" {
+		destination.set = source.set
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	return &Engine{
+		clock: options.Clock, holder: options.Holder, records: options.Records, notify: options.Notify,
+		source: source, destination: destination,
+		connections: map[SideName]*clusters.Connection{SourceSide: options.Source, DestinationSide: options.Destination},
+	}
+}
+
+// Close stops watching.
+func (e *Engine) Close() {
+	for _, leave := range e.leave {
+		leave()
+	}
+	e.leave, e.watching, e.source.cached, e.destination.cached = nil, false, nil, nil
+}
+
+// Outcome is what one pass came to.
+type Outcome struct {
+	Snapshot Snapshot
+	Decision Decision
+	// Done is true when nothing is left to do.
+	Done bool
+	// Wrote is true when the effect of the decision was carried out.
+	Wrote bool
+	// Again is when to look again at the latest.
+	Again time.Duration
+	// Finished is the handoff that this pass has brought to its end, if any.
+	Finished *api.Handoff
+}
+
+// Pass does one step: it observes, decides, and writes at most once. It changes
+// the status of m. An error means that the record could not be written.
+func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
+	e.newest(m)
+	if !e.seen(ctx) {
+		return Outcome{Again: againUnseen}, nil
+	}
+	findings, err := e.engage(ctx, m)
+	if err != nil {
+		return e.conclude(ctx, m, Snapshot{}, unreachable(err))
+	}
+	snapshot := e.observe(ctx, m, scope{})
+	snapshot.Preflight = findings
+	decision := Plan(snapshot)
+	if decision.NeedsLiveRead() {
+		snapshot = e.observe(ctx, m, liveScope(decision))
+		snapshot.Preflight = findings
+		decision = Plan(snapshot)
+	} else if decision.Effect != nil {
+		snapshot = e.probe(ctx, snapshot, m)
+		decision = Plan(snapshot)
+	}
+	return e.conclude(ctx, m, snapshot, decision)
+}
+
+// Look observes everything and decides, and writes nothing: the dry run.
+func (e *Engine) Look(ctx context.Context, m *api.Migration) (Snapshot, error) {
+	findings, err := e.engage(ctx, m)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snapshot := e.observe(ctx, m, scope{live: true})
+	snapshot.Preflight = findings
+	return snapshot, nil
+}
+
+func liveScope(decision Decision) scope {
+	sc := scope{live: true}
+	if decision.Effect != nil && decision.Effect.OfOrdinal() {
+		sc.ordinal = &decision.Effect.Ordinal
+	}
+	return sc
+}
+
+// probe reads both StatefulSets again: even a write that can be undone is done
+// only while both sides answer and nobody else has taken over.
+func (e *Engine) probe(ctx context.Context, s Snapshot, m *api.Migration) Snapshot {
+	fresh := e.observeSets(ctx, m)
+	for name, side := range map[SideName]*Side{SourceSide: &s.Source, DestinationSide: &s.Destination} {
+		seen := fresh[name]
+		side.Reach, side.ReachError = seen.Reach, seen.ReachError
+		templates := side.Set.Templates
+		rolledOut := side.Set.RolledOut
+		side.Set = seen.Set
+		side.Set.Templates, side.Set.RolledOut = templates, rolledOut
+	}
+	s.Now = e.clock.Now()
+	return s
+}
+
+// newest makes m the younger one of what the caller has read and what was written.
+func (e *Engine) newest(m *api.Migration) {
+	if e.saved == nil || e.saved.UID != m.UID {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(e.saved.ResourceVersion, m.ResourceVersion); err == nil && order > 0 {
+		e.saved.DeepCopyInto(m)
+	}
+}
+
+// seen says whether the cache shows what was written last, so that nothing is
+// decided on the world as it was before.
+func (e *Engine) seen(ctx context.Context) bool {
+	if e.wrote == nil {
+		return true
+	}
+	at := e.place(e.wrote.side)
+	shown, _ := e.wrote.object.DeepCopyObject().(client.Object)
+	err := at.cached.Get(ctx, client.ObjectKeyFromObject(e.wrote.object), shown)
+	if err == nil {
+		order, compareErr := resourceversion.CompareResourceVersion(shown.GetResourceVersion(), e.wrote.object.GetResourceVersion())
+		if compareErr != nil || order >= 0 {
+			e.wrote = nil
+			return true
+		}
+	}
+	if e.clock.Since(e.wrote.at) > unseenFor {
+		e.wrote = nil
+		return true
+	}
+	return false
+}
+
+func (e *Engine) place(name SideName) place {
+	if name == SourceSide {
+		return e.source
+	}
+	return e.destination
+}
+
+// engage learns what does not change, checks the rights, and begins to watch.
+func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error) {
+	if m.Status.Baseline != nil && e.watching {
+		return nil, nil
+	}
+	if err := e.identify(ctx); err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	if m.Status.Baseline == nil {
+		for _, p := range []place{e.source, e.destination} {
+			finding, err := missing(ctx, p, rights(m))
+			if err != nil {
+				return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
+			}
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
+		}
+		if len(findings) > 0 {
+			return findings, nil
+		}
+		more, err := e.inspect(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		findings = more
+	}
+	return findings, e.watch(ctx)
+}
+
+// identify finds out whether both sides are one cluster, and what they serve. The
+// UID of the namespace kube-system names a cluster, whatever address it has.
+func (e *Engine) identify(ctx context.Context) error {
+	ids := map[SideName]string{}
+	for _, p := range []*place{&e.source, &e.destination} {
+		connection := e.connections[p.side]
+		system, err := get[corev1.Namespace](ctx, p.live, client.ObjectKey{Name: "kube-system"})
+		switch {
+		case apierrors.IsForbidden(err), err == nil && system == nil:
+			ids[p.side] = connection.Host()
+		case err != nil:
+			return fmt.Errorf("cluster %s: %w", p.cluster, err)
+		default:
+			ids[p.side] = string(system.UID)
+		}
+		p.exportVersion = ""
+		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
+			served, err := connection.Serves(ctx, object)
+			if err != nil {
+				return err
+			}
+			if served && version > p.exportVersion {
+				p.exportVersion = version
+			}
+		}
+	}
+	e.sameCluster = ids[SourceSide] == ids[DestinationSide]
+	return nil
+}
+
+func (e *Engine) watch(ctx context.Context) error {
+	if e.watching || e.notify == nil {
+		return nil
+	}
+	for _, p := range []*place{&e.source, &e.destination} {
+		view, leave, err := e.connections[p.side].Watch(ctx, p.namespace, e.notify)
+		if err != nil {
+			e.Close()
+			return err
+		}
+		p.cached = view
+		e.leave = append(e.leave, leave)
+	}
+	e.watching = true
+	return nil
+}

@@ -1,0 +1,163 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// execute does one effect: one write, with the uid and resourceVersion of the
+// object that was judged. It returns the object as it was written; nil when it
+// was deleted.
+func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effect Effect) (client.Object, error) {
+	at := e.place(effect.Side)
+	switch effect.Verb {
+	case WriteFence:
+		return patchSet(ctx, at, effect, map[string]any{"metadata": annotation(api.FenceAnnotationKey, effect.Fence)})
+	case ReleaseFence:
+		return patchSet(ctx, at, effect, map[string]any{"metadata": annotation(api.FenceAnnotationKey, nil)})
+	case ScaleDown, ScaleUp:
+		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
+			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
+		}})
+	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport:
+		object, err := e.created(ctx, m, at, effect)
+		if err != nil {
+			return nil, err
+		}
+		return object, at.live.Create(ctx, object)
+	case SetBudget:
+		return pdb.Write(ctx, at.live, budgetTarget(at, effect), pdb.Integer(effect.MaxUnavailable), budgetMark(m, effect.MaxUnavailable))
+	case RestoreBudget:
+		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, "")
+	case CarryVolume:
+		return e.carryVolume(ctx, m, s, effect)
+	case RestorePolicy:
+		return restorePolicy(ctx, at, s, effect)
+	case DeleteClaim, DeleteVolume, DeleteBudget, DeleteExport, DeleteSet:
+		return nil, e.remove(ctx, at, effect)
+	}
+	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
+}
+
+func annotation(key string, value any) map[string]any {
+	return map[string]any{"annotations": map[string]any{key: value}}
+}
+
+func patchSet(ctx context.Context, at place, effect Effect, change map[string]any) (client.Object, error) {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = effect.UID, effect.ResourceVersion
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}}
+	return set, at.live.Patch(ctx, set, client.RawPatch(types.MergePatchType, data))
+}
+
+func budgetTarget(at place, effect Effect) pdb.Target {
+	return pdb.Target{Namespace: at.namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
+}
+
+// created is the object that a create effect makes, copied from the source as it
+// is now.
+func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect Effect) (client.Object, error) {
+	owned := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
+	switch effect.Verb {
+	case CreateNamespace:
+		owned.Namespace = ""
+		return &corev1.Namespace{ObjectMeta: owned}, nil
+	case CreateExport:
+		return newExport(at.exportVersion, owned), nil
+	case CreateService:
+		from, err := must[corev1.Service](ctx, e.source, effect.Name)
+		if err != nil {
+			return nil, err
+		}
+		return copyService(from, copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID)), nil
+	case CreateBudget:
+		from, err := must[policyv1.PodDisruptionBudget](ctx, e.source, effect.Name)
+		if err != nil {
+			return nil, err
+		}
+		return pdb.Copy(from, at.namespace, budgetMark(m, 0), m.UID), nil
+	default:
+		from, err := must[appsv1.StatefulSet](ctx, e.source, e.source.set)
+		if err != nil {
+			return nil, err
+		}
+		meta := copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID)
+		meta.Annotations[api.FenceAnnotationKey] = effect.Fence
+		return copySet(from, meta, effect.Start, storageClasses(m)), nil
+	}
+}
+
+// must reads an object that was seen a moment ago.
+func must[T any, P object[T]](ctx context.Context, at place, name string) (*T, error) {
+	value := P(new(T))
+	if err := at.live.Get(ctx, at.key(name), value); err != nil {
+		return nil, err
+	}
+	return (*T)(value), nil
+}
+
+func (e *Engine) carryVolume(ctx context.Context, m *api.Migration, s Snapshot, effect Effect) (client.Object, error) {
+	for _, v := range s.Volumes {
+		if v.Ordinal != effect.Ordinal || v.Template != effect.Template {
+			continue
+		}
+		pair := newPlanner(s).pair(v)
+		carrier := volumes.Carrier{Giver: e.source.live, Taker: e.destination.live, Owner: m.UID, StorageClass: storageClasses(m)[v.Template]}
+		if newPlanner(s).giverName == DestinationSide {
+			carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
+		}
+		return carrier.Apply(ctx, effect.Volume, pair)
+	}
+	return nil, fmt.Errorf("%s: its claim was not read", effect)
+}
+
+func restorePolicy(ctx context.Context, at place, s Snapshot, effect Effect) (client.Object, error) {
+	for i := range s.Volumes {
+		volume := s.Volumes[i].holding(effect.Side).Volume
+		if volume.Name == effect.Name && volume.UID == effect.UID {
+			return volumes.RestorePolicy(ctx, at.live, volume)
+		}
+	}
+	return nil, fmt.Errorf("%s: the volume was not read", effect)
+}
+
+// remove deletes the very object that was judged. The StatefulSet has no pods any
+// more, and its claims are not its dependents.
+func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
+	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
+	var object client.Object
+	switch effect.Verb {
+	case DeleteClaim:
+		object = &corev1.PersistentVolumeClaim{ObjectMeta: meta}
+	case DeleteVolume:
+		meta.Namespace = ""
+		object = &corev1.PersistentVolume{ObjectMeta: meta}
+	case DeleteBudget:
+		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
+	case DeleteExport:
+		return at.live.Delete(ctx, newExport(at.exportVersion, meta))
+	default:
+		object = &appsv1.StatefulSet{ObjectMeta: meta}
+	}
+	return at.live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+}

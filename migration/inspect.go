@@ -1,0 +1,200 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// inspect looks, before a migration begins, for what a snapshot of values cannot
+// say. An error means that a cluster did not answer.
+func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, error) {
+	var source, destination *appsv1.StatefulSet
+	err := together(
+		func() (err error) {
+			source, err = get[appsv1.StatefulSet](ctx, e.source.live, e.source.key(e.source.set))
+			return err
+		},
+		func() (err error) {
+			destination, err = get[appsv1.StatefulSet](ctx, e.destination.live, e.destination.key(e.destination.set))
+			return err
+		},
+	)
+	if err != nil || source == nil {
+		return nil, err
+	}
+	findings := owned(e.source, source)
+	for _, check := range []func() ([]Finding, error){
+		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
+		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
+		func() ([]Finding, error) { return e.localVolumes(ctx, source) },
+	} {
+		more, err := check()
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, more...)
+	}
+	if m.Spec.Services.Export && (e.source.exportVersion == "" || e.destination.exportVersion == "") {
+		findings = append(findings, Finding{
+			Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
+			Message: "spec.services.export is on, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
+			Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export off",
+		})
+	}
+	if destination != nil {
+		findings = append(findings, differences(e.destination, m, source, destination)...)
+	}
+	return findings, nil
+}
+
+// owned finds a controller above the StatefulSet: it would write replicas back.
+func owned(at place, set *appsv1.StatefulSet) []Finding {
+	owner := metav1.GetControllerOf(set)
+	if owner == nil {
+		return nil
+	}
+	return []Finding{{
+		Reason: api.ReasonOwnedByOperator, Object: at.object(),
+		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.object(), owner.Kind, owner.Name),
+		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch sts -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.namespace, at.set),
+	}}
+}
+
+func (p place) object() string {
+	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", p.namespace, p.set, p.cluster)
+}
+
+// autoscaled finds a HorizontalPodAutoscaler over the StatefulSet.
+func autoscaled(ctx context.Context, at place) ([]Finding, error) {
+	var scalers autoscalingv2.HorizontalPodAutoscalerList
+	err := at.live.List(ctx, &scalers, client.InNamespace(at.namespace))
+	if apierrors.IsForbidden(err) {
+		return []Finding{{Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
+			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.namespace, at.cluster)}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, scaler := range scalers.Items {
+		target := scaler.Spec.ScaleTargetRef
+		if target.Kind == "StatefulSet" && target.Name == at.set && strings.HasPrefix(target.APIVersion, "apps/") {
+			return []Finding{{
+				Reason: api.ReasonAutoscaled, Object: at.object(),
+				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.namespace, scaler.Name, at.cluster, at.object()),
+				Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.namespace, scaler.Name),
+			}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// localVolumes warns of volumes that live on one machine.
+func (e *Engine) localVolumes(ctx context.Context, source *appsv1.StatefulSet) ([]Finding, error) {
+	if e.sameCluster || len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	var pvs corev1.PersistentVolumeList
+	if err := e.source.live.List(ctx, &pvs); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	for _, pv := range pvs.Items {
+		ref := pv.Spec.ClaimRef
+		if ref == nil || ref.Namespace != e.source.namespace || pv.Spec.HostPath == nil && pv.Spec.Local == nil {
+			continue
+		}
+		for _, template := range claimTemplates(source) {
+			if strings.HasPrefix(ref.Name, template+"-"+source.Name+"-") {
+				return []Finding{{
+					Reason: "VolumeIsLocal", Object: "volume " + pv.Name, Warning: true,
+					Message: fmt.Sprintf("volume %s in cluster %s is a path on a machine: the destination's nodes must see the same path, and the volume's node affinity must match one of them", pv.Name, e.source.cluster),
+				}}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// differences compares an existing destination with the source, field by field.
+func differences(at place, m *api.Migration, source, destination *appsv1.StatefulSet) []Finding {
+	want := copySet(source, metav1.ObjectMeta{}, 0, storageClasses(m)).Spec
+	have := *destination.Spec.DeepCopy()
+	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
+		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
+		for i := range spec.VolumeClaimTemplates {
+			spec.VolumeClaimTemplates[i].Status = corev1.PersistentVolumeClaimStatus{}
+		}
+	}
+	paths := differ("spec", tree(want), tree(have))
+	if len(paths) == 0 {
+		return nil
+	}
+	const shown = 5
+	text := strings.Join(paths[:min(shown, len(paths))], ", ")
+	if len(paths) > shown {
+		text += fmt.Sprintf(" and %d more", len(paths)-shown)
+	}
+	return []Finding{{
+		Reason: api.ReasonDestinationDiffers, Object: at.object(),
+		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.object(), text),
+		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete sts -n %s %s", at.namespace, at.set),
+	}}
+}
+
+func tree(value any) any {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	var out any
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// differ names the paths at which two JSON trees differ, in a stable order.
+func differ(path string, a, b any) []string {
+	switch left := a.(type) {
+	case map[string]any:
+		right, ok := b.(map[string]any)
+		if !ok {
+			return []string{path}
+		}
+		keys := slices.Collect(maps.Keys(left))
+		keys = append(keys, slices.Collect(maps.Keys(right))...)
+		slices.Sort(keys)
+		var paths []string
+		for _, key := range slices.Compact(keys) {
+			paths = append(paths, differ(path+"."+key, left[key], right[key])...)
+		}
+		return paths
+	case []any:
+		right, ok := b.([]any)
+		if !ok || len(left) != len(right) {
+			return []string{path}
+		}
+		var paths []string
+		for i := range left {
+			paths = append(paths, differ(fmt.Sprintf("%s[%d]", path, i), left[i], right[i])...)
+		}
+		return paths
+	default:
+		if a != b {
+			return []string{path}
+		}
+		return nil
+	}
+}

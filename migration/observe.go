@@ -1,0 +1,354 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// place is where one side's objects are, and how to read and write them.
+type place struct {
+	side      SideName
+	cluster   string
+	namespace string
+	set       string
+	// exportVersion is the version of ServiceExport that the cluster serves; empty
+	// when it serves none.
+	exportVersion string
+	// cached answers from a watched view; live asks the API server.
+	cached client.Reader
+	live   client.Client
+}
+
+func (p place) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: p.namespace, Name: name}
+}
+
+// scope says what to look at. The zero value is everything, from the caches.
+type scope struct {
+	live bool
+	// ordinal limits the claims and volumes to one ordinal's.
+	ordinal *int32
+}
+
+// found is what was read of one side, before it is made into small values.
+type found struct {
+	place    place
+	err      error
+	set      *appsv1.StatefulSet
+	pods     []corev1.Pod
+	budgets  []policyv1.PodDisruptionBudget
+	claims   map[string]*corev1.PersistentVolumeClaim
+	volumes  map[string]*corev1.PersistentVolume
+	attached map[string][]string
+	service  *corev1.Service
+	// lacksNamespace is true when the namespace is known not to exist.
+	lacksNamespace bool
+	// labels are those of the slice's pods when its StatefulSet does not exist.
+	labels labels.Set
+	export Export
+}
+
+// observe reads both sides at once and makes a Snapshot of what it finds. An error
+// of a side makes that side Unreachable; nothing is concluded from half a read.
+func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
+	source, destination := &found{place: e.source}, &found{place: e.destination}
+	var group sync.WaitGroup
+	for _, f := range []*found{source, destination} {
+		group.Go(func() { f.err = f.read(ctx, e.readerOf(f.place, sc), sc) })
+	}
+	group.Wait()
+	if sc.ordinal != nil {
+		e.readOrdinal(ctx, source, destination, *sc.ordinal)
+	} else {
+		e.readServices(ctx, source, destination, sc)
+	}
+	readExports(ctx, m, source, destination)
+
+	s := Snapshot{
+		Now: e.clock.Now(), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
+		Spec: specOf(m, e.sameCluster), Record: recordOf(m), Focused: sc.ordinal != nil,
+	}
+	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace
+	source.labels, destination.labels = destination.podLabels(), source.podLabels()
+	s.Source, s.Destination = sideOf(m, source), sideOf(m, destination)
+	s.Destination.Service = governing(source, destination)
+	s.Source.Service = governing(source, source)
+	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
+		return s
+	}
+	templates := claimTemplates(source.set)
+	s.Source.Set.Templates = templates
+	for _, ordinal := range ordinalsOf(s, sc) {
+		for _, template := range templates {
+			s.Volumes = append(s.Volumes, ordinalVolume(m, source, destination, ordinal, template))
+		}
+	}
+	return s
+}
+
+// readerOf is the cache or the API server. A side that is not watched yet is read live.
+func (e *Engine) readerOf(p place, sc scope) client.Reader {
+	if sc.live || p.cached == nil {
+		return p.live
+	}
+	return p.cached
+}
+
+func ordinalsOf(s Snapshot, sc scope) []int32 {
+	if sc.ordinal != nil {
+		return []int32{*sc.ordinal}
+	}
+	start, replicas := s.Source.Set.Start, s.Source.Set.Replicas
+	if base := s.Record.Baseline; base != nil {
+		start, replicas = base.Start, base.Replicas
+	}
+	ordinals := make([]int32, 0, replicas)
+	for ordinal := start; ordinal < start+replicas; ordinal++ {
+		ordinals = append(ordinals, ordinal)
+	}
+	return ordinals
+}
+
+// read fills in one side.
+func (f *found) read(ctx context.Context, reader client.Reader, sc scope) error {
+	in := client.InNamespace(f.place.namespace)
+	var pods corev1.PodList
+	var budgets policyv1.PodDisruptionBudgetList
+	var attachments storagev1.VolumeAttachmentList
+	err := together(
+		func() (err error) {
+			f.set, err = get[appsv1.StatefulSet](ctx, reader, f.place.key(f.place.set))
+			return err
+		},
+		func() error { return list(ctx, reader, &pods, in) },
+		func() error { return list(ctx, reader, &budgets, in) },
+		func() error { return list(ctx, reader, &attachments) },
+	)
+	if err != nil {
+		return err
+	}
+	f.pods, f.budgets = pods.Items, budgets.Items
+	f.attached = map[string][]string{}
+	for _, a := range attachments.Items {
+		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
+			f.attached[*pv] = append(f.attached[*pv], a.Name)
+		}
+	}
+	if sc.ordinal == nil {
+		return together(
+			func() error { return f.readNamespace(ctx) },
+			func() error { return f.readAllVolumes(ctx, reader) },
+		)
+	}
+	return nil
+}
+
+// readServices reads the source's governing Service on both sides.
+func (e *Engine) readServices(ctx context.Context, source, destination *found, sc scope) {
+	if source.set == nil || source.set.Spec.ServiceName == "" {
+		return
+	}
+	for _, f := range []*found{source, destination} {
+		if f.err == nil {
+			f.service, f.err = get[corev1.Service](ctx, e.readerOf(f.place, sc), f.place.key(source.set.Spec.ServiceName))
+		}
+	}
+}
+
+// readNamespace looks for the namespace when it is in doubt.
+func (f *found) readNamespace(ctx context.Context) error {
+	if f.set != nil {
+		return nil
+	}
+	namespace, err := get[corev1.Namespace](ctx, f.place.live, client.ObjectKey{Name: f.place.namespace})
+	if apierrors.IsForbidden(err) {
+		return nil // whoever may not read namespaces was given one to work in
+	}
+	f.lacksNamespace = err == nil && namespace == nil
+	return err
+}
+
+func (f *found) readAllVolumes(ctx context.Context, reader client.Reader) error {
+	var claims corev1.PersistentVolumeClaimList
+	var pvs corev1.PersistentVolumeList
+	err := together(
+		func() error { return list(ctx, reader, &claims, client.InNamespace(f.place.namespace)) },
+		func() error { return list(ctx, reader, &pvs) },
+	)
+	f.claims = make(map[string]*corev1.PersistentVolumeClaim, len(claims.Items))
+	for i := range claims.Items {
+		f.claims[claims.Items[i].Name] = &claims.Items[i]
+	}
+	f.volumes = make(map[string]*corev1.PersistentVolume, len(pvs.Items))
+	for i := range pvs.Items {
+		f.volumes[pvs.Items[i].Name] = &pvs.Items[i]
+	}
+	return err
+}
+
+// readOrdinal reads one ordinal's claims on both sides, then the volumes that they
+// name. It is always live.
+func (e *Engine) readOrdinal(ctx context.Context, source, destination *found, ordinal int32) {
+	if source.err != nil || destination.err != nil || source.set == nil {
+		return
+	}
+	names := map[string]string{}
+	sides := []*found{source, destination}
+	var group sync.WaitGroup
+	for _, f := range sides {
+		group.Go(func() { f.err = f.readClaims(ctx, claimTemplates(source.set), ordinal) })
+	}
+	group.Wait()
+	for _, f := range sides {
+		for _, claim := range f.claims {
+			names[claim.Spec.VolumeName] = ""
+		}
+	}
+	delete(names, "")
+	for _, f := range sides {
+		group.Go(func() { f.err = errors.Join(f.err, f.readVolumes(ctx, slices.Sorted(maps.Keys(names)))) })
+	}
+	group.Wait()
+}
+
+func (f *found) readClaims(ctx context.Context, templates []string, ordinal int32) (err error) {
+	f.claims = map[string]*corev1.PersistentVolumeClaim{}
+	for _, template := range templates {
+		name := claimName(template, f.place.set, ordinal)
+		claim, getErr := get[corev1.PersistentVolumeClaim](ctx, f.place.live, f.place.key(name))
+		if err = errors.Join(err, getErr); claim != nil {
+			f.claims[name] = claim
+		}
+	}
+	return err
+}
+
+func (f *found) readVolumes(ctx context.Context, names []string) (err error) {
+	f.volumes = map[string]*corev1.PersistentVolume{}
+	for _, name := range names {
+		volume, getErr := get[corev1.PersistentVolume](ctx, f.place.live, client.ObjectKey{Name: name})
+		if err = errors.Join(err, getErr); volume != nil {
+			f.volumes[name] = volume
+		}
+	}
+	return err
+}
+
+func claimTemplates(set *appsv1.StatefulSet) []string {
+	if set == nil {
+		return nil
+	}
+	names := make([]string, 0, len(set.Spec.VolumeClaimTemplates))
+	for _, template := range set.Spec.VolumeClaimTemplates {
+		names = append(names, template.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// claimName is the name that the StatefulSet controller gives a claim
+// (kubernetes stateful_set_utils.go, getPersistentVolumeClaimName).
+func claimName(template, set string, ordinal int32) string {
+	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
+}
+
+// ordinalVolume is one template's claim of an ordinal on both sides. The volume is
+// the one that the source's claim names, or the destination's when the source has
+// none: both sides use one name for it.
+func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, template string) OrdinalVolume {
+	v := OrdinalVolume{Ordinal: ordinal, Template: template}
+	name := ""
+	for _, f := range []*found{source, destination} {
+		claim := f.claims[claimName(template, f.place.set, ordinal)]
+		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
+			name = claim.Spec.VolumeName
+		}
+	}
+	v.Source = holdingOf(m, source, ordinal, template, name)
+	v.Destination = holdingOf(m, destination, ordinal, template, name)
+	return v
+}
+
+func holdingOf(m *api.Migration, f *found, ordinal int32, template, volume string) volumes.Holding {
+	name := claimName(template, f.place.set, ordinal)
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.place.namespace, Name: name}}
+	if claim := f.claims[name]; claim != nil {
+		h.Claim = volumes.ViewClaim(claim, m.UID)
+		h.Claim.Users = usersOf(f, name, fmt.Sprintf("%s-%d", f.place.set, ordinal))
+	}
+	if pv := f.volumes[volume]; pv != nil {
+		h.Volume = volumes.ViewVolume(pv, m.UID)
+		h.Volume.Attachments = f.attached[volume]
+	}
+	return h
+}
+
+// usersOf names the pods other than the ordinal's own that mount a claim.
+func usersOf(f *found, claim, own string) []string {
+	var users []string
+	for i := range f.pods {
+		pod := &f.pods[i]
+		if pod.Name == own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim {
+				users = append(users, pod.Name)
+			}
+		}
+	}
+	return users
+}
+
+// governing is the Service that the destination needs: the source's.
+func governing(source, destination *found) Dependent {
+	if source.set == nil || source.set.Spec.ServiceName == "" {
+		return Dependent{}
+	}
+	return Dependent{Needed: source.service != nil, Found: destination.service != nil, Name: source.set.Spec.ServiceName}
+}
+
+// ordinalOf returns the ordinal of a pod named <set>-<ordinal>.
+func ordinalOf(set, pod string) (int32, bool) {
+	rest, found := strings.CutPrefix(pod, set+"-")
+	if !found || rest == "" || len(rest) > 1 && rest[0] == '0' {
+		return 0, false
+	}
+	var ordinal int64
+	for _, c := range rest {
+		if c < '0' || c > '9' || ordinal > 1<<31-1 {
+			return 0, false
+		}
+		ordinal = ordinal*10 + int64(c-'0')
+	}
+	return int32(ordinal), ordinal <= 1<<31-1
+}
+
+// observeSets reads both StatefulSets live, and nothing else.
+func (e *Engine) observeSets(ctx context.Context, m *api.Migration) map[SideName]Side {
+	source, destination := &found{place: e.source}, &found{place: e.destination}
+	var group sync.WaitGroup
+	for _, f := range []*found{source, destination} {
+		group.Go(func() {
+			f.set, f.err = get[appsv1.StatefulSet](ctx, f.place.live, f.place.key(f.place.set))
+		})
+	}
+	group.Wait()
+	return map[SideName]Side{SourceSide: sideOf(m, source), DestinationSide: sideOf(m, destination)}
+}

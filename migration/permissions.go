@@ -1,0 +1,77 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// right is one rule that a migration needs on a side.
+type right struct {
+	group, resource string
+	verbs           string
+	// clusterWide is true for resources without a namespace.
+	clusterWide bool
+}
+
+// rights are what a migration needs on both sides, and no more; a rollback needs
+// of each what the way out needs of the other. The shipped ClusterRoles grant
+// exactly these.
+func rights(m *api.Migration) []right {
+	rules := []right{
+		{"apps", "statefulsets", "get list watch create patch delete", false},
+		{"", "pods", "list watch", false},
+		{"policy", "poddisruptionbudgets", "get list watch create patch delete", false},
+		{"", "persistentvolumeclaims", "get list watch create delete", false},
+		{"", "services", "get list watch create", false},
+		{"", "persistentvolumes", "get list watch create patch delete", true},
+		{"storage.k8s.io", "volumeattachments", "list watch", true},
+	}
+	if m.Spec.Services.Export {
+		rules = append(rules, right{"multicluster.x-k8s.io", "serviceexports", "get create delete", false})
+	}
+	return rules
+}
+
+// missing asks the API server of a side which of the rights are not granted.
+func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
+	var mu sync.Mutex
+	var lacking []string
+	var checks []func() error
+	for _, rule := range rules {
+		for _, verb := range strings.Fields(rule.verbs) {
+			checks = append(checks, func() error {
+				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.group, Resource: rule.resource, Verb: verb, Namespace: at.namespace},
+				}}
+				if rule.clusterWide {
+					review.Spec.ResourceAttributes.Namespace = ""
+				}
+				if err := at.live.Create(ctx, review); err != nil {
+					return err
+				}
+				if !review.Status.Allowed {
+					mu.Lock()
+					defer mu.Unlock()
+					lacking = append(lacking, verb+" "+rule.resource)
+				}
+				return nil
+			})
+		}
+	}
+	if err := together(checks...); err != nil || len(lacking) == 0 {
+		return nil, err
+	}
+	slices.Sort(lacking)
+	return &Finding{
+		Reason: api.ReasonPermissionMissing, Object: at.object(),
+		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.cluster, strings.Join(lacking, ", "), at.namespace),
+		Remedy:  "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to it",
+	}, nil
+}

@@ -1,0 +1,106 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Fence is the value of the fence annotation in an epoch.
+func Fence(uid types.UID, epoch int64) string { return fmt.Sprintf("%s.%d", uid, epoch) }
+
+// FenceOwner is the UID of the Migration that wrote a fence.
+func FenceOwner(fence string) types.UID {
+	owner, _, _ := strings.Cut(fence, ".")
+	return types.UID(owner)
+}
+
+// claim makes this process and this direction the ones that both StatefulSets
+// speak of. It goes before everything that starts or stops a pod: each such write
+// carries the resourceVersion of an object read after the new epoch was written,
+// so the late write of a process that lost its leadership is refused.
+func (p *planner) claim() *Decision {
+	current := p.Record.Claim
+	switch {
+	case current == nil || current.Direction != p.direction() && current.Holder == p.Holder:
+		return p.newClaim()
+	case current.Holder != p.Holder && !p.Engaged:
+		return p.newClaim()
+	case current.Holder != p.Holder:
+		return stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
+	}
+	want := Fence(p.UID, current.Epoch)
+	for _, name := range []SideName{SourceSide, DestinationSide} {
+		side := p.side(name)
+		set := side.Set
+		if set.Presence != Seen || set.Fence == want {
+			continue
+		}
+		if owner := FenceOwner(set.Fence); owner != "" && owner != p.UID {
+			return claimedByAnother(*side)
+		}
+		return effect(Effect{Verb: WriteFence, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: want})
+	}
+	return nil
+}
+
+func (p *planner) newClaim() *Decision {
+	next := p.Record
+	claim := api.Claim{Epoch: 1, Holder: p.Holder, Direction: p.direction()}
+	turned := false
+	if p.Record.Claim != nil {
+		claim.Epoch = p.Record.Claim.Epoch + 1
+		turned = p.Record.Claim.Direction != claim.Direction
+	}
+	next.Claim = &claim
+	if next.Handoff != nil {
+		handoff := *next.Handoff
+		handoff.Attempts++
+		if turned {
+			handoff.StartTime = metav1.NewTime(p.Now)
+		}
+		next.Handoff = &handoff
+	}
+	return &Decision{Record: &next}
+}
+
+func (p *planner) side(name SideName) *Side {
+	if name == SourceSide {
+		return &p.Source
+	}
+	return &p.Destination
+}
+
+func claimedByAnother(side Side) *Decision {
+	finding := claimedFinding(side)
+	return stalled(finding.Reason, finding.Message, finding.Remedy)
+}
+
+func claimedFinding(side Side) Finding {
+	return Finding{
+		Reason: api.ReasonClaimedByAnother,
+		Object: side.object(),
+		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
+			side.object(), FenceOwner(side.Set.Fence)),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate sts -n %s %s %s-",
+			side.Namespace, side.Set.Name, api.FenceAnnotationKey),
+	}
+}
+
+// release takes the fences off both StatefulSets: the last thing that is done.
+func (p *planner) release() *Decision {
+	if decision := p.reachable(); decision != nil {
+		return decision
+	}
+	for _, name := range []SideName{DestinationSide, SourceSide} {
+		side := p.side(name)
+		if side.Set.Presence == Seen && FenceOwner(side.Set.Fence) == p.UID {
+			return effect(Effect{Verb: ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package migration
+
+import (
+	"fmt"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// prepare makes what the destination needs before the first ordinal comes. On the
+// way back nothing is made.
+func (p *planner) prepare() *Decision {
+	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
+		return nil
+	}
+	side := &p.Destination
+	on := func(verb Verb, name string) *Decision {
+		return effect(Effect{Verb: verb, Side: DestinationSide, Name: name})
+	}
+	switch {
+	case !side.NamespaceFound:
+		return on(CreateNamespace, side.Namespace)
+	case side.Service.Needed && !side.Service.Found:
+		return on(CreateService, side.Service.Name)
+	case p.Record.Baseline.DisruptionBudget != nil && len(side.Budgets) == 0 && !p.Spec.SameNamespace:
+		return on(CreateBudget, p.Record.Baseline.DisruptionBudget.Name)
+	}
+	if decision := p.exports(); decision != nil {
+		return decision
+	}
+	if side.Set.Presence == Absent {
+		return effect(Effect{
+			Verb: CreateSet, Side: DestinationSide, Name: side.Set.Name,
+			Start: p.layout.emptyStart(), Fence: Fence(p.UID, p.Record.Claim.Epoch),
+		})
+	}
+	return nil
+}
+
+// exports makes the ServiceExports of both sides, the destination's first, and
+// reads their conditions: a Conflict stalls (KEP-1645).
+func (p *planner) exports() *Decision {
+	if !p.Spec.Export || !p.Source.Service.Needed {
+		return nil
+	}
+	for _, name := range []SideName{DestinationSide, SourceSide} {
+		side := p.side(name)
+		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
+		switch {
+		case !side.Export.Found:
+			return effect(Effect{Verb: CreateExport, Side: name, Name: side.Service.Name})
+		case side.Export.Conflict != "":
+			return stalled(api.ReasonExportConflict, object+" is in conflict: "+side.Export.Conflict,
+				"make both Services agree in type and ports; the oldest export wins")
+		case side.Export.Invalid != "":
+			return stalled(api.ReasonExportInvalid, object+" is not valid: "+side.Export.Invalid,
+				fmt.Sprintf("kubectl describe serviceexport -n %s %s", side.Namespace, side.Service.Name))
+		}
+	}
+	return nil
+}

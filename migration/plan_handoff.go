@@ -1,0 +1,277 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// handoff brings the ordinal in flight one step on its way, or begins the next.
+func (p *planner) handoff() *Decision {
+	if p.Record.Handoff == nil {
+		return p.begin()
+	}
+	k := p.Record.Handoff.Ordinal
+	switch {
+	case p.giver.Set.Presence == Seen && p.giver.Set.Has(k):
+		return p.give(k)
+	case p.taker.Set.Presence == Seen && p.taker.Set.Has(k):
+		return p.receive(k)
+	default:
+		return p.carry(k)
+	}
+}
+
+// begin records the next ordinal's handoff when the gate is open. Until then the
+// whole budget belongs to others.
+func (p *planner) begin() *Decision {
+	k, more := p.next()
+	if p.resting() || !more {
+		if decision := p.share(0); decision != nil {
+			return decision
+		}
+		if p.Spec.Mode == api.ModePause && !p.Deleting {
+			return paused(k, more)
+		}
+		return nil
+	}
+	if hold := p.gate(k); hold != nil {
+		if decision := p.share(0); decision != nil {
+			return decision
+		}
+		return p.held(api.StepGate, *hold)
+	}
+	return p.start(k)
+}
+
+func paused(k int32, more bool) *Decision {
+	next := "what was changed for the move is restored next"
+	if more {
+		next = fmt.Sprintf("ordinal %d is next", k)
+	}
+	return &Decision{Hold: &Hold{Reason: api.ReasonPaused, Message: "mode is Pause; " + next}}
+}
+
+func (p *planner) start(k int32) *Decision {
+	next := p.Record
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewTime(p.Now), Attempts: 1}
+	return &Decision{Record: &next, Step: api.StepGate}
+}
+
+// give prepares the ordinal's stop at the giver, and stops it.
+func (p *planner) give(k int32) *Decision {
+	hold := p.gate(k)
+	if p.resting() || hold != nil {
+		next := p.Record
+		next.Handoff = nil
+		return &Decision{Record: &next, Step: api.StepGate}
+	}
+	if decision := p.share(1); decision != nil {
+		return p.at(api.StepReserveBudget, decision)
+	}
+	held, hold := p.volumesOf(k)
+	if hold != nil {
+		return p.held(api.StepSecureVolumes, *hold)
+	}
+	for _, v := range held {
+		verdict := volumes.SecureGiver(p.pair(v))
+		if decision := p.volumeDecision(v, verdict); decision != nil {
+			return p.at(api.StepSecureVolumes, decision)
+		}
+	}
+	set := p.giver.Set
+	start, replicas := without(set, k)
+	return p.at(api.StepScaleDown, effect(Effect{
+		Verb: ScaleDown, Side: p.giverName, Ordinal: k, Name: set.Name,
+		UID: set.UID, ResourceVersion: set.ResourceVersion, Start: start, Replicas: replicas,
+	}))
+}
+
+// gate says why no replica may be taken down now (I5). The ordinal itself does not
+// count: it is given up, available or not.
+func (p *planner) gate(k int32) *Hold {
+	names := append(unavailable(p.Snapshot, p.Source, &k), unavailable(p.Snapshot, p.Destination, &k)...)
+	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
+	if len(names) > 0 && (ordered || int32(len(names)) >= p.Record.Baseline.Budget) {
+		return &Hold{
+			Reason:  api.ReasonReplicaUnavailable,
+			Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
+		}
+	}
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		switch {
+		case side.Set.Presence != Seen:
+		case !side.Set.Observed:
+			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
+		case !side.Set.RolledOut && side.Set.Replicas > 0:
+			return &Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + side.object() + " is done"}
+		}
+		for _, pod := range side.Pods {
+			if !side.Set.Has(pod.Ordinal) {
+				return &Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
+			}
+		}
+	}
+	return nil
+}
+
+// carry moves the volumes of an ordinal that neither slice owns, and starts it.
+func (p *planner) carry(k int32) *Decision {
+	if hold := p.released(k); hold != nil {
+		return p.held(api.StepAwaitRelease, *hold)
+	}
+	held, hold := p.volumesOf(k)
+	if hold != nil {
+		return p.held(api.StepCarryVolumes, *hold)
+	}
+	for _, v := range held {
+		if decision := p.volumeDecision(v, volumes.Rebind(p.pair(v))); decision != nil {
+			return p.at(api.StepCarryVolumes, decision)
+		}
+	}
+	set := p.taker.Set
+	start, replicas := with(set, k)
+	return p.at(api.StepScaleUp, effect(Effect{
+		Verb: ScaleUp, Side: p.takerName, Ordinal: k, Name: set.Name,
+		UID: set.UID, ResourceVersion: set.ResourceVersion, Start: start, Replicas: replicas,
+	}))
+}
+
+// released says what still holds the ordinal or its volumes (I1, I2). A pod is
+// gone when its object is gone. The giver's controller must have observed that
+// the ordinal is not its own any more: until then it may create the pod again.
+func (p *planner) released(k int32) *Hold {
+	for _, side := range []*Side{p.giver, p.taker} {
+		if side.Set.Presence != Seen {
+			continue
+		}
+		name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
+		if pod, found := side.pod(k); found {
+			if pod.Terminating {
+				return &Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
+					Remedy: "it is never force-deleted: look at its finalizers and its node"}
+			}
+			return &Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
+		}
+		if !side.Set.Observed {
+			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
+		}
+	}
+	held, hold := p.volumesOf(k)
+	for _, v := range held {
+		for _, h := range []volumes.Holding{v.Source, v.Destination} {
+			claim := h.Ref.Namespace + "/" + h.Ref.Name
+			if len(h.Claim.Users) > 0 {
+				return &Hold{Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s any more", strings.Join(h.Claim.Users, ", "), claim),
+					Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+			}
+			if len(h.Volume.Attachments) > 0 {
+				return &Hold{Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s is gone", strings.Join(h.Volume.Attachments, ", "), h.Volume.Name),
+					Remedy: "kubectl describe volumeattachment " + h.Volume.Attachments[0]}
+			}
+		}
+	}
+	return hold
+}
+
+// receive waits until the ordinal is available at the taker, then begins the next
+// one at once when it can: the reserved budget is kept then.
+func (p *planner) receive(k int32) *Decision {
+	pod, found := p.taker.pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", p.taker.Namespace, p.taker.Set.Name, k, p.taker.Cluster)
+	minReady := max(p.Spec.MinReady, p.taker.Set.MinReady)
+	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: migrate rollback", p.taker.Namespace, p.taker.Set.Name, k)
+	switch {
+	case !found:
+		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
+	case !pod.Ready || pod.Terminating || !pod.Owned:
+		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod " + name + " is Ready", Remedy: remedy})
+	case !pod.Available(p.Now, minReady):
+		decision := p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)})
+		decision.Wait = pod.ReadySince.Add(minReady).Sub(p.Now)
+		decision.Hold.Stalled = false
+		return decision
+	}
+	if next, more := p.next(); more && !p.resting() && p.gate(next) == nil {
+		return p.start(next)
+	}
+	next := p.Record
+	next.Handoff = nil
+	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
+}
+
+// at names the step of a decision, and gives a wait its deadline.
+func (p *planner) at(step api.Step, decision *Decision) *Decision {
+	if decision.Hold != nil && !decision.Hold.Stalled {
+		return p.held(step, *decision.Hold)
+	}
+	decision.Step = step
+	return decision
+}
+
+// held is a wait in a step. It stalls when the handoff has taken too long (I6).
+func (p *planner) held(step api.Step, hold Hold) *Decision {
+	decision := &Decision{Hold: &hold, Step: step}
+	if p.Record.Handoff == nil {
+		return decision
+	}
+	left := p.Record.Handoff.StartTime.Add(p.Spec.Deadline).Sub(p.Now)
+	if left > 0 {
+		decision.Wait = left
+		return decision
+	}
+	hold.Stalled = true
+	hold.Message = fmt.Sprintf("ordinal %d has taken longer than %s: %s", p.Record.Handoff.Ordinal, p.Spec.Deadline, hold.Message)
+	return decision
+}
+
+// volumesOf returns the claims of an ordinal, one for each claim template. It holds
+// when one was not looked at: an ordinal must never start without its volume.
+func (p *planner) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
+	var found []OrdinalVolume
+	for _, v := range p.Volumes {
+		if v.Ordinal == ordinal {
+			found = append(found, v)
+		}
+	}
+	templates := p.Source.Set.Templates
+	if p.Source.Set.Presence != Seen || len(found) != len(templates) {
+		return found, &Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("the claims of ordinal %d were not all read: %d of %d", ordinal, len(found), len(templates))}
+	}
+	for i, v := range found {
+		if v.Template != templates[i] {
+			return found, &Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("claim template %s of ordinal %d was not read", templates[i], ordinal)}
+		}
+	}
+	return found, nil
+}
+
+func (p *planner) pair(v OrdinalVolume) volumes.Pair {
+	pair := volumes.Pair{Shared: p.Spec.SameCluster, Giver: v.Source, Taker: v.Destination}
+	if p.giverName == DestinationSide {
+		pair.Giver, pair.Taker = v.Destination, v.Source
+	}
+	return pair
+}
+
+// volumeDecision turns a verdict into a decision; nil when the volume is in place.
+func (p *planner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *Decision {
+	switch {
+	case verdict.Blocked != nil:
+		return stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
+	case verdict.Waits != "":
+		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
+			Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?"}}
+	case verdict.Action == nil:
+		return nil
+	}
+	side := p.takerName
+	if verdict.Action.Verb == volumes.Secure || verdict.Action.Verb == volumes.Park {
+		side = p.giverName
+	}
+	return effect(Effect{Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: verdict.Action.Volume, Template: v.Template, Volume: *verdict.Action})
+}

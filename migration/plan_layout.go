@@ -1,0 +1,192 @@
+package migration
+
+import (
+	"fmt"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// layout is where a migration stands, read off the two slices.
+type layout struct {
+	// lo and hi bound the application's ordinals: [lo,hi).
+	lo, hi int32
+	// moved is how many ordinals the destination owns; target how many it shall own
+	// in the end, in the direction of the plan.
+	moved, target int32
+	// gap is the ordinal that neither slice owns.
+	gap *int32
+	// broken says why the slices are not two ends of [lo,hi); empty when they are.
+	broken string
+	lowest bool
+}
+
+func layoutOf(s Snapshot) layout {
+	base := s.Record.Baseline
+	l := layout{
+		lo: base.Start, hi: base.Start + base.Replicas,
+		moved:  s.Destination.Set.Replicas,
+		target: Total(s.Spec, base.Replicas),
+		lowest: s.Spec.Order == api.LowestFirst,
+	}
+	source, destination := s.Source.Set, s.Destination.Set
+	left := base.Replicas - l.moved - source.Replicas
+	switch {
+	case left < 0 || left > 1:
+		l.broken = fmt.Sprintf("the slices own %d and %d ordinals of %d", source.Replicas, destination.Replicas, base.Replicas)
+	case l.moved > 0 && destination.Start != l.destinationStart():
+		l.broken = fmt.Sprintf("the destination owns %s instead of %s", span(destination.Start, destination.Replicas), span(l.destinationStart(), l.moved))
+	case source.Replicas > 0 && source.Start != l.sourceStart(left):
+		l.broken = fmt.Sprintf("the source owns %s instead of %s", span(source.Start, source.Replicas), span(l.sourceStart(left), source.Replicas))
+	case left == 1:
+		ordinal := l.nextForward()
+		l.gap = &ordinal
+	}
+	return l
+}
+
+// Total is how many ordinals of an application of so many replicas shall move.
+func Total(spec Spec, replicas int32) int32 {
+	if spec.Count > 0 {
+		return min(spec.Count, replicas)
+	}
+	return replicas
+}
+
+func span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
+
+func (l layout) destinationStart() int32 {
+	if l.lowest {
+		return l.lo
+	}
+	return l.hi - l.moved
+}
+
+func (l layout) sourceStart(left int32) int32 {
+	if l.lowest {
+		return l.lo + l.moved + left
+	}
+	return l.lo
+}
+
+// nextForward is the ordinal next to the destination's end, on its way out.
+func (l layout) nextForward() int32 {
+	if l.lowest {
+		return l.lo + l.moved
+	}
+	return l.hi - l.moved - 1
+}
+
+// nextBack is the ordinal at the destination's end, on its way back.
+func (l layout) nextBack() int32 {
+	if l.lowest {
+		return l.lo + l.moved - 1
+	}
+	return l.hi - l.moved
+}
+
+// emptyStart is the start of a destination without replicas.
+func (l layout) emptyStart() int32 {
+	if l.lowest {
+		return l.lo
+	}
+	return l.hi
+}
+
+// without returns the range of a slice that gives an ordinal at one of its ends.
+func without(set Set, ordinal int32) (start, replicas int32) {
+	if ordinal == set.Start && set.Replicas > 1 {
+		return set.Start + 1, set.Replicas - 1
+	}
+	return set.Start, set.Replicas - 1
+}
+
+// with returns the range of a slice that takes an ordinal next to one of its ends.
+func with(set Set, ordinal int32) (start, replicas int32) {
+	if set.Replicas == 0 || ordinal < set.Start {
+		return ordinal, set.Replicas + 1
+	}
+	return set.Start, set.Replicas + 1
+}
+
+// next returns the ordinal that moves next in the plan's direction.
+func (p *planner) next() (int32, bool) {
+	if p.direction() == api.Back {
+		return p.layout.nextBack(), p.layout.moved > 0
+	}
+	return p.layout.nextForward(), p.layout.moved < p.layout.target
+}
+
+// foreign stalls when somebody else has changed what the migration owns (I9): the
+// existence and the ranges of both StatefulSets, and the budgets.
+func (p *planner) foreign() *Decision {
+	if decision := p.foreignSets(); decision != nil {
+		return decision
+	}
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		if len(side.Budgets) > 1 {
+			return severalBudgets(*side)
+		}
+		for _, budget := range side.Budgets {
+			if budget.EditedBy != "" {
+				return stalled(api.ReasonForeignBudget,
+					fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s was changed by %q while the migration owns it", side.Namespace, budget.Name, side.Cluster, budget.EditedBy),
+					fmt.Sprintf("stop that writer, then hand the budget back: kubectl annotate pdb -n %s %s %s-", side.Namespace, budget.Name, api.BudgetAnnotationKey))
+			}
+		}
+	}
+	return nil
+}
+
+func (p *planner) foreignSets() *Decision {
+	source, destination := p.Source.Set, p.Destination.Set
+	emptied := p.layout.broken == "" && p.layout.moved == p.layout.hi-p.layout.lo
+	switch {
+	case source.Presence == Absent && !(emptied && p.Spec.DeleteSource):
+		return stalled(api.ReasonSourceMissing,
+			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
+			"create it again with the ordinals it had")
+	case source.Presence == Seen && source.UID != p.Record.Baseline.SourceUID:
+		return stalled(api.ReasonSourceReplaced,
+			fmt.Sprintf("StatefulSet %s/%s in cluster %s was deleted and created again since the migration began", p.Source.Namespace, source.Name, p.Source.Cluster),
+			"delete this Migration and create a new one")
+	case source.Terminating && !p.Spec.DeleteSource:
+		return stalled(api.ReasonSourceBeingDeleted, fmt.Sprintf("StatefulSet %s/%s in cluster %s is being deleted", p.Source.Namespace, source.Name, p.Source.Cluster), "")
+	case destination.Terminating && p.direction() == api.Forward:
+		return stalled(api.ReasonDestinationDeleted, fmt.Sprintf("StatefulSet %s/%s in cluster %s is being deleted", p.Destination.Namespace, destination.Name, p.Destination.Cluster), "")
+	}
+	broken := p.layout.broken
+	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {
+		broken = fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
+	}
+	if broken == "" {
+		return nil
+	}
+	return stalled(api.ReasonForeignScale,
+		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
+		"stop that writer and write the former values back; the migration then goes on by itself")
+}
+
+func (p *planner) scaledBy() string {
+	text := ""
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		if side.Set.ScalesBy != "" {
+			text += fmt.Sprintf(" by %q on StatefulSet %s/%s in cluster %s", side.Set.ScalesBy, side.Namespace, side.Set.Name, side.Cluster)
+		}
+	}
+	if text == "" {
+		return " by another writer"
+	}
+	return text
+}
+
+// Available counts the available replicas of a side.
+func Available(now time.Time, side Side) int32 {
+	var n int32
+	for _, pod := range side.Pods {
+		if side.Set.Has(pod.Ordinal) && pod.Available(now, side.Set.MinReady) {
+			n++
+		}
+	}
+	return n
+}

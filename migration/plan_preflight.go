@@ -1,0 +1,305 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Finding is something that the preflight found.
+type Finding struct {
+	// Reason is stable.
+	Reason string `json:"reason"`
+	// Object names the object and its cluster.
+	Object string `json:"object"`
+	// Message says what was found and why it is unsafe.
+	Message string `json:"message"`
+	// Remedy is what mends it, a command where there is one.
+	Remedy string `json:"remedy,omitempty"`
+	// Warning is true when the migration may begin all the same.
+	Warning bool `json:"warning,omitempty"`
+}
+
+func (s Side) object() string {
+	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", s.Namespace, s.Set.Name, s.Cluster)
+}
+
+// accept lets a migration begin: it checks everything that can be checked before
+// the first write, and records the baseline. Nothing has been changed when it
+// refuses.
+func (p *planner) accept() *Decision {
+	if p.Record.Baseline != nil {
+		return nil
+	}
+	findings := Preflight(p.Snapshot)
+	for _, finding := range findings {
+		if !finding.Warning {
+			return &Decision{Findings: findings, Hold: &Hold{Reason: finding.Reason, Message: finding.Message, Remedy: finding.Remedy, Stalled: true}}
+		}
+	}
+	if p.Spec.Mode != api.ModeRun {
+		return &Decision{Findings: findings, Hold: &Hold{Reason: api.ReasonPaused, Message: "nothing has been changed: mode is " + string(p.Spec.Mode)}}
+	}
+	d, _ := budget(p.Snapshot)
+	set := p.Source.Set
+	baseline := &api.Baseline{
+		Start: set.Start, Replicas: set.Replicas, Budget: d, SourceUID: set.UID, StartTime: metav1.NewTime(p.Now),
+	}
+	if len(p.Source.Budgets) == 1 {
+		b := p.Source.Budgets[0]
+		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: b.Form.MinAvailable, MaxUnavailable: b.Form.MaxUnavailable}
+	}
+	next := p.Record
+	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil
+	return &Decision{Findings: findings, Record: &next, Live: true}
+}
+
+// Preflight returns all that stands in the way of a migration that has not begun,
+// and what its user should know.
+func Preflight(s Snapshot) []Finding {
+	var findings []Finding
+	for _, finding := range s.Preflight {
+		if !finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
+		return findings
+	}
+	if s.Source.Set.Presence != Seen {
+		return append(findings, Finding{
+			Reason: api.ReasonSourceMissing, Object: s.Source.object(),
+			Message: s.Source.object() + " does not exist",
+			Remedy:  fmt.Sprintf("kubectl get sts -n %s", s.Source.Namespace),
+		})
+	}
+	findings = append(findings, sourceFindings(s)...)
+	findings = append(findings, budgetFindings(s)...)
+	findings = append(findings, destinationFindings(s)...)
+	findings = append(findings, volumeFindings(s)...)
+	for _, finding := range s.Preflight {
+		if finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}
+
+func sourceFindings(s Snapshot) []Finding {
+	var findings []Finding
+	side, set, object := s.Source, s.Source.Set, s.Source.object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	if set.Terminating {
+		add(api.ReasonSourceBeingDeleted, object+" is being deleted", "")
+	}
+	if set.Replicas == 0 {
+		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale sts -n %s %s --replicas=1", side.Namespace, set.Name))
+	}
+	if s.Spec.Count > set.Replicas {
+		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "set spec.ordinals.count to a smaller number, or leave it out to move all")
+	}
+	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+		findings = append(findings, claimedFinding(side))
+	}
+	if set.DeletesClaims {
+		add(api.ReasonClaimsDeletedOnScale,
+			object+" has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
+			fmt.Sprintf(`kubectl patch sts -n %s %s -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`, side.Namespace, set.Name))
+	}
+	switch {
+	case !set.Observed:
+		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
+	case !set.RolledOut:
+		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
+			fmt.Sprintf("kubectl rollout status sts -n %s %s", side.Namespace, set.Name))
+	}
+	if names := unavailable(s, side, nil); len(names) > 0 {
+		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
+			fmt.Sprintf("kubectl get pods -n %s", side.Namespace))
+	}
+	return findings
+}
+
+// budget returns d, or why there is none.
+func budget(s Snapshot) (int32, *Finding) {
+	replicas := s.Source.Set.Replicas
+	d := int32(1)
+	source := Finding{Object: s.Source.object()}
+	if len(s.Source.Budgets) == 1 {
+		b := s.Source.Budgets[0]
+		name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, b.Name, s.Source.Cluster)
+		source.Object = name
+		allowed, err := pdb.Budget(b.Form, replicas)
+		if err != nil {
+			source.Reason, source.Message, source.Remedy = api.ReasonBudgetInvalid, name+": "+err.Error(), "kubectl edit pdb -n "+s.Source.Namespace+" "+b.Name
+			return 0, &source
+		}
+		if allowed == 0 {
+			source.Reason = api.ReasonBudgetZero
+			source.Message = fmt.Sprintf("%s lets none of %d replicas be unavailable: no ordinal can ever be moved under it", name, replicas)
+			source.Remedy = fmt.Sprintf(`kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"minAvailable":null,"maxUnavailable":1}}'`, s.Source.Namespace, b.Name)
+			return 0, &source
+		}
+		d = allowed
+		if s.Spec.MaxUnavailable == nil {
+			return d, nil
+		}
+	}
+	if s.Spec.MaxUnavailable == nil {
+		return min(d, max(replicas, 1)), nil
+	}
+	asked, err := pdb.Budget(pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable}, replicas)
+	switch {
+	case err != nil:
+		source.Reason, source.Message = api.ReasonBudgetInvalid, "spec."+err.Error()
+		return 0, &source
+	case asked == 0:
+		source.Reason, source.Message, source.Remedy = api.ReasonBudgetZero, "spec.maxUnavailable lets no replica be unavailable", "set it to 1 or more"
+		return 0, &source
+	case len(s.Source.Budgets) == 1 && asked > d:
+		source.Reason = api.ReasonBudgetExceeded
+		source.Message = fmt.Sprintf("spec.maxUnavailable asks for %d and %s allows %d", asked, source.Object, d)
+		source.Remedy = "lower spec.maxUnavailable, or change the PodDisruptionBudget first"
+		return 0, &source
+	}
+	return asked, nil
+}
+
+func budgetFindings(s Snapshot) []Finding {
+	for _, side := range []Side{s.Source, s.Destination} {
+		if len(side.Budgets) > 1 {
+			return []Finding{severalFinding(side)}
+		}
+	}
+	if _, finding := budget(s); finding != nil {
+		return []Finding{*finding}
+	}
+	if len(s.Source.Budgets) == 0 && len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
+		return []Finding{{
+			Reason: api.ReasonForeignBudget, Object: s.Destination.object(),
+			Message: fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s selects the pods and the source has none to share it with", s.Destination.Namespace, s.Destination.Budgets[0].Name, s.Destination.Cluster),
+			Remedy:  "create the same PodDisruptionBudget at the source, or delete this one",
+		}}
+	}
+	return nil
+}
+
+func severalFinding(side Side) Finding {
+	names := make([]string, 0, len(side.Budgets))
+	for _, b := range side.Budgets {
+		names = append(names, b.Name)
+	}
+	return Finding{
+		Reason: api.ReasonSeveralBudgets, Object: side.object(),
+		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.object(), strings.Join(names, ", ")),
+		Remedy:  fmt.Sprintf("leave one: kubectl delete pdb -n %s %s", side.Namespace, names[len(names)-1]),
+	}
+}
+
+func severalBudgets(side Side) *Decision {
+	finding := severalFinding(side)
+	return stalled(finding.Reason, finding.Message, finding.Remedy)
+}
+
+func destinationFindings(s Snapshot) []Finding {
+	side, set, object := s.Destination, s.Destination.Set, s.Destination.object()
+	var findings []Finding
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	if !side.NamespaceFound && !s.Spec.CreateNamespace {
+		add(api.ReasonNamespaceMissing, fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
+			"kubectl create namespace "+side.Namespace+", or set spec.destination.createNamespace")
+	}
+	if set.Presence == Seen {
+		if set.UID == s.Source.Set.UID {
+			add(api.ReasonSameStatefulSet, object+" is the source itself", "name another cluster, namespace or StatefulSet as the destination")
+			return findings
+		}
+		if set.Terminating {
+			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
+		}
+		if set.Replicas > 0 {
+			add(api.ReasonDestinationNotEmpty, fmt.Sprintf("%s has %d replicas: their ordinals may run at the source too", object, set.Replicas),
+				fmt.Sprintf("kubectl scale sts -n %s %s --replicas=0", side.Namespace, set.Name))
+		}
+		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+			findings = append(findings, claimedFinding(side))
+		}
+	}
+	for _, pod := range side.Pods {
+		if pod.Ordinal >= s.Source.Set.Start && pod.Ordinal < s.Source.Set.End() && set.Replicas == 0 {
+			add(api.ReasonDestinationPodFound, fmt.Sprintf("pod %s/%s-%d exists in cluster %s", side.Namespace, set.Name, pod.Ordinal, side.Cluster),
+				fmt.Sprintf("kubectl get pod -n %s %s-%d", side.Namespace, set.Name, pod.Ordinal))
+			break
+		}
+	}
+	return findings
+}
+
+func volumeFindings(s Snapshot) []Finding {
+	var findings []Finding
+	total := Total(s.Spec, s.Source.Set.Replicas)
+	for _, v := range s.Volumes {
+		if !toMove(s, v.Ordinal, total) {
+			continue
+		}
+		problem := volumes.Check(volumes.Pair{Shared: s.Spec.SameCluster, Giver: v.Source, Taker: v.Destination})
+		if problem != nil {
+			findings = append(findings, Finding{
+				Reason:  problem.Reason,
+				Object:  fmt.Sprintf("claim %s/%s of ordinal %d", v.Source.Ref.Namespace, v.Source.Ref.Name, v.Ordinal),
+				Message: fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, problem.Message),
+				Remedy:  problem.Remedy,
+			})
+		}
+	}
+	return findings
+}
+
+func toMove(s Snapshot, ordinal, total int32) bool {
+	set := s.Source.Set
+	if s.Spec.Order == api.LowestFirst {
+		return ordinal < set.Start+total
+	}
+	return ordinal >= set.End()-total
+}
+
+// unavailable names the pods of a slice that are not available, other than the
+// one of the ordinal that is left out.
+func unavailable(s Snapshot, side Side, leaveOut *int32) []string {
+	var names []string
+	at := 0
+	for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {
+		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
+			at++
+		}
+		if leaveOut != nil && *leaveOut == ordinal {
+			continue
+		}
+		found := at < len(side.Pods) && side.Pods[at].Ordinal == ordinal
+		if !found || !side.Pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side, ordinal) {
+			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
+		}
+	}
+	return names
+}
+
+// disrupted says whether an eviction of the pod was granted and not yet seen.
+func disrupted(side Side, ordinal int32) bool {
+	for _, b := range side.Budgets {
+		for _, name := range b.Disrupted {
+			if name == fmt.Sprintf("%s-%d", side.Set.Name, ordinal) {
+				return true
+			}
+		}
+	}
+	return false
+}

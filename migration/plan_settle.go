@@ -1,0 +1,183 @@
+package migration
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// settle restores what was changed and removes what is not needed any more, once
+// no ordinal is left to move in the plan's direction.
+func (p *planner) settle() *Decision {
+	if p.Deleting || p.Record.Handoff != nil {
+		return nil
+	}
+	stages := []func() *Decision{p.budgetForward, p.cleanSource, p.policies, p.withdrawSource, p.removeSourceSet}
+	if p.direction() == api.Back {
+		stages = []func() *Decision{p.budgetBack, p.cleanDestination, p.policies, p.withdrawBoth, p.removeDestinationSet}
+	}
+	if p.Focused {
+		// Only one ordinal's volumes were read: nothing may be concluded about the rest.
+		stages = []func() *Decision{p.cleanSource, p.policies}
+		if p.direction() == api.Back {
+			stages = []func() *Decision{p.cleanDestination, p.policies}
+		}
+	}
+	for _, stage := range stages {
+		if decision := stage(); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// whole says whether the destination owns the whole application: a part that was
+// moved leaves it split over both slices, and its budget split with it.
+func (p *planner) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
+
+func (p *planner) budgetForward() *Decision {
+	if decision := p.share(0); decision != nil {
+		return decision
+	}
+	if !p.whole() {
+		return nil
+	}
+	if p.Spec.SameNamespace {
+		return p.restoreBudget(SourceSide)
+	}
+	if decision := p.restoreBudget(DestinationSide); decision != nil {
+		return decision
+	}
+	if p.Spec.DeleteSource {
+		return p.deleteBudget(SourceSide)
+	}
+	return p.restoreBudget(SourceSide)
+}
+
+func (p *planner) budgetBack() *Decision {
+	if decision := p.share(0); decision != nil {
+		return decision
+	}
+	if !p.Spec.SameNamespace && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
+		return p.deleteBudget(DestinationSide)
+	}
+	if decision := p.restoreBudget(SourceSide); decision != nil || p.Spec.SameNamespace {
+		return decision
+	}
+	return p.restoreBudget(DestinationSide)
+}
+
+func (p *planner) deleteBudget(name SideName) *Decision {
+	side := p.side(name)
+	if len(side.Budgets) == 0 {
+		return nil
+	}
+	b := side.Budgets[0]
+	return effect(Effect{Verb: DeleteBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion})
+}
+
+// policies gives the volumes that the taker runs on their original reclaim policy
+// back. A parked volume keeps Retain for ever: its disk is in use on the other side.
+func (p *planner) policies() *Decision {
+	for _, v := range p.Volumes {
+		holding := p.pair(v).Taker
+		volume := holding.Volume
+		if !p.taker.Set.Has(v.Ordinal) || volume.Original == "" || !volume.Found {
+			continue
+		}
+		if !holding.Bound() {
+			return stalled(api.ReasonVolumeUnbound, "volume "+volume.Name+" is not bound to claim "+holding.Ref.Namespace+"/"+holding.Ref.Name+" any more",
+				"its reclaim policy stays Retain until it is; kubectl describe pv "+volume.Name)
+		}
+		return effect(Effect{Verb: RestorePolicy, Side: p.takerName, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+	}
+	return nil
+}
+
+// withdrawSource removes the source's export, last of all that clients see.
+func (p *planner) withdrawSource() *Decision {
+	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
+		return effect(Effect{Verb: DeleteExport, Side: SourceSide, Name: p.Source.Service.Name})
+	}
+	return nil
+}
+
+func (p *planner) withdrawBoth() *Decision {
+	for _, name := range []SideName{DestinationSide, SourceSide} {
+		if side := p.side(name); side.Export.Found && side.Export.Ours {
+			return effect(Effect{Verb: DeleteExport, Side: name, Name: side.Service.Name})
+		}
+	}
+	return nil
+}
+
+// cleanSource deletes what the source does not need any more, as far as it was
+// asked to: claims first, then their parked volumes.
+func (p *planner) cleanSource() *Decision {
+	if !p.Spec.DeleteSource {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		if !p.Destination.Set.Has(v.Ordinal) {
+			continue
+		}
+		if decision := p.remove(SourceSide, v.Ordinal, v.Source, true); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+func (p *planner) removeSourceSet() *Decision {
+	set := p.Source.Set
+	if p.Spec.DeleteSource && p.whole() && set.Presence == Seen && !set.Terminating {
+		return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+	}
+	return nil
+}
+
+// cleanDestination deletes the claims and volumes that the migration had made at
+// the destination.
+func (p *planner) cleanDestination() *Decision {
+	for _, v := range p.Volumes {
+		if p.Destination.Set.Has(v.Ordinal) {
+			continue
+		}
+		if decision := p.remove(DestinationSide, v.Ordinal, v.Destination, false); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// remove deletes a claim that has lost its volume, then the volume (I3): only a
+// volume that is parked, of policy Retain and attached nowhere. In one cluster the
+// volume belongs to the other side by now and is left alone.
+func (p *planner) remove(name SideName, ordinal int32, h volumes.Holding, foreign bool) *Decision {
+	claim, volume := h.Claim, h.Volume
+	if !h.Bound() && claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
+		return effect(Effect{Verb: DeleteClaim, Side: name, Ordinal: ordinal, Name: h.Ref.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion})
+	}
+	if p.Spec.SameCluster || !volume.Found || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
+		return nil
+	}
+	if claim.Found {
+		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is gone"}}
+	}
+	if volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		return stalled(volumes.ReasonVolumeNotRetain, "volume "+volume.Name+" is not to be deleted: its reclaim policy is "+string(volume.Policy), "set it to Retain")
+	}
+	if len(volume.Attachments) > 0 {
+		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
+	}
+	return effect(Effect{Verb: DeleteVolume, Side: name, Ordinal: ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+func (p *planner) removeDestinationSet() *Decision {
+	set := p.Destination.Set
+	if set.Presence == Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
+		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// object is a pointer to T that is an API object.
+type object[T any] interface {
+	*T
+	client.Object
+}
+
+// get reads one object: nil without an error when the API server says that it does
+// not exist.
+func get[T any, P object[T]](ctx context.Context, reader client.Reader, key client.ObjectKey) (*T, error) {
+	value := P(new(T))
+	err := reader.Get(ctx, key, value)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return (*T)(value), nil
+}
+
+func list(ctx context.Context, reader client.Reader, into client.ObjectList, opts ...client.ListOption) error {
+	return reader.List(ctx, into, opts...)
+}
+
+// together runs reads at the same time and joins their errors.
+func together(reads ...func() error) error {
+	errs := make([]error, len(reads))
+	var group sync.WaitGroup
+	for i, read := range reads {
+		group.Go(func() { errs[i] = read() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,96 @@
+package migration
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// store is where the migration that a Loop drives is kept.
+type store interface {
+	Records
+	Load(ctx context.Context) (*api.Migration, error)
+}
+
+// Bell wakes a loop: rings that come while it works are one ring.
+type Bell chan struct{}
+
+// NewBell returns a bell.
+func NewBell() Bell { return make(Bell, 1) }
+
+// Ring wakes the loop. It never blocks.
+func (b Bell) Ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
+// Loop drives one migration in this process.
+type Loop struct {
+	Engine *Engine
+	Store  store
+	// Bell must be the one whose Ring the engine's Notify calls.
+	Bell Bell
+	// Changes brings the migration when somebody else has changed it.
+	Changes <-chan *api.Migration
+	// Report is called after every pass; an error of it ends the loop.
+	Report func(*api.Migration, Outcome) error
+}
+
+// Run drives the migration until it is done, ctx ends or Report returns an error.
+func (l Loop) Run(ctx context.Context) error {
+	defer l.Engine.Close()
+	m, err := l.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		outcome, err := l.Engine.Pass(ctx, m)
+		again := outcome.Again
+		switch {
+		case err == nil:
+			if err := l.Report(m, outcome); err != nil || outcome.Done {
+				return err
+			}
+		case apierrors.IsConflict(err):
+			again = againUnseen
+			if fresh, err := l.Store.Load(ctx); err == nil {
+				m = fresh
+			}
+		case final(err):
+			return err
+		default:
+			again = againUnreachable
+		}
+		if changed := l.wait(ctx, again); changed != nil {
+			m = changed
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// wait returns when there may be something to do, with the migration when it was
+// changed.
+func (l Loop) wait(ctx context.Context, atMost time.Duration) *api.Migration {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-l.Bell:
+	case changed := <-l.Changes:
+		return changed
+	}
+	return nil
+}
+
+// final says whether an error of the record cannot be over later.
+func final(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}

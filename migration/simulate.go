@@ -1,0 +1,108 @@
+package migration
+
+import "fmt"
+
+// PlannedStep is one write of a dry run, and the world after it.
+type PlannedStep struct {
+	Effect      Effect   `json:"effect"`
+	Description string   `json:"description"`
+	Source      Forecast `json:"source"`
+	Destination Forecast `json:"destination"`
+	// Available is how many replicas are available on both sides after the write,
+	// before the controllers have caught up: the fewest in this step.
+	Available int32 `json:"available"`
+}
+
+// Forecast is one slice in a dry run.
+type Forecast struct {
+	Start    int32 `json:"start"`
+	Replicas int32 `json:"replicas"`
+	// MaxUnavailable is what the slice's PodDisruptionBudget allows; nil without one
+	// or in its author's own form.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}
+
+// Simulation is a dry run.
+type Simulation struct {
+	Steps []PlannedStep `json:"steps"`
+	// Fewest is the fewest replicas available at any time.
+	Fewest int32 `json:"fewestAvailable"`
+	// Outcome is the reason of the condition Completed that it ends with.
+	Outcome string `json:"outcome,omitempty"`
+	// Held is what it ends with when it cannot go on.
+	Held *Hold `json:"held,omitempty"`
+}
+
+// stepsPerOrdinal bounds a dry run: more writes for one ordinal than any plan has.
+const stepsPerOrdinal = 64
+
+// Simulate iterates Plan over an abstract world that begins as the snapshot and in
+// which nothing fails. The snapshot must cover all ordinals. It never writes.
+func Simulate(s Snapshot) Simulation {
+	w := newWorld(s)
+	w.state.Holder, w.state.Engaged = "dry-run", false
+	result := Simulation{Fewest: available(w)}
+	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
+	for range limit {
+		decision := Plan(w.snapshot())
+		switch {
+		case decision.Record != nil:
+			w.state.Record = *decision.Record
+			w.state.Engaged = true
+		case decision.Effect != nil:
+			if err := w.apply(*decision.Effect); err != nil {
+				result.Held = &Hold{Reason: "Simulation", Message: fmt.Sprintf("%s: %v", decision.Effect, err), Stalled: true}
+				return result
+			}
+			w.stop(*decision.Effect)
+			step := plannedStep(w, *decision.Effect)
+			result.Fewest = min(result.Fewest, step.Available)
+			result.Steps = append(result.Steps, step)
+		case decision.Done != "":
+			result.Outcome, result.Held = decision.Done, decision.Hold
+			return result
+		default:
+			// The hold names what is waited for; in this world it comes about.
+			w.state.Now = w.state.Now.Add(decision.Wait)
+			if !w.settle() && decision.Wait == 0 {
+				result.Held = decision.Hold
+				return result
+			}
+		}
+		if decision.Record == nil {
+			w.settle()
+		}
+	}
+	result.Held = &Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
+	return result
+}
+
+// stop takes the ordinal's pod down at once, so that the step shows the fewest
+// replicas that are available in it.
+func (w *world) stop(e Effect) {
+	if e.Verb == ScaleDown {
+		w.learn(e.Side)
+		w.controlSet(e.Side)
+	}
+}
+
+func plannedStep(w *world, e Effect) PlannedStep {
+	return PlannedStep{
+		Effect: e, Description: e.String(),
+		Source: forecast(w.state.Source), Destination: forecast(w.state.Destination),
+		Available: available(w),
+	}
+}
+
+func forecast(side Side) Forecast {
+	f := Forecast{Start: side.Set.Start, Replicas: side.Set.Replicas}
+	if len(side.Budgets) == 1 && side.Budgets[0].Claimed {
+		value := side.Budgets[0].Form.MaxUnavailable.IntVal
+		f.MaxUnavailable = &value
+	}
+	return f
+}
+
+func available(w *world) int32 {
+	return Available(w.state.Now, w.state.Source) + Available(w.state.Now, w.state.Destination)
+}

@@ -1,0 +1,210 @@
+package migration
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Snapshot is all that Plan knows: what the user asks for, what was recorded, and
+// what was seen of both sides. It holds values only.
+type Snapshot struct {
+	// Now is when it was taken.
+	Now time.Time
+	// UID of the Migration; it is the owner in both fences.
+	UID types.UID
+	// Holder is the identity of this process. Engaged is true when this process has
+	// claimed the migration before: then a claim of another holder is not taken back.
+	Holder  string
+	Engaged bool
+	// Deleting is true when the Migration itself is being deleted.
+	Deleting bool
+	Spec     Spec
+	Record   Record
+	// Source and Destination are the two sides.
+	Source, Destination Side
+	// Volumes are the claims of the ordinals that were looked at, in ascending order
+	// of ordinal and template.
+	Volumes []OrdinalVolume
+	// Focused is true when Volumes covers only one ordinal. What concerns all of
+	// them must not be concluded from such a snapshot.
+	Focused bool
+	// Preflight is what was found that only the observer can judge: missing rights,
+	// autoscalers, differences between the two StatefulSets.
+	Preflight []Finding
+}
+
+// Spec is what the user asks for, with defaults filled in.
+type Spec struct {
+	Mode  api.Mode
+	Order api.Order
+	// Count is how many ordinals move; 0 means all.
+	Count int32
+	// MaxUnavailable is d as the user wrote it; nil: from the PodDisruptionBudget.
+	MaxUnavailable *intstr.IntOrString
+	// MinReady is how long a moved pod must be Ready.
+	MinReady time.Duration
+	// Deadline is how long one ordinal may take.
+	Deadline time.Duration
+	// Export asks for ServiceExports on both sides.
+	Export bool
+	// CreateNamespace asks for the destination's namespace.
+	CreateNamespace bool
+	// DeleteSource asks for the source's objects to be deleted at the end.
+	DeleteSource bool
+	// SameCluster is true when both sides are in one cluster: they share volumes.
+	SameCluster bool
+	// SameNamespace is true when both sides are in one namespace: they share one
+	// PodDisruptionBudget.
+	SameNamespace bool
+}
+
+// Record is what was written down because it cannot be observed again.
+type Record struct {
+	Baseline *api.Baseline
+	Claim    *api.Claim
+	Handoff  *api.Handoff
+	// Accepted is true once the preflight has passed.
+	Accepted bool
+	// Completed is the reason of the condition Completed when it is True.
+	Completed string
+}
+
+// Presence says how a thing was seen.
+type Presence string
+
+// Presences. The zero value is Unreachable's: what was not looked at is not absent.
+const (
+	Unreachable Presence = ""
+	Seen        Presence = "Seen"
+	Absent      Presence = "Absent"
+)
+
+// Side is one side as it was seen. When Reach is Unreachable nothing else counts.
+type Side struct {
+	// Cluster and Namespace name the side in messages.
+	Cluster, Namespace string
+	Reach              Presence
+	// ReachError says why the side could not be read.
+	ReachError string
+	// NamespaceFound is false when the namespace does not exist.
+	NamespaceFound bool
+	Set            Set
+	// Pods are all pods named <set>-<ordinal>, ascending, Terminating ones included.
+	Pods []Pod
+	// Budgets are the PodDisruptionBudgets that select the slice's pods.
+	Budgets []Budget
+	// Service is the governing Service; Needed is false when the set names none.
+	Service Dependent
+	// Export is the ServiceExport of the governing Service.
+	Export Export
+}
+
+// Set is what matters of a StatefulSet.
+type Set struct {
+	Presence        Presence
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Start, Replicas int32
+	// Observed is true when the controller has seen this generation.
+	Observed bool
+	// RolledOut is true when every pod has the update revision.
+	RolledOut bool
+	// Templates are the names of the volumeClaimTemplates, ascending.
+	Templates []string
+	// MinReady is spec.minReadySeconds.
+	MinReady time.Duration
+	// Ordered is true for podManagementPolicy OrderedReady.
+	Ordered bool
+	// Fence is the value of the fence annotation.
+	Fence string
+	// ScalesBy is who wrote replicas or ordinals last, when it was not a migration.
+	ScalesBy string
+	// Ours is true when this migration created it.
+	Ours        bool
+	Terminating bool
+	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
+	DeletesClaims bool
+}
+
+// End is the first ordinal above the slice.
+func (s Set) End() int32 { return s.Start + s.Replicas }
+
+// Has says whether the slice owns an ordinal.
+func (s Set) Has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.End() }
+
+// Pod is what matters of a pod of an ordinal.
+type Pod struct {
+	Ordinal int32
+	UID     types.UID
+	Ready   bool
+	// ReadySince is when it became Ready.
+	ReadySince  time.Time
+	Terminating bool
+	// Owned is true when the StatefulSet controls it.
+	Owned bool
+}
+
+// Available says whether the pod has been Ready for so long and stays.
+func (p Pod) Available(now time.Time, minReady time.Duration) bool {
+	return p.Ready && !p.Terminating && p.Owned && !now.Before(p.ReadySince.Add(minReady))
+}
+
+// Budget is what matters of a PodDisruptionBudget.
+type Budget struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Form            pdb.Form
+	// Observed is true when the disruption controller has seen this generation.
+	Observed bool
+	// Disrupted are the pods whose eviction was granted and not yet seen.
+	Disrupted []string
+	// EditedBy is who changed the budget after the migration had taken it over.
+	EditedBy string
+	// Claimed is true when the migration has taken it over.
+	Claimed bool
+	// Ours is true when this migration created it.
+	Ours bool
+}
+
+// Dependent is an object that the slice needs on its side.
+type Dependent struct {
+	Needed bool
+	Found  bool
+	Name   string
+	Ours   bool
+}
+
+// Export is what matters of a ServiceExport.
+type Export struct {
+	Found bool
+	// Conflict is the message of a Conflict condition that is True.
+	Conflict string
+	// Invalid is the message of a Valid condition that is False.
+	Invalid string
+	Ours    bool
+}
+
+// OrdinalVolume is one claim template's claim of one ordinal on both sides.
+type OrdinalVolume struct {
+	Ordinal             int32
+	Template            string
+	Source, Destination volumes.Holding
+}
+
+// pod returns the pod of an ordinal.
+func (s Side) pod(ordinal int32) (Pod, bool) {
+	for _, pod := range s.Pods {
+		if pod.Ordinal == ordinal {
+			return pod, true
+		}
+	}
+	return Pod{}, false
+}

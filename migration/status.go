@@ -1,0 +1,126 @@
+package migration
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// applyRecord writes what must not be forgotten into the status.
+func applyRecord(m *api.Migration, record Record) {
+	m.Status.Baseline, m.Status.Claim, m.Status.Handoff = record.Baseline, record.Claim, record.Handoff
+	if record.Baseline == nil {
+		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
+	}
+	if record.Accepted {
+		condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "source, destination and rights were checked")
+	}
+	if record.Completed != "" {
+		condition(m, api.ConditionCompleted, metav1.ConditionTrue, record.Completed, completedMessage(record.Completed))
+	}
+}
+
+func completedMessage(reason string) string {
+	switch reason {
+	case api.ReasonMoved:
+		return "every ordinal that was asked for runs at the destination"
+	case api.ReasonRolledBack:
+		return "every ordinal runs at the source"
+	default:
+		return "both StatefulSets were let go"
+	}
+}
+
+func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
+	const longest = 32768
+	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message[:min(len(message), longest)], ObservedGeneration: m.Generation,
+	})
+}
+
+// render describes what was seen and decided in the status.
+func render(m *api.Migration, s Snapshot, decision Decision) {
+	m.Status.ObservedGeneration = m.Generation
+	if decision.Step != "" && m.Status.Handoff != nil {
+		handoff := *m.Status.Handoff
+		handoff.Step = decision.Step
+		m.Status.Handoff = &handoff
+	}
+	renderSlices(m, s)
+	renderStalled(m, decision)
+	renderProgress(m, s, decision)
+	if decision.Done != "" && !meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted) {
+		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
+	}
+}
+
+func renderStalled(m *api.Migration, decision Decision) {
+	hold := decision.Hold
+	if hold == nil || !hold.Stalled {
+		condition(m, api.ConditionStalled, metav1.ConditionFalse, api.ReasonReady, "")
+		return
+	}
+	message := hold.Message
+	if hold.Remedy != "" {
+		message += ". To mend it: " + hold.Remedy
+	}
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, message)
+	if m.Status.Baseline == nil {
+		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, message)
+	}
+}
+
+func renderProgress(m *api.Migration, s Snapshot, decision Decision) {
+	status, reason, message := metav1.ConditionTrue, api.ReasonMoving, ""
+	if s.Spec.Mode == api.ModeRollback {
+		reason = api.ReasonRollingBack
+	}
+	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+	switch hold := decision.Hold; {
+	case completed != nil && completed.Status == metav1.ConditionTrue:
+		status, reason, message = metav1.ConditionFalse, completed.Reason, completed.Message
+	case hold != nil:
+		reason, message = hold.Reason, hold.Message
+		if hold.Stalled || hold.Reason == api.ReasonPaused {
+			status = metav1.ConditionFalse
+		}
+	}
+	condition(m, api.ConditionProgressing, status, reason, message)
+}
+
+func renderSlices(m *api.Migration, s Snapshot) {
+	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
+		return
+	}
+	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, s.Destination)
+	if base := m.Status.Baseline; base != nil {
+		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), s.Destination.Set.Replicas
+	}
+}
+
+func sliceStatus(s Snapshot, side Side) *api.SliceStatus {
+	set := side.Set
+	status := &api.SliceStatus{
+		Slice: fmt.Sprintf("%s/%s/%s %s", side.Cluster, side.Namespace, set.Name, span(set.Start, set.Replicas)),
+		Start: set.Start, Replicas: set.Replicas, Available: Available(s.Now, side),
+	}
+	if len(side.Budgets) == 1 && side.Budgets[0].Claimed && side.Budgets[0].Form.MaxUnavailable != nil {
+		value := side.Budgets[0].Form.MaxUnavailable.IntVal
+		status.MaxUnavailable = &value
+	}
+	return status
+}
+
+// changed says whether the status tells something new.
+func changed(before, after *api.Migration) bool {
+	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
+	for _, status := range []*api.MigrationStatus{a, b} {
+		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return len(x.Type) - len(y.Type) })
+	}
+	return !equality.Semantic.DeepEqual(a, b)
+}

@@ -1,0 +1,41 @@
+package v1alpha1
+
+// Annotations and labels that a migration puts on the objects it touches.
+const (
+	// FenceAnnotationKey is on both StatefulSets while a migration owns them. Its
+	// value is "<UID of the Migration>.<epoch>"; see Fence. A writer that acts on
+	// an older epoch is refused by the API server, because writing a new epoch
+	// changes the resourceVersion that the late write carries.
+	FenceAnnotationKey = "migration.sliceshift.io/fence"
+	// OriginalReclaimPolicyAnnotationKey is on a PersistentVolume whose reclaim
+	// policy a migration set to Retain. Its value is the policy to go back to.
+	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
+	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
+	// over. Its value is "<UID of the Migration>.<maxUnavailable>": what the migration
+	// wrote last, so that a change by somebody else is noticed.
+	BudgetAnnotationKey = "migration.sliceshift.io/max-unavailable"
+	// OwnerAnnotationKey is on every object that a migration created: the UID of
+	// that Migration. Only such objects are ever deleted when it rolls back.
+	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
+	// MigrationLabelKey names the Migration on the objects that it created.
+	MigrationLabelKey = "migration.sliceshift.io/name"
+	// Finalizer keeps a Migration until its claim on both StatefulSets is released.
+	Finalizer = "migration.sliceshift.io/release"
+	// FieldManager is the name under which every write of ours is recorded.
+	FieldManager = "sliceshift"
+)
+
+// Condition types of a Migration.
+const (
+	// ConditionAccepted says whether the migration may begin: the source, the
+	// destination and the rights were checked.
+	ConditionAccepted = "Accepted"
+	// ConditionProgressing is True while ordinals are moving or can move.
+	ConditionProgressing = "Progressing"
+	// ConditionStalled is True when something outside must change first; the
+	// reason is stable and the message names the object and the way out.
+	ConditionStalled = "Stalled"
+	// ConditionCompleted is True when every ordinal that was asked for is where it
+	// should be and what had been changed for the move is restored.
+	ConditionCompleted = "Completed"
+)

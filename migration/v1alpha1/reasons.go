@@ -1,0 +1,73 @@
+package v1alpha1
+
+// Reasons of the condition Accepted when it is False, and of Stalled when it is
+// True. docs/runbook.md has an entry for each.
+const (
+	ReasonSourceMissing        = "SourceMissing"
+	ReasonSourceReplaced       = "SourceReplaced"
+	ReasonSourceNotHealthy     = "SourceNotHealthy"
+	ReasonSourceBeingDeleted   = "SourceBeingDeleted"
+	ReasonNothingToMove        = "NothingToMove"
+	ReasonCountTooLarge        = "CountTooLarge"
+	ReasonRolloutInProgress    = "RolloutInProgress"
+	ReasonOwnedByOperator      = "OwnedByOperator"
+	ReasonAutoscaled           = "Autoscaled"
+	ReasonClaimsDeletedOnScale = "ClaimsDeletedOnScaleDown"
+	ReasonSeveralBudgets       = "SeveralBudgets"
+	ReasonBudgetZero           = "BudgetZero"
+	ReasonBudgetExceeded       = "BudgetExceeded"
+	ReasonBudgetInvalid        = "BudgetInvalid"
+	ReasonForeignBudget        = "ForeignBudget"
+	ReasonSameStatefulSet      = "SameStatefulSet"
+	ReasonNamespaceMissing     = "NamespaceMissing"
+	ReasonDestinationDiffers   = "DestinationDiffers"
+	ReasonDestinationNotEmpty  = "DestinationNotEmpty"
+	ReasonDestinationDeleted   = "DestinationBeingDeleted"
+	ReasonClaimedByAnother     = "ClaimedByAnother"
+	ReasonSuperseded           = "Superseded"
+	ReasonForeignScale         = "ForeignScale"
+	ReasonClusterUnreachable   = "ClusterUnreachable"
+	ReasonKubeConfigMissing    = "KubeConfigMissing"
+	ReasonKubeConfigRefused    = "KubeConfigRefused"
+	ReasonPermissionMissing    = "PermissionMissing"
+	ReasonExportConflict       = "ExportConflict"
+	ReasonExportInvalid        = "ExportInvalid"
+	ReasonExportUnsupported    = "ExportUnsupported"
+	ReasonWriteRefused         = "WriteRefused"
+	ReasonAlreadyCompleted     = "AlreadyCompleted"
+)
+
+// Reasons of what a handoff waits for. They become the reason of Stalled when the
+// progress deadline has passed.
+const (
+	ReasonReplicaUnavailable  = "ReplicaUnavailable"
+	ReasonControllerBehind    = "StatefulSetNotObserved"
+	ReasonBudgetUnconfirmed   = "BudgetNotConfirmed"
+	ReasonPodTerminating      = "PodTerminating"
+	ReasonPodRunning          = "PodRunning"
+	ReasonClaimInUse          = "ClaimInUse"
+	ReasonVolumeAttached      = "VolumeAttached"
+	ReasonVolumeUnbound       = "VolumeNotBound"
+	ReasonVolumeBlocked       = "VolumeBlocked"
+	ReasonPodNotReady         = "PodNotReady"
+	ReasonPodMissing          = "PodMissing"
+	ReasonMinReady            = "MinReadySeconds"
+	ReasonPaused              = "Paused"
+	ReasonMoving              = "Moving"
+	ReasonRollingBack         = "RollingBack"
+	ReasonPreparing           = "Preparing"
+	ReasonNotAccepted         = "NotAccepted"
+	ReasonReady               = "Ready"
+	ReasonAwaitingDeletion    = "AwaitingDeletion"
+	ReasonDestinationPodFound = "DestinationPodFound"
+)
+
+// Reasons of the condition Completed when it is True.
+const (
+	// ReasonMoved: every ordinal that was asked for runs at the destination.
+	ReasonMoved = "Moved"
+	// ReasonRolledBack: every ordinal runs at the source again.
+	ReasonRolledBack = "RolledBack"
+	// ReasonReleased: the Migration was deleted and has let go of both StatefulSets.
+	ReasonReleased = "Released"
+)

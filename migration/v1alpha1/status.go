@@ -1,0 +1,151 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// MigrationStatus is what was found, and what cannot be found again.
+type MigrationStatus struct {
+	// conditions: Accepted, Progressing, Stalled, Completed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// baseline is what the world looked like before the first write.
+	// +optional
+	Baseline *Baseline `json:"baseline,omitempty"`
+	// claim says which process drives the migration, in which direction.
+	// +optional
+	Claim *Claim `json:"claim,omitempty"`
+	// handoff is the ordinal on its way, if any.
+	// +optional
+	Handoff *Handoff `json:"handoff,omitempty"`
+	// source is the source slice as it was last seen.
+	// +optional
+	Source *SliceStatus `json:"source,omitempty"`
+	// destination is the destination slice as it was last seen.
+	// +optional
+	Destination *SliceStatus `json:"destination,omitempty"`
+	// moved is how many ordinals the destination runs.
+	// +optional
+	Moved int32 `json:"moved"`
+	// total is how many ordinals are to be moved.
+	// +optional
+	Total int32 `json:"total"`
+}
+
+// Baseline is what cannot be observed again once the first ordinal has moved.
+type Baseline struct {
+	// start is the first ordinal of the source.
+	Start int32 `json:"start"`
+	// replicas of the source: the whole application.
+	Replicas int32 `json:"replicas"`
+	// budget is the disruption budget d of the whole application.
+	Budget int32 `json:"budget"`
+	// sourceUID is the UID of the source StatefulSet.
+	SourceUID types.UID `json:"sourceUID"`
+	// disruptionBudget is the source's PodDisruptionBudget in the user's own form;
+	// absent when the source has none.
+	// +optional
+	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
+	// startTime is when the migration was accepted.
+	StartTime metav1.Time `json:"startTime"`
+}
+
+// DisruptionBudget is a PodDisruptionBudget as its author wrote it.
+type DisruptionBudget struct {
+	// name of the PodDisruptionBudget.
+	Name string `json:"name"`
+	// minAvailable as it was written.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
+	// maxUnavailable as it was written.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// Direction is the way that ordinals take.
+//
+// +kubebuilder:validation:Enum=Forward;Back
+type Direction string
+
+// The directions.
+const (
+	// Forward is from the source to the destination.
+	Forward Direction = "Forward"
+	// Back is from the destination to the source.
+	Back Direction = "Back"
+)
+
+// Claim says which process drives the migration. A new epoch is written to both
+// StatefulSets before anything is started or stopped in its name.
+type Claim struct {
+	// epoch grows by one whenever another process takes over or the direction turns.
+	Epoch int64 `json:"epoch"`
+	// holder is the identity of the process.
+	// +kubebuilder:validation:MaxLength=253
+	Holder string `json:"holder"`
+	// direction is the way that ordinals take in this epoch.
+	Direction Direction `json:"direction"`
+}
+
+// Step is where an ordinal is on its way.
+type Step string
+
+// The steps of a handoff, in their order.
+const (
+	// StepGate waits until all other replicas are available and no roll-out runs.
+	StepGate Step = "Gate"
+	// StepReserveBudget shrinks the PodDisruptionBudgets and waits for confirmation.
+	StepReserveBudget Step = "ReserveBudget"
+	// StepSecureVolumes sets the ordinal's volumes to Retain.
+	StepSecureVolumes Step = "SecureVolumes"
+	// StepScaleDown takes the ordinal out of the slice that gives it.
+	StepScaleDown Step = "ScaleDown"
+	// StepAwaitRelease waits until the pod and the attachments of its volumes are gone.
+	StepAwaitRelease Step = "AwaitRelease"
+	// StepCarryVolumes points the volumes at the claims of the slice that takes the ordinal.
+	StepCarryVolumes Step = "CarryVolumes"
+	// StepScaleUp adds the ordinal to the slice that takes it.
+	StepScaleUp Step = "ScaleUp"
+	// StepAwaitReadiness waits until the pod is available.
+	StepAwaitReadiness Step = "AwaitReadiness"
+)
+
+// Handoff is the ordinal on its way.
+type Handoff struct {
+	// ordinal on its way.
+	Ordinal int32 `json:"ordinal"`
+	// step that the ordinal is at, as it was last reported.
+	// +optional
+	Step Step `json:"step,omitempty"`
+	// startTime is when this ordinal's handoff began, or was turned round.
+	StartTime metav1.Time `json:"startTime"`
+	// attempts counts how often the handoff was begun, turned round or taken over.
+	Attempts int32 `json:"attempts"`
+}
+
+// SliceStatus is one slice as it was last seen.
+type SliceStatus struct {
+	// slice is the StatefulSet and its ordinals, for people: "shop/web [0,3)".
+	// +optional
+	Slice string `json:"slice,omitempty"`
+	// start is the first ordinal.
+	Start int32 `json:"start"`
+	// replicas is how many ordinals the slice owns.
+	Replicas int32 `json:"replicas"`
+	// available is how many of them are available.
+	Available int32 `json:"available"`
+	// maxUnavailable is how many evictions the slice's PodDisruptionBudget allows at
+	// most; absent without one.
+	// +optional
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}

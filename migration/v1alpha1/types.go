@@ -1,0 +1,273 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Migration moves the replicas of one StatefulSet to another cluster or
+// namespace, one ordinal at a time, while the application keeps running.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mig,categories=sliceshift
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.source.slice`
+// +kubebuilder:printcolumn:name="Destination",type=string,JSONPath=`.status.destination.slice`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.moved`
+// +kubebuilder:printcolumn:name="Total",type=integer,JSONPath=`.status.total`
+// +kubebuilder:printcolumn:name="Completed",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
+// +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || (has(self.spec.source.namespace) ? self.spec.source.namespace : ”) != (has(self.spec.destination.namespace) ? self.spec.destination.namespace : ”) || self.spec.source.name != (has(self.spec.destination.name) ? self.spec.destination.name : self.spec.source.name)",message="source and destination are the same StatefulSet"
+type Migration struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// +required
+	Spec MigrationSpec `json:"spec"`
+	// +optional
+	Status MigrationStatus `json:"status,omitempty"`
+}
+
+// MigrationList is a list of Migrations.
+//
+// +kubebuilder:object:root=true
+type MigrationList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Migration `json:"items"`
+}
+
+// Mode says what the migration is to do now. It may be changed at any moment.
+//
+// +kubebuilder:validation:Enum=Run;Pause;Rollback
+type Mode string
+
+// The modes of a migration.
+const (
+	// ModeRun moves ordinals from the source to the destination.
+	ModeRun Mode = "Run"
+	// ModePause begins no handoff. A handoff whose ordinal has already been stopped
+	// is finished first, so that a pause never keeps a replica down.
+	ModePause Mode = "Pause"
+	// ModeRollback takes every ordinal back to the source, under the same rules.
+	ModeRollback Mode = "Rollback"
+)
+
+// Order says which end of the source is moved first.
+//
+// +kubebuilder:validation:Enum=HighestFirst;LowestFirst
+type Order string
+
+// The orders of a migration.
+const (
+	// HighestFirst moves the highest ordinal of the source first (KEP-3335).
+	HighestFirst Order = "HighestFirst"
+	// LowestFirst moves the lowest ordinal of the source first.
+	LowestFirst Order = "LowestFirst"
+)
+
+// CleanupPolicy says what happens to the source's objects at the end.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type CleanupPolicy string
+
+// The clean-up policies.
+const (
+	// CleanupRetain leaves the emptied StatefulSet, its claims and its parked
+	// volumes at the source.
+	CleanupRetain CleanupPolicy = "Retain"
+	// CleanupDelete deletes the emptied StatefulSet, the claims of the moved
+	// ordinals and, in another cluster, their volumes, whose policy is Retain: the
+	// storage itself is never deleted.
+	CleanupDelete CleanupPolicy = "Delete"
+)
+
+// VolumeMethod says how the data of a claim reaches the destination.
+//
+// +kubebuilder:validation:Enum=Rebind
+type VolumeMethod string
+
+// MethodRebind takes the same volume over: its PersistentVolume is pointed at the
+// destination's claim, or created again in the destination's cluster.
+const MethodRebind VolumeMethod = "Rebind"
+
+// MigrationSpec is what the user asks for.
+//
+// +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable"
+// +kubebuilder:validation:XValidation:rule="self.destination == oldSelf.destination",message="destination is immutable"
+// +kubebuilder:validation:XValidation:rule="(has(self.ordinals) ? self.ordinals : {}) == (has(oldSelf.ordinals) ? oldSelf.ordinals : {})",message="ordinals is immutable"
+type MigrationSpec struct {
+	// source is the StatefulSet that runs the application now. Immutable.
+	// +required
+	Source SourceReference `json:"source"`
+	// destination is the StatefulSet that shall run it. It is created as a copy of
+	// the source with no replicas when it does not exist. Immutable.
+	// +required
+	Destination DestinationReference `json:"destination"`
+	// ordinals says which ordinals move, and in what order. Default: all, the
+	// highest first. Immutable.
+	// +optional
+	// +kubebuilder:default={}
+	Ordinals OrdinalsSpec `json:"ordinals,omitempty,omitzero"`
+	// maxUnavailable is the disruption budget d: how many replicas of the whole
+	// application may be unavailable at once, as a number or as a percentage
+	// (rounded up). Default: what the source's PodDisruptionBudget allows, or 1
+	// without one. It cannot exceed what the PodDisruptionBudget allows.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1 or a percentage from 1% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// mode is what the migration is to do now.
+	// +optional
+	// +kubebuilder:default=Run
+	Mode Mode `json:"mode,omitempty"`
+	// handoff bounds one ordinal's way.
+	// +optional
+	// +kubebuilder:default={}
+	Handoff HandoffSpec `json:"handoff,omitempty,omitzero"`
+	// volumes says, for each claim template, how its data moves. A template that
+	// is not named moves by Rebind with its storage class unchanged.
+	// +optional
+	// +listType=map
+	// +listMapKey=claimTemplate
+	// +kubebuilder:validation:MaxItems=64
+	Volumes []VolumeSpec `json:"volumes,omitempty"`
+	// services says what is done so that clients in both clusters find the pods.
+	// +optional
+	Services ServicesSpec `json:"services,omitempty,omitzero"`
+	// cleanup says what is done at the source at the end.
+	// +optional
+	// +kubebuilder:default={}
+	Cleanup CleanupSpec `json:"cleanup,omitempty,omitzero"`
+	// serviceAccountName is the ServiceAccount of this namespace under which the
+	// cluster that holds this object is read and written. Default: the manager's
+	// configured default account.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+}
+
+// SecretKeyReference names one key of a Secret in the Migration's namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key in the Secret's data.
+	// +optional
+	// +kubebuilder:default=value
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// SourceReference names the source StatefulSet.
+type SourceReference struct {
+	// kubeConfigSecretRef names a kubeconfig for the cluster. Default: the cluster
+	// that holds this object.
+	// +optional
+	KubeConfigSecretRef *SecretKeyReference `json:"kubeConfigSecretRef,omitempty"`
+	// namespace of the StatefulSet. Default: this object's namespace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// name of the StatefulSet.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// apiVersion of the StatefulSet.
+	// +optional
+	// +kubebuilder:default=apps/v1
+	// +kubebuilder:validation:Enum=apps/v1
+	APIVersion string `json:"apiVersion,omitempty"`
+}
+
+// DestinationReference names the destination StatefulSet.
+type DestinationReference struct {
+	// kubeConfigSecretRef names a kubeconfig for the cluster. Default: the cluster
+	// that holds this object.
+	// +optional
+	KubeConfigSecretRef *SecretKeyReference `json:"kubeConfigSecretRef,omitempty"`
+	// namespace of the StatefulSet. Default: this object's namespace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// name of the StatefulSet. Default: the source's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// createNamespace creates the namespace when it does not exist.
+	// +optional
+	CreateNamespace bool `json:"createNamespace,omitempty"`
+}
+
+// OrdinalsSpec says which ordinals move.
+type OrdinalsSpec struct {
+	// order is the end of the source that is moved first.
+	// +optional
+	// +kubebuilder:default=HighestFirst
+	Order Order `json:"order,omitempty"`
+	// count is how many ordinals move; the application then stays split over both
+	// slices. Default: all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Count *int32 `json:"count,omitempty"`
+}
+
+// HandoffSpec bounds one ordinal's way.
+type HandoffSpec struct {
+	// minReadySeconds is how long a moved pod must have been Ready before the next
+	// ordinal moves. The StatefulSet's own minReadySeconds counts when it is larger.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+	// progressDeadlineSeconds is how long one ordinal may take before the migration
+	// is reported as stalled. It goes on by itself when the cause is gone.
+	// +optional
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=604800
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+}
+
+// VolumeSpec says how the data of one claim template moves.
+type VolumeSpec struct {
+	// claimTemplate is the name of a volumeClaimTemplate of the source.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ClaimTemplate string `json:"claimTemplate"`
+	// method is how the data reaches the destination.
+	// +optional
+	// +kubebuilder:default=Rebind
+	Method VolumeMethod `json:"method,omitempty"`
+	// storageClassName is the destination's class for claims and volumes of this
+	// template. Default: the source's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+}
+
+// ServicesSpec says how clients find the pods during the move.
+type ServicesSpec struct {
+	// export makes a ServiceExport (sigs.k8s.io/mcs-api) for the governing Service
+	// on both sides: the destination's before the first handoff; the source's is
+	// removed last.
+	// +optional
+	Export bool `json:"export,omitempty"`
+}
+
+// CleanupSpec says what is done at the source at the end.
+type CleanupSpec struct {
+	// source says what happens to the source's objects.
+	// +optional
+	// +kubebuilder:default=Retain
+	Source CleanupPolicy `json:"source,omitempty"`
+}

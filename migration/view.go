@@ -1,0 +1,211 @@
+package migration
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// specOf fills in the defaults that the CRD would: the CLI has no API server to do
+// it for the record that it keeps.
+func specOf(m *api.Migration, sameCluster bool) Spec {
+	in := m.Spec
+	spec := Spec{
+		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
+		Deadline: 600 * time.Second, Export: in.Services.Export,
+		CreateNamespace: in.Destination.CreateNamespace,
+		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
+		SameCluster:     sameCluster,
+	}
+	if spec.Mode == "" {
+		spec.Mode = api.ModeRun
+	}
+	if spec.Order == "" {
+		spec.Order = api.HighestFirst
+	}
+	if in.Ordinals.Count != nil {
+		spec.Count = *in.Ordinals.Count
+	}
+	if seconds := in.Handoff.MinReadySeconds; seconds != nil {
+		spec.MinReady = time.Duration(*seconds) * time.Second
+	}
+	if seconds := in.Handoff.ProgressDeadlineSeconds; seconds != nil {
+		spec.Deadline = time.Duration(*seconds) * time.Second
+	}
+	return spec
+}
+
+func recordOf(m *api.Migration) Record {
+	record := Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+	for _, condition := range m.Status.Conditions {
+		switch {
+		case condition.Type == api.ConditionAccepted:
+			record.Accepted = condition.Status == metav1.ConditionTrue
+		case condition.Type == api.ConditionCompleted && condition.Status == metav1.ConditionTrue:
+			record.Completed = condition.Reason
+		}
+	}
+	return record
+}
+
+func sideOf(m *api.Migration, f *found) Side {
+	side := Side{Cluster: f.place.cluster, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
+	side.Set = Set{Presence: Absent, Name: f.place.set}
+	if f.err != nil {
+		side.ReachError = oneLine(f.err)
+		side.Set.Presence = Unreachable
+		return side
+	}
+	side.Reach = Seen
+	side.Pods = podsOf(f)
+	side.Budgets = budgetsOf(m, f)
+	if f.set != nil {
+		side.Set = setOf(m, f.set, f.pods)
+	}
+	return side
+}
+
+func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
+	view := Set{
+		Presence: Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
+		Observed:    set.Status.ObservedGeneration >= set.Generation,
+		RolledOut:   rolledOut(set, pods),
+		MinReady:    time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		Fence:       set.Annotations[api.FenceAnnotationKey],
+		ScalesBy:    foreignWriter(set.ManagedFields, `"f:replicas"`, `"f:ordinals"`),
+		Ours:        set.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Terminating: set.DeletionTimestamp != nil,
+	}
+	if set.Spec.Replicas != nil {
+		view.Replicas = *set.Spec.Replicas
+	}
+	if set.Spec.Ordinals != nil {
+		view.Start = set.Spec.Ordinals.Start
+	}
+	if policy := set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		view.DeletesClaims = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	return view
+}
+
+// rolledOut says whether every pod of the set has its update revision. The pods'
+// labels say so for every update strategy; status.currentRevision does not for
+// OnDelete.
+func rolledOut(set *appsv1.StatefulSet, pods []corev1.Pod) bool {
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], set) && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {
+			return false
+		}
+	}
+	return true
+}
+
+func podsOf(f *found) []Pod {
+	var pods []Pod
+	for i := range f.pods {
+		pod := &f.pods[i]
+		ordinal, belongs := ordinalOf(f.place.set, pod.Name)
+		if !belongs {
+			continue
+		}
+		view := Pod{
+			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set),
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				view.Ready, view.ReadySince = true, condition.LastTransitionTime.Time
+			}
+		}
+		pods = append(pods, view)
+	}
+	slices.SortFunc(pods, func(a, b Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
+	return pods
+}
+
+// budgetsOf are the PodDisruptionBudgets that select the pods of the slice.
+func budgetsOf(m *api.Migration, f *found) []Budget {
+	var budgets []Budget
+	for i := range f.budgets {
+		budget := &f.budgets[i]
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || !selector.Matches(f.podLabels()) {
+			continue
+		}
+		budgets = append(budgets, budgetOf(m, budget))
+	}
+	slices.SortFunc(budgets, func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })
+	return budgets
+}
+
+// podLabels are the labels of the slice's pods: those of its template.
+func (f *found) podLabels() labels.Set {
+	if f.set == nil {
+		return f.labels
+	}
+	return f.set.Spec.Template.Labels
+}
+
+func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
+	view := Budget{
+		Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
+		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
+		Observed: budget.Status.ObservedGeneration >= budget.Generation,
+		Ours:     budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+	}
+	for pod := range budget.Status.DisruptedPods {
+		view.Disrupted = append(view.Disrupted, pod)
+	}
+	slices.Sort(view.Disrupted)
+	owner, wrote, _ := strings.Cut(budget.Annotations[api.BudgetAnnotationKey], ".")
+	view.Claimed = owner == string(m.UID)
+	if view.Claimed {
+		max := budget.Spec.MaxUnavailable
+		if budget.Spec.MinAvailable != nil || max == nil || max.String() != wrote {
+			view.EditedBy = foreignWriter(budget.ManagedFields, `"f:maxUnavailable"`, `"f:minAvailable"`)
+			if view.EditedBy == "" {
+				view.EditedBy = "unknown"
+			}
+		}
+	}
+	return view
+}
+
+// budgetMark is the value of BudgetAnnotationKey for what a migration writes.
+func budgetMark(m *api.Migration, value int32) string {
+	return string(m.UID) + "." + strconv.Itoa(int(value))
+}
+
+// foreignWriter names the writer of one of the fields that is not a migration; the
+// last one when there are several.
+func foreignWriter(fields []metav1.ManagedFieldsEntry, names ...string) string {
+	writer, last := "", time.Time{}
+	for _, entry := range fields {
+		if entry.Manager == api.FieldManager || entry.FieldsV1 == nil {
+			continue
+		}
+		raw := entry.FieldsV1.GetRawString()
+		for _, name := range names {
+			if strings.Contains(raw, name) && (entry.Time == nil || !entry.Time.Time.Before(last)) {
+				writer = entry.Manager
+				if entry.Time != nil {
+					last = entry.Time.Time
+				}
+			}
+		}
+	}
+	return writer
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

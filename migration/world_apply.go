@@ -1,0 +1,178 @@
+package migration
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// apply does one effect as the API server would: it is refused when the object
+// has changed since it was judged.
+func (w *world) apply(e Effect) error {
+	side := w.side(e.Side)
+	switch e.Verb {
+	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, DeleteSet:
+		return w.applySet(side, e)
+	case CreateNamespace:
+		side.NamespaceFound = true
+	case CreateService:
+		side.Service.Found = true
+	case CreateSet:
+		return w.createSet(side, e)
+	case CreateBudget, SetBudget, RestoreBudget, DeleteBudget:
+		return w.applyBudget(side, e)
+	case CreateExport:
+		side.Export = Export{Found: true, Ours: true}
+	case DeleteExport:
+		side.Export = Export{}
+	case CarryVolume, RestorePolicy, DeleteVolume, DeleteClaim:
+		return w.applyVolume(e)
+	}
+	return nil
+}
+
+func (w *world) createSet(side *Side, e Effect) error {
+	if side.Set.Presence == Seen {
+		return errConflict
+	}
+	template := w.state.Source.Set
+	side.Set = Set{
+		Presence: Seen, Name: e.Name, UID: w.uid(), ResourceVersion: w.version(), Start: e.Start, Fence: e.Fence,
+		RolledOut: true, Ours: true, Ordered: template.Ordered, MinReady: template.MinReady, Templates: template.Templates,
+	}
+	w.acted[e.Side] = acted{e.Start, 0}
+	return nil
+}
+
+func (w *world) applySet(side *Side, e Effect) error {
+	set := &side.Set
+	if set.Presence != Seen || set.UID != e.UID || set.ResourceVersion != e.ResourceVersion {
+		return errConflict
+	}
+	switch e.Verb {
+	case WriteFence:
+		set.Fence = e.Fence
+	case ReleaseFence:
+		set.Fence = ""
+	case DeleteSet:
+		*set = Set{Presence: Absent, Name: set.Name}
+		return nil
+	default:
+		set.Start, set.Replicas, set.Observed = e.Start, e.Replicas, false
+	}
+	set.ResourceVersion = w.version()
+	return nil
+}
+
+func (w *world) applyBudget(side *Side, e Effect) error {
+	if e.Verb == CreateBudget {
+		if len(side.Budgets) > 0 {
+			return errConflict
+		}
+		side.Budgets = []Budget{{Name: e.Name, UID: w.uid(), ResourceVersion: w.version(), Form: integer(0), Claimed: true, Ours: true}}
+		return nil
+	}
+	if len(side.Budgets) != 1 || side.Budgets[0].UID != e.UID || side.Budgets[0].ResourceVersion != e.ResourceVersion {
+		return errConflict
+	}
+	b := &side.Budgets[0]
+	switch e.Verb {
+	case DeleteBudget:
+		side.Budgets = nil
+		return nil
+	case SetBudget:
+		b.Form, b.Claimed = integer(e.MaxUnavailable), true
+	default:
+		b.Form, b.Claimed = e.Form, false
+	}
+	b.Observed, b.ResourceVersion = false, w.version()
+	if w.state.Spec.SameNamespace {
+		w.state.Source.Budgets[0] = *b
+		w.state.Destination.Budgets[0] = *b
+	}
+	return nil
+}
+
+func integer(n int32) pdb.Form {
+	value := intstr.FromInt32(n)
+	return pdb.Form{MaxUnavailable: &value}
+}
+
+func (w *world) applyVolume(e Effect) error {
+	for i := range w.state.Volumes {
+		v := &w.state.Volumes[i]
+		if v.Ordinal != e.Ordinal || e.Template != "" && v.Template != e.Template {
+			continue
+		}
+		h := v.holding(e.Side)
+		if e.Template == "" && e.Name != h.Ref.Name && e.Name != h.Volume.Name {
+			continue
+		}
+		return w.applyHolding(v, e)
+	}
+	return fmt.Errorf("no claim of ordinal %d for %s", e.Ordinal, e)
+}
+
+func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
+	h := v.holding(e.Side)
+	if e.Verb == DeleteClaim {
+		if h.Claim.UID != e.UID || h.Claim.ResourceVersion != e.ResourceVersion {
+			return errConflict
+		}
+		h.Claim = volumes.Claim{}
+		return nil
+	}
+	if e.Verb == CarryVolume && (e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim) {
+		return w.createHolding(v, e)
+	}
+	uid, version := e.UID, e.ResourceVersion
+	if e.Verb == CarryVolume {
+		uid, version = e.Volume.UID, e.Volume.ResourceVersion
+	}
+	volume := h.Volume
+	if !volume.Found || volume.UID != uid || volume.ResourceVersion != version {
+		return errConflict
+	}
+	switch {
+	case e.Verb == DeleteVolume:
+		h.Volume = volumes.Volume{}
+		return nil
+	case e.Verb == RestorePolicy:
+		volume.Policy, volume.Original = volume.Original, ""
+	case e.Volume.Verb == volumes.Secure:
+		if volume.Original == "" {
+			volume.Original = volume.Policy
+		}
+		volume.Policy = corev1.PersistentVolumeReclaimRetain
+	default:
+		volume.ClaimRef = e.Volume.Ref
+	}
+	w.putVolume(v, e.Side, volume)
+	return nil
+}
+
+func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
+	h := v.holding(e.Side)
+	if e.Volume.Verb == volumes.CreateClaim {
+		if h.Claim.Found {
+			return errConflict
+		}
+		h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending, Volume: e.Volume.Volume, Ours: true}
+		return nil
+	}
+	if h.Volume.Found {
+		return errConflict
+	}
+	from := v.Source.Volume
+	if e.Side == SourceSide {
+		from = v.Destination.Volume
+	}
+	created := from
+	created.UID, created.ClaimRef, created.Ours, created.Attachments = w.uid(), e.Volume.Ref, true, nil
+	w.putVolume(v, e.Side, created)
+	return nil
+}

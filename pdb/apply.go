@@ -1,0 +1,71 @@
+package pdb
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Target is the PodDisruptionBudget that was judged: another uid or
+// resourceVersion is refused by the API server.
+type Target struct {
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Write gives a PodDisruptionBudget a form. mark is the value of
+// BudgetAnnotationKey; empty when the budget is handed back to its author. Its
+// other fields, unhealthyPodEvictionPolicy among them, stay as they are.
+func Write(ctx context.Context, c client.Client, target Target, form Form, mark string) (client.Object, error) {
+	var annotation any
+	if mark != "" {
+		annotation = mark
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"uid": target.UID, "resourceVersion": target.ResourceVersion,
+			"annotations": map[string]any{api.BudgetAnnotationKey: annotation},
+		},
+		"spec": map[string]any{"minAvailable": form.MinAvailable, "maxUnavailable": form.MaxUnavailable},
+	})
+	if err != nil {
+		return nil, err
+	}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
+	return budget, c.Patch(ctx, budget, client.RawPatch(types.MergePatchType, data))
+}
+
+// Integer is the form that a migration writes.
+func Integer(n int32) Form {
+	value := intstr.FromInt32(n)
+	return Form{MaxUnavailable: &value}
+}
+
+// Copy makes the other side's PodDisruptionBudget: the same selector and eviction
+// policy, and maxUnavailable 0.
+func Copy(from *policyv1.PodDisruptionBudget, namespace, mark string, owner types.UID) *policyv1.PodDisruptionBudget {
+	annotations := maps.Clone(from.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	annotations[api.OwnerAnnotationKey], annotations[api.BudgetAnnotationKey] = string(owner), mark
+	zero := intstr.FromInt32(0)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: annotations},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &zero, Selector: from.Spec.Selector.DeepCopy(),
+			UnhealthyPodEvictionPolicy: from.Spec.UnhealthyPodEvictionPolicy,
+		},
+	}
+}

@@ -1,0 +1,129 @@
+// Package pdb holds the arithmetic of PodDisruptionBudgets for an application
+// that is split over two slices.
+//
+// The whole application has a disruption budget d: how many of its replicas may
+// be unavailable at once. While a migration runs, each slice has a
+// PodDisruptionBudget of its own with an integer maxUnavailable, and
+//
+//	source + destination <= d - inFlight            (invariant I4)
+//
+// where inFlight is 1 while an ordinal is on its way, because the migration
+// itself holds that replica unavailable. With d = 1 both are 0 during a handoff.
+//
+// Changing the split shrinks first: a side grows only when every side that had
+// to shrink has been confirmed by the disruption controller.
+package pdb
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Form is a PodDisruptionBudget as its author wrote it: one of the two is set.
+type Form struct {
+	MinAvailable   *intstr.IntOrString
+	MaxUnavailable *intstr.IntOrString
+}
+
+// Budget returns the disruption budget d that the form grants an application of
+// so many replicas. It rounds as the disruption controller does
+// (pkg/controller/disruption: percentages of both fields round up), and is never
+// below 0 nor above replicas. A form with neither field grants nothing, as in
+// policy/v1. It fails on a malformed percentage.
+func Budget(form Form, replicas int32) (int32, error) {
+	switch {
+	case form.MaxUnavailable != nil:
+		value, err := scaled(form.MaxUnavailable, replicas)
+		return clamp(value, replicas), err
+	case form.MinAvailable != nil:
+		value, err := scaled(form.MinAvailable, replicas)
+		return clamp(replicas-value, replicas), err
+	default:
+		return 0, nil
+	}
+}
+
+func scaled(value *intstr.IntOrString, replicas int32) (int32, error) {
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, int(replicas), true)
+	if err != nil {
+		return 0, fmt.Errorf("budget %q: %w", value.String(), err)
+	}
+	return int32(min(n, int(^uint32(0)>>1))), nil
+}
+
+func clamp(value, limit int32) int32 { return max(0, min(value, limit)) }
+
+// Share is one number for each slice: its size, or what its budget allows.
+type Share struct {
+	Source      int32
+	Destination int32
+}
+
+// Split shares d - inFlight between two slices of the given sizes, in proportion
+// to the sizes, the larger remainder first and the source first on a tie. No
+// slice gets more than its size. Same input, same output.
+func Split(d, inFlight int32, size Share) Share {
+	total := int64(size.Source) + int64(size.Destination)
+	left := int64(max(0, d-inFlight))
+	if total == 0 || left == 0 {
+		return Share{}
+	}
+	left = min(left, total)
+	source := left * int64(size.Source) / total
+	destination := left * int64(size.Destination) / total
+	if rest := left - source - destination; rest > 0 {
+		// Of two shares at most one unit is left over: both remainders together
+		// make exactly one whole.
+		if left*int64(size.Source)%total >= left*int64(size.Destination)%total {
+			source++
+		} else {
+			destination++
+		}
+	}
+	return Share{Source: int32(source), Destination: int32(destination)}
+}
+
+// Applied is what one slice's PodDisruptionBudget says now.
+type Applied struct {
+	// Allows is how many of the slice's replicas it lets be unavailable.
+	Allows int32
+	// Exact is true when it says so in the form that is wanted: an integer.
+	Exact bool
+	// Confirmed is true when the disruption controller has observed it.
+	Confirmed bool
+}
+
+// Move is what to do next to reach a split.
+type Move string
+
+// The moves.
+const (
+	// Reached: both sides say and have confirmed what is wanted.
+	Reached Move = "Reached"
+	// AwaitConfirmation: a change has not been observed by the disruption controller.
+	AwaitConfirmation Move = "AwaitConfirmation"
+	// SetSource: write the source's share.
+	SetSource Move = "SetSource"
+	// SetDestination: write the destination's share.
+	SetDestination Move = "SetDestination"
+)
+
+// Next returns the next move from what is applied to what is wanted: shrinks
+// first, then confirmation, then growth.
+func Next(source, destination Applied, want Share) Move {
+	switch {
+	case source.Allows > want.Source:
+		return SetSource
+	case destination.Allows > want.Destination:
+		return SetDestination
+	case !source.Confirmed || !destination.Confirmed:
+		return AwaitConfirmation
+	case source.Allows < want.Source || !source.Exact:
+		return SetSource
+	case destination.Allows < want.Destination || !destination.Exact:
+		return SetDestination
+	default:
+		return Reached
+	}
+}

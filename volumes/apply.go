@@ -1,0 +1,122 @@
+package volumes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Carrier does what Rebind decides, in the clusters of the giver and the taker.
+type Carrier struct {
+	Giver, Taker client.Client
+	// Owner is the UID of the Migration.
+	Owner types.UID
+	// StorageClass is the class for what is created; nil: the giver's.
+	StorageClass *string
+}
+
+// Apply does one action: exactly one write. pair is what the action was decided
+// on. It returns the object as it was written.
+func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Object, error) {
+	switch action.Verb {
+	case Secure:
+		return c.patch(ctx, c.Giver, action, secured(pair.Giver.Volume))
+	case Park:
+		return c.patch(ctx, c.Giver, action, claimRef(action.Ref))
+	case Point:
+		return c.patch(ctx, c.Taker, action, claimRef(action.Ref))
+	case CreateVolume:
+		return c.createVolume(ctx, action, pair)
+	case CreateClaim:
+		return c.createClaim(ctx, action, pair)
+	}
+	return nil, fmt.Errorf("unknown action %q", action.Verb)
+}
+
+// RestorePolicy gives a volume its original reclaim policy back.
+func RestorePolicy(ctx context.Context, c client.Client, volume Volume) (client.Object, error) {
+	carrier := Carrier{Taker: c}
+	return carrier.patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil}},
+		"spec":     map[string]any{"persistentVolumeReclaimPolicy": volume.Original},
+	})
+}
+
+// secured keeps the first policy that was recorded: a second attempt must not take
+// its own Retain for the original.
+func secured(volume Volume) map[string]any {
+	original := volume.Original
+	if original == "" {
+		original = volume.Policy
+	}
+	return map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: original}},
+		"spec":     map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
+	}
+}
+
+// claimRef points a volume elsewhere in one update. The uid is written as the
+// binder expects it: absent for a reservation.
+func claimRef(ref Ref) map[string]any {
+	target := map[string]any{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
+		"uid": nil, "resourceVersion": nil,
+	}
+	if ref.UID != "" {
+		target["uid"] = ref.UID
+	}
+	return map[string]any{"spec": map[string]any{"claimRef": target}}
+}
+
+// patch writes to the volume that was judged: another uid or resourceVersion is
+// refused.
+func (c Carrier) patch(ctx context.Context, cluster client.Client, action Action, change map[string]any) (client.Object, error) {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = action.UID, action.ResourceVersion
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: action.Volume}}
+	return volume, cluster.Patch(ctx, volume, client.RawPatch(types.MergePatchType, data))
+}
+
+// createVolume copies the giver's volume as it is now, and only while it is parked.
+func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (client.Object, error) {
+	var from corev1.PersistentVolume
+	if err := c.Giver.Get(ctx, client.ObjectKey{Name: action.Volume}, &from); err != nil {
+		return nil, err
+	}
+	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(&from, c.Owner)}
+	if from.UID != action.UID || !now.Parked() || !now.Secured() {
+		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), action.Volume, errors.New("it is not parked any more"))
+	}
+	volume := CopyVolume(&from, action.Ref, c.Owner, c.StorageClass)
+	return volume, c.Taker.Create(ctx, volume)
+}
+
+func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (client.Object, error) {
+	var from corev1.PersistentVolumeClaim
+	key := client.ObjectKey{Namespace: pair.Giver.Ref.Namespace, Name: pair.Giver.Ref.Name}
+	if err := c.Giver.Get(ctx, key, &from); err != nil {
+		return nil, err
+	}
+	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner)
+	if c.StorageClass != nil {
+		claim.Spec.StorageClassName = c.StorageClass
+	}
+	return claim, c.Taker.Create(ctx, claim)
+}

@@ -1,0 +1,63 @@
+package volumes
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// bookkeeping are the annotations by which the controllers of one cluster keep
+// track of their own work; they would lie in another.
+var bookkeeping = []string{
+	"pv.kubernetes.io/bind-completed",
+	"pv.kubernetes.io/bound-by-controller",
+	"pv.kubernetes.io/migrated-to",
+	"volume.kubernetes.io/selected-node",
+	"volume.kubernetes.io/storage-resizer",
+	corev1.LastAppliedConfigAnnotation,
+}
+
+// CopyVolume makes the volume of another cluster for the same disk: the source and
+// its attributes word for word, policy Retain, reserved for a claim. The annotation
+// pv.kubernetes.io/provisioned-by stays, so that the destination's provisioner can
+// delete the disk one day when its owner asks for it.
+func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, storageClass *string) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
+		Spec:       *from.Spec.DeepCopy(),
+	}
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	if storageClass != nil {
+		volume.Spec.StorageClassName = *storageClass
+	}
+	return volume
+}
+
+// CopyClaim makes the claim of the other side, bound to a volume by name. It has no
+// data source: the volume has the data.
+func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
+		Spec:       *from.Spec.DeepCopy(),
+	}
+	claim.Spec.VolumeName = volume
+	claim.Spec.DataSource, claim.Spec.DataSourceRef = nil, nil
+	return claim
+}
+
+func carried(annotations map[string]string, owner types.UID) map[string]string {
+	out := maps.Clone(annotations)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, key := range bookkeeping {
+		delete(out, key)
+	}
+	out[api.OwnerAnnotationKey] = string(owner)
+	return out
+}

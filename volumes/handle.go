@@ -1,0 +1,21 @@
+package volumes
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Handle returns what identifies the storage behind a volume, so that two
+// PersistentVolumes with one handle are one disk. It is the driver and
+// volumeHandle of a CSI volume, else the whole volume source.
+func Handle(volume *corev1.PersistentVolume) string {
+	if csi := volume.Spec.CSI; csi != nil {
+		return csi.Driver + "/" + csi.VolumeHandle
+	}
+	source, err := json.Marshal(volume.Spec.PersistentVolumeSource)
+	if err != nil {
+		return ""
+	}
+	return string(source)
+}

@@ -1,0 +1,107 @@
+package volumes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Problem is why a volume cannot be carried over: a stable reason, what was found
+// and why it is unsafe, and what mends it.
+type Problem struct {
+	Reason  string
+	Message string
+	Remedy  string
+}
+
+// Reasons of problems.
+const (
+	ReasonClaimMissing     = "ClaimMissing"
+	ReasonClaimNotBound    = "ClaimNotBound"
+	ReasonClaimOwned       = "ClaimOwnedByPod"
+	ReasonVolumeLost       = "VolumeLost"
+	ReasonVolumeNotRetain  = "VolumeNotRetained"
+	ReasonForeignClaim     = "ForeignClaim"
+	ReasonForeignVolume    = "ForeignVolume"
+	ReasonVolumeNotMovable = "VolumeNotMovable"
+)
+
+// Check returns why the pair cannot be moved from the giver to the taker, or nil.
+// It is asked before anything has been changed.
+func Check(pair Pair) *Problem {
+	if problem := usable(pair.Giver); problem != nil {
+		return problem
+	}
+	taker := pair.Taker
+	if taker.Claim.Found && taker.Claim.Volume != pair.Giver.Volume.Name {
+		return foreignClaim(taker)
+	}
+	if pair.Shared {
+		return nil
+	}
+	if taker.Volume.Found && (taker.Volume.Handle != pair.Giver.Volume.Handle || !taker.Volume.Ours && !taker.Parked()) {
+		return foreignVolume(taker, pair.Giver.Volume.Handle)
+	}
+	if taker.Claim.Found && !taker.Volume.Found {
+		return foreignClaim(taker)
+	}
+	return nil
+}
+
+// usable says why a holding cannot be given away.
+func usable(h Holding) *Problem {
+	switch {
+	case !h.Claim.Found:
+		return &Problem{ReasonClaimMissing,
+			fmt.Sprintf("claim %s/%s does not exist", h.Ref.Namespace, h.Ref.Name),
+			"wait until the StatefulSet controller has created it"}
+	case h.Claim.OwnedByPod:
+		return &Problem{ReasonClaimOwned,
+			fmt.Sprintf("claim %s/%s is owned by its Pod and would be deleted with it, and its data after it", h.Ref.Namespace, h.Ref.Name),
+			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is gone"}
+	case !h.Volume.Found && h.Claim.Volume != "":
+		return volumeLost(h)
+	case !h.Bound():
+		return &Problem{ReasonClaimNotBound,
+			fmt.Sprintf("claim %s/%s is %s and not bound to a volume that names it", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase)),
+			fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+	}
+	return nil
+}
+
+func phase(p corev1.PersistentVolumeClaimPhase) string {
+	if p == "" {
+		return "without a phase"
+	}
+	return string(p)
+}
+
+// repointable says why the claimRef of a volume must not be changed.
+func repointable(ref Ref, volume Volume) *Problem {
+	if volume.Policy == corev1.PersistentVolumeReclaimRetain {
+		return nil
+	}
+	return &Problem{ReasonVolumeNotRetain,
+		fmt.Sprintf("volume %s of claim %s/%s has reclaim policy %s: the storage would be deleted when it loses its claim", volume.Name, ref.Namespace, ref.Name, volume.Policy),
+		fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name)}
+}
+
+func volumeLost(h Holding) *Problem {
+	return &Problem{ReasonVolumeLost,
+		fmt.Sprintf("the volume of claim %s/%s (%q) does not exist on this side", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		"restore the PersistentVolume object; the storage itself has not been deleted by this migration"}
+}
+
+func foreignClaim(h Holding) *Problem {
+	return &Problem{ReasonForeignClaim,
+		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+}
+
+func foreignVolume(h Holding, want string) *Problem {
+	message := fmt.Sprintf("volume %s is not the one of claim %s/%s: its claimRef names %s/%s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.ClaimRef.Namespace, h.Volume.ClaimRef.Name)
+	if want != "" && h.Volume.Handle != want {
+		message = fmt.Sprintf("volume %s exists for another disk: %s instead of %s", h.Volume.Name, h.Volume.Handle, want)
+	}
+	return &Problem{ReasonForeignVolume, message, "look what it is, then rename or remove it: kubectl describe pv " + h.Volume.Name}
+}

@@ -1,0 +1,274 @@
+// Package volumes carries the volume of one ordinal from one slice to another
+// without copying a byte: method Rebind.
+//
+// In one cluster there is one PersistentVolume, and its claimRef is pointed from
+// the giver's claim to the taker's. Between clusters there are two
+// PersistentVolumes for one disk, of which at most one is usable: the giver's is
+// parked first (its claimRef names a claim that cannot exist), then the taker's is
+// made, or un-parked when it exists from an earlier handoff.
+//
+// What keeps the data safe at each step:
+//
+//   - a claimRef is never cleared, only pointed elsewhere in one update, so that
+//     no pending claim can take the volume in between;
+//   - it never carries the uid of a claim that does not exist: the volume would
+//     be Released, and its reclaim policy would run (kubernetes pv_controller.go,
+//     syncVolume);
+//   - nothing is pointed elsewhere unless its reclaim policy is Retain;
+//   - the giver's claim is kept, so that its name stays taken and a pod brought up
+//     by somebody else finds a claim without a volume instead of an empty disk;
+//   - nothing is deleted here.
+package volumes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// parkedSuffix makes a claim name that no claim can have: an underscore is not
+// allowed in the name of an object.
+const parkedSuffix = "_parked"
+
+// Ref names a claim, as the claimRef of a volume does. UID is empty when the
+// volume is reserved for a claim that has not been bound.
+type Ref struct {
+	Namespace, Name string
+	UID             types.UID
+}
+
+// Parked returns the reference that makes the volume of a claim unusable.
+func Parked(claim Ref) Ref {
+	return Ref{Namespace: claim.Namespace, Name: claim.Name + parkedSuffix}
+}
+
+// Names says whether two references name the same claim, whatever their UIDs.
+func (r Ref) Names(other Ref) bool {
+	return r.Namespace == other.Namespace && r.Name == other.Name
+}
+
+// Claim is what matters of a PersistentVolumeClaim.
+type Claim struct {
+	Found           bool
+	UID             types.UID
+	ResourceVersion string
+	Phase           corev1.PersistentVolumeClaimPhase
+	// Volume is spec.volumeName.
+	Volume      string
+	Terminating bool
+	// Ours is true when this migration created it.
+	Ours bool
+	// Users are the pods that mount it.
+	Users []string
+	// OwnedByPod is true when a Pod owns it, so that it would be deleted with that
+	// Pod (KEP-1847, whenScaled: Delete).
+	OwnedByPod bool
+}
+
+// Volume is what matters of a PersistentVolume.
+type Volume struct {
+	Found           bool
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Policy          corev1.PersistentVolumeReclaimPolicy
+	// Original is the policy to go back to; empty when it was not recorded.
+	Original    corev1.PersistentVolumeReclaimPolicy
+	ClaimRef    Ref
+	Handle      string
+	Terminating bool
+	// Ours is true when this migration created it.
+	Ours bool
+	// Attachments are the VolumeAttachments that name it.
+	Attachments []string
+}
+
+// Holding is one side's claim for an ordinal, with the volume it names.
+type Holding struct {
+	// Ref names the claim; its UID is not used.
+	Ref    Ref
+	Claim  Claim
+	Volume Volume
+}
+
+// Bound says whether claim and volume name each other and the binder agreed.
+func (h Holding) Bound() bool {
+	return h.Claim.Found && h.Volume.Found && !h.Claim.Terminating && !h.Volume.Terminating &&
+		h.Claim.Phase == corev1.ClaimBound && h.Claim.Volume == h.Volume.Name &&
+		h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID == h.Claim.UID
+}
+
+// Parked says whether the volume is parked.
+func (h Holding) Parked() bool {
+	return h.Volume.Found && h.Volume.ClaimRef.Names(Parked(h.Ref))
+}
+
+// Secured says whether the volume survives the loss of its claim, and the policy
+// to go back to is recorded on it.
+func (h Holding) Secured() bool {
+	return h.Volume.Policy == corev1.PersistentVolumeReclaimRetain && h.Volume.Original != ""
+}
+
+// Pair is one claim template's claim of one ordinal, seen from both sides.
+type Pair struct {
+	// Shared is true when both sides are in one cluster, and so share one volume.
+	Shared       bool
+	Giver, Taker Holding
+}
+
+// Verb says what to do with a claim or a volume.
+type Verb string
+
+// The verbs. None of them deletes.
+const (
+	// Secure sets the giver's volume to Retain and records its original policy.
+	Secure Verb = "Secure"
+	// Park points the giver's volume at a claim that cannot exist.
+	Park Verb = "Park"
+	// Point points the taker's volume at the taker's claim.
+	Point Verb = "Point"
+	// CreateVolume makes the taker's volume for the giver's disk.
+	CreateVolume Verb = "CreateVolume"
+	// CreateClaim makes the taker's claim, naming the volume.
+	CreateClaim Verb = "CreateClaim"
+)
+
+// Action is one write. Ref and Volume say what it is about; UID and
+// ResourceVersion are those of the volume that was judged.
+type Action struct {
+	Verb   Verb
+	Volume string
+	// Ref is what the claimRef becomes, or the claim to create.
+	Ref             Ref
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Verdict is what to do next: at most one of Action, Waits and Blocked is set; with
+// none of them the volume is where it should be.
+type Verdict struct {
+	Action *Action
+	// Waits says what is waited for.
+	Waits string
+	// Blocked says what stands in the way.
+	Blocked *Problem
+}
+
+// Done says whether nothing is left to do.
+func (v Verdict) Done() bool { return v.Action == nil && v.Waits == "" && v.Blocked == nil }
+
+// SecureGiver returns what makes the giver's volume survive the loss of its claim.
+func SecureGiver(pair Pair) Verdict {
+	volume := pair.Giver.Volume
+	if problem := usable(pair.Giver); problem != nil {
+		return Verdict{Blocked: problem}
+	}
+	if pair.Giver.Secured() {
+		return Verdict{}
+	}
+	return act(Secure, volume, pair.Giver.Ref)
+}
+
+// Rebind returns the next step that brings the volume to the taker. It must be
+// asked only when the giver's pod and the attachments of its volumes are gone.
+func Rebind(pair Pair) Verdict {
+	if pair.Shared {
+		return rebindShared(pair)
+	}
+	giver := pair.Giver
+	if giver.Volume.Found && !giver.Parked() {
+		return park(pair)
+	}
+	taker := pair.Taker
+	if !taker.Volume.Found {
+		if !giver.Volume.Found {
+			return blocked(volumeLost(giver))
+		}
+		if taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name {
+			return blocked(foreignClaim(taker))
+		}
+		return act(CreateVolume, giver.Volume, target(taker))
+	}
+	if giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle {
+		return blocked(foreignVolume(taker, giver.Volume.Handle))
+	}
+	return bind(taker)
+}
+
+func rebindShared(pair Pair) Verdict {
+	volume := pair.Giver.Volume
+	if !volume.Found {
+		volume = pair.Taker.Volume
+	}
+	taker := pair.Taker
+	taker.Volume = volume
+	if volume.Found && volume.ClaimRef.Names(pair.Giver.Ref) {
+		if problem := repointable(pair.Giver.Ref, volume); problem != nil {
+			return blocked(problem)
+		}
+		if taker.Claim.Found && taker.Claim.Volume != volume.Name {
+			return blocked(foreignClaim(taker))
+		}
+		return act(Point, volume, target(taker))
+	}
+	return bind(taker)
+}
+
+func park(pair Pair) Verdict {
+	giver := pair.Giver
+	if !giver.Volume.ClaimRef.Names(giver.Ref) {
+		return blocked(foreignVolume(giver, ""))
+	}
+	if problem := repointable(giver.Ref, giver.Volume); problem != nil {
+		return blocked(problem)
+	}
+	return act(Park, giver.Volume, Parked(giver.Ref))
+}
+
+// bind brings the taker's volume and claim together. The volume exists.
+func bind(taker Holding) Verdict {
+	if !taker.Volume.Found {
+		return blocked(volumeLost(taker))
+	}
+	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
+		return blocked(foreignClaim(taker))
+	}
+	if taker.Claim.Terminating || taker.Volume.Terminating {
+		return Verdict{Waits: "claim " + taker.Ref.Name + " or its volume is being deleted"}
+	}
+	want := target(taker)
+	have := taker.Volume.ClaimRef
+	if !have.Names(want) && !taker.Parked() {
+		return blocked(foreignVolume(taker, ""))
+	}
+	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
+	if !reserved {
+		if problem := repointable(taker.Ref, taker.Volume); problem != nil {
+			return blocked(problem)
+		}
+		return act(Point, taker.Volume, want)
+	}
+	if !taker.Claim.Found {
+		return act(CreateClaim, taker.Volume, want)
+	}
+	if !taker.Bound() {
+		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name}
+	}
+	return Verdict{}
+}
+
+// target is the claimRef for the taker's claim: with its uid when it exists, which
+// heals a claim that had lost its volume; without one it is a reservation.
+func target(taker Holding) Ref {
+	ref := taker.Ref
+	ref.UID = ""
+	if taker.Claim.Found {
+		ref.UID = taker.Claim.UID
+	}
+	return ref
+}
+
+func act(verb Verb, volume Volume, ref Ref) Verdict {
+	return Verdict{Action: &Action{Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion}}
+}
+
+func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }

@@ -1,0 +1,38 @@
+package volumes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// ViewClaim takes from a claim what decisions need. owner is the UID of the
+// Migration; the claim's users are for the caller to fill in.
+func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
+	view := Claim{
+		Found: true, UID: claim.UID, ResourceVersion: claim.ResourceVersion, Phase: claim.Status.Phase,
+		Volume: claim.Spec.VolumeName, Terminating: claim.DeletionTimestamp != nil,
+		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner),
+	}
+	for _, reference := range claim.OwnerReferences {
+		view.OwnedByPod = view.OwnedByPod || reference.Kind == "Pod"
+	}
+	return view
+}
+
+// ViewVolume takes from a volume what decisions need. Its attachments are for the
+// caller to fill in.
+func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
+	view := Volume{
+		Found: true, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion,
+		Policy:   volume.Spec.PersistentVolumeReclaimPolicy,
+		Original: corev1.PersistentVolumeReclaimPolicy(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
+		Handle:   Handle(volume), Terminating: volume.DeletionTimestamp != nil,
+		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner),
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	}
+	return view
+}
