@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -92,7 +93,7 @@ func (k *keys) walk(node *yaml.Node, path []string) {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			name := node.Content[i]
 			child := node.Content[i+1]
-			k.walk(at(child, name.Line), append(path[:len(path):len(path)], name.Value))
+			k.walk(at(child, name.Line), append(slices.Clip(path), name.Value))
 		}
 	}
 }

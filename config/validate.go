@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -121,10 +122,8 @@ func each(path *field.Path, value string, details []string) field.ErrorList {
 }
 
 func oneOf(path *field.Path, value string, supported ...string) field.ErrorList {
-	for _, s := range supported {
-		if value == s {
-			return nil
-		}
+	if slices.Contains(supported, value) {
+		return nil
 	}
 	return field.ErrorList{field.NotSupported(path, value, supported)}
 }

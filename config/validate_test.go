@@ -63,9 +63,9 @@ func TestValidate(t *testing.T) {
 }
 
 // lease takes its durations in milliseconds.
-func lease(duration, renew, retry time.Duration) LeaderElection {
+func lease(duration, renew, retry int) LeaderElection {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return LeaderElection{
-		Enabled: true, ID: "sliceshift", LeaseDuration: duration * time.Millisecond,
-		RenewDeadline: renew * time.Millisecond, RetryPeriod: retry * time.Millisecond,
+		Enabled: true, ID: "sliceshift", LeaseDuration: ms(duration), RenewDeadline: ms(renew), RetryPeriod: ms(retry),
 	}
 }

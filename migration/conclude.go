@@ -48,7 +48,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		before.DeepCopyInto(m)
 		return outcome, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	e.saved = m.DeepCopy()
+	e.saved, outcome.Saved = m.DeepCopy(), true
 	if decision.Record != nil {
 		e.engaged = e.engaged || m.Status.Claim != nil && m.Status.Claim.Holder == e.holder
 		outcome.Again = againUnseen

@@ -120,6 +120,8 @@ type Outcome struct {
 	Done bool
 	// Wrote is true when the effect of the decision was carried out.
 	Wrote bool
+	// Saved is true when the status was written.
+	Saved bool
 	// Again is when to look again at the latest.
 	Again time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
@@ -173,17 +175,17 @@ func liveScope(decision Decision) scope {
 // probe reads both StatefulSets again: even a write that can be undone is done
 // only while both sides answer and nobody else has taken over.
 func (e *Engine) probe(ctx context.Context, s Snapshot, m *api.Migration) Snapshot {
-	fresh := e.observeSets(ctx, m)
-	for name, side := range map[SideName]*Side{SourceSide: &s.Source, DestinationSide: &s.Destination} {
-		seen := fresh[name]
-		side.Reach, side.ReachError = seen.Reach, seen.ReachError
-		templates := side.Set.Templates
-		rolledOut := side.Set.RolledOut
-		side.Set = seen.Set
-		side.Set.Templates, side.Set.RolledOut = templates, rolledOut
-	}
+	source, destination := e.observeSets(ctx, m)
+	s.Source.renew(source)
+	s.Destination.renew(destination)
 	s.Now = e.clock.Now()
 	return s
+}
+
+// renew takes over what a read of the StatefulSet alone can say.
+func (s *Side) renew(fresh Side) {
+	fresh.Set.Templates, fresh.Set.RolledOut = s.Set.Templates, s.Set.RolledOut
+	s.Reach, s.ReachError, s.Set = fresh.Reach, fresh.ReachError, fresh.Set
 }
 
 // newest makes m the younger one of what the caller has read and what was written.

@@ -2,9 +2,9 @@ package migration
 
 import (
 	"context"
-	"errors"
+
 	"fmt"
-	"maps"
+
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +42,10 @@ func (p place) key(name string) client.ObjectKey {
 // scope says what to look at. The zero value is everything, from the caches.
 type scope struct {
 	live bool
-	// ordinal limits the claims and volumes to one ordinal's.
+	// ordinal limits the claims and volumes to one ordinal's. What concerns it is
+	// then read live, object by object; the other pods, which only the gate asks
+	// for, come from the watch. (A live list waits up to 100 ms for the watch cache
+	// of the API server: cacher, progressRequestPeriod.)
 	ordinal *int32
 }
 
@@ -68,15 +71,11 @@ type found struct {
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
 	source, destination := &found{place: e.source}, &found{place: e.destination}
-	var group sync.WaitGroup
-	for _, f := range []*found{source, destination} {
-		group.Go(func() { f.err = f.read(ctx, e.readerOf(f.place, sc), sc) })
-	}
-	group.Wait()
+	both(source, destination, func(f *found) error { return f.read(ctx, e.readerOf(f.place, sc)) })
 	if sc.ordinal != nil {
-		e.readOrdinal(ctx, source, destination, *sc.ordinal)
+		readOrdinal(ctx, source, destination, *sc.ordinal)
 	} else {
-		e.readServices(ctx, source, destination, sc)
+		both(source, destination, func(f *found) error { return f.readRest(ctx, e.readerOf(f.place, sc), source.set) })
 	}
 	readExports(ctx, m, source, destination)
 
@@ -102,9 +101,20 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	return s
 }
 
+// both reads two sides at the same time. What failed before stays failed.
+func both(source, destination *found, read func(*found) error) {
+	var group sync.WaitGroup
+	for _, f := range []*found{source, destination} {
+		if f.err == nil {
+			group.Go(func() { f.err = read(f) })
+		}
+	}
+	group.Wait()
+}
+
 // readerOf is the cache or the API server. A side that is not watched yet is read live.
 func (e *Engine) readerOf(p place, sc scope) client.Reader {
-	if sc.live || p.cached == nil {
+	if p.cached == nil || sc.live && sc.ordinal == nil {
 		return p.live
 	}
 	return p.cached
@@ -125,50 +135,52 @@ func ordinalsOf(s Snapshot, sc scope) []int32 {
 	return ordinals
 }
 
-// read fills in one side.
-func (f *found) read(ctx context.Context, reader client.Reader, sc scope) error {
-	in := client.InNamespace(f.place.namespace)
-	var pods corev1.PodList
+// read reads the slice of one side: its StatefulSet, pods and budgets, and what is
+// attached in its cluster.
+func (f *found) read(ctx context.Context, reader client.Reader) error {
 	var budgets policyv1.PodDisruptionBudgetList
-	var attachments storagev1.VolumeAttachmentList
 	err := together(
 		func() (err error) {
 			f.set, err = get[appsv1.StatefulSet](ctx, reader, f.place.key(f.place.set))
 			return err
 		},
-		func() error { return list(ctx, reader, &pods, in) },
-		func() error { return list(ctx, reader, &budgets, in) },
-		func() error { return list(ctx, reader, &attachments) },
+		func() error { return f.readUse(ctx, reader) },
+		func() error { return reader.List(ctx, &budgets, client.InNamespace(f.place.namespace)) },
 	)
-	if err != nil {
-		return err
-	}
-	f.pods, f.budgets = pods.Items, budgets.Items
-	f.attached = map[string][]string{}
+	f.budgets = budgets.Items
+	return err
+}
+
+// readUse reads the pods, which may use a claim, and the attachments of volumes.
+func (f *found) readUse(ctx context.Context, reader client.Reader) error {
+	var pods corev1.PodList
+	var attachments storagev1.VolumeAttachmentList
+	err := together(
+		func() error { return reader.List(ctx, &pods, client.InNamespace(f.place.namespace)) },
+		func() error { return reader.List(ctx, &attachments) },
+	)
+	f.pods, f.attached = pods.Items, map[string][]string{}
 	for _, a := range attachments.Items {
 		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
 			f.attached[*pv] = append(f.attached[*pv], a.Name)
 		}
 	}
-	if sc.ordinal == nil {
-		return together(
-			func() error { return f.readNamespace(ctx) },
-			func() error { return f.readAllVolumes(ctx, reader) },
-		)
-	}
-	return nil
+	return err
 }
 
-// readServices reads the source's governing Service on both sides.
-func (e *Engine) readServices(ctx context.Context, source, destination *found, sc scope) {
-	if source.set == nil || source.set.Spec.ServiceName == "" {
-		return
-	}
-	for _, f := range []*found{source, destination} {
-		if f.err == nil {
-			f.service, f.err = get[corev1.Service](ctx, e.readerOf(f.place, sc), f.place.key(source.set.Spec.ServiceName))
-		}
-	}
+// readRest reads what is not of one ordinal: the namespace, the governing Service
+// of the source, and all claims and volumes.
+func (f *found) readRest(ctx context.Context, reader client.Reader, source *appsv1.StatefulSet) error {
+	return together(
+		func() error { return f.readNamespace(ctx) },
+		func() error { return f.readAllVolumes(ctx, reader) },
+		func() (err error) {
+			if source != nil && source.Spec.ServiceName != "" {
+				f.service, err = get[corev1.Service](ctx, reader, f.place.key(source.Spec.ServiceName))
+			}
+			return err
+		},
+	)
 }
 
 // readNamespace looks for the namespace when it is in doubt.
@@ -188,8 +200,8 @@ func (f *found) readAllVolumes(ctx context.Context, reader client.Reader) error 
 	var claims corev1.PersistentVolumeClaimList
 	var pvs corev1.PersistentVolumeList
 	err := together(
-		func() error { return list(ctx, reader, &claims, client.InNamespace(f.place.namespace)) },
-		func() error { return list(ctx, reader, &pvs) },
+		func() error { return reader.List(ctx, &claims, client.InNamespace(f.place.namespace)) },
+		func() error { return reader.List(ctx, &pvs) },
 	)
 	f.claims = make(map[string]*corev1.PersistentVolumeClaim, len(claims.Items))
 	for i := range claims.Items {
@@ -198,54 +210,6 @@ func (f *found) readAllVolumes(ctx context.Context, reader client.Reader) error 
 	f.volumes = make(map[string]*corev1.PersistentVolume, len(pvs.Items))
 	for i := range pvs.Items {
 		f.volumes[pvs.Items[i].Name] = &pvs.Items[i]
-	}
-	return err
-}
-
-// readOrdinal reads one ordinal's claims on both sides, then the volumes that they
-// name. It is always live.
-func (e *Engine) readOrdinal(ctx context.Context, source, destination *found, ordinal int32) {
-	if source.err != nil || destination.err != nil || source.set == nil {
-		return
-	}
-	names := map[string]string{}
-	sides := []*found{source, destination}
-	var group sync.WaitGroup
-	for _, f := range sides {
-		group.Go(func() { f.err = f.readClaims(ctx, claimTemplates(source.set), ordinal) })
-	}
-	group.Wait()
-	for _, f := range sides {
-		for _, claim := range f.claims {
-			names[claim.Spec.VolumeName] = ""
-		}
-	}
-	delete(names, "")
-	for _, f := range sides {
-		group.Go(func() { f.err = errors.Join(f.err, f.readVolumes(ctx, slices.Sorted(maps.Keys(names)))) })
-	}
-	group.Wait()
-}
-
-func (f *found) readClaims(ctx context.Context, templates []string, ordinal int32) (err error) {
-	f.claims = map[string]*corev1.PersistentVolumeClaim{}
-	for _, template := range templates {
-		name := claimName(template, f.place.set, ordinal)
-		claim, getErr := get[corev1.PersistentVolumeClaim](ctx, f.place.live, f.place.key(name))
-		if err = errors.Join(err, getErr); claim != nil {
-			f.claims[name] = claim
-		}
-	}
-	return err
-}
-
-func (f *found) readVolumes(ctx context.Context, names []string) (err error) {
-	f.volumes = map[string]*corev1.PersistentVolume{}
-	for _, name := range names {
-		volume, getErr := get[corev1.PersistentVolume](ctx, f.place.live, client.ObjectKey{Name: name})
-		if err = errors.Join(err, getErr); volume != nil {
-			f.volumes[name] = volume
-		}
 	}
 	return err
 }
@@ -267,6 +231,9 @@ func claimTemplates(set *appsv1.StatefulSet) []string {
 func claimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
+
+// podName is the name that the StatefulSet controller gives a pod.
+func podName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
 // the one that the source's claim names, or the destination's when the source has
@@ -290,7 +257,7 @@ func holdingOf(m *api.Migration, f *found, ordinal int32, template, volume strin
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.place.namespace, Name: name}}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = usersOf(f, name, fmt.Sprintf("%s-%d", f.place.set, ordinal))
+		h.Claim.Users = usersOf(f, name, podName(f.place.set, ordinal))
 	}
 	if pv := f.volumes[volume]; pv != nil {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
@@ -341,14 +308,8 @@ func ordinalOf(set, pod string) (int32, bool) {
 }
 
 // observeSets reads both StatefulSets live, and nothing else.
-func (e *Engine) observeSets(ctx context.Context, m *api.Migration) map[SideName]Side {
-	source, destination := &found{place: e.source}, &found{place: e.destination}
-	var group sync.WaitGroup
-	for _, f := range []*found{source, destination} {
-		group.Go(func() {
-			f.set, f.err = get[appsv1.StatefulSet](ctx, f.place.live, f.place.key(f.place.set))
-		})
-	}
-	group.Wait()
-	return map[SideName]Side{SourceSide: sideOf(m, source), DestinationSide: sideOf(m, destination)}
+func (e *Engine) observeSets(ctx context.Context, m *api.Migration) (source, destination Side) {
+	from, to := &found{place: e.source}, &found{place: e.destination}
+	both(from, to, func(f *found) error { return f.readSet(ctx) })
+	return sideOf(m, from), sideOf(m, to)
 }

@@ -29,10 +29,6 @@ func get[T any, P object[T]](ctx context.Context, reader client.Reader, key clie
 	return (*T)(value), nil
 }
 
-func list(ctx context.Context, reader client.Reader, into client.ObjectList, opts ...client.ListOption) error {
-	return reader.List(ctx, into, opts...)
-}
-
 // together runs reads at the same time and joins their errors.
 func together(reads ...func() error) error {
 	errs := make([]error, len(reads))

@@ -24,6 +24,7 @@ type Auditor struct {
 	ledger            *ledger
 	state             *state
 	replicas, volumes *sampler
+	storage           *sampler
 	all               []follower
 
 	// background runs a check; slots bounds how many read at once.
@@ -53,7 +54,7 @@ func Start(ctx context.Context, o Options) (*Auditor, error) {
 	if err := a.untilAnswered(ctx, a.begin); err != nil {
 		return nil, fmt.Errorf("first look at %s and %s: %w", a.sides[source], a.sides[destination], err)
 	}
-	a.replicas, a.volumes = newSampler(a.sampleReplicas), newSampler(a.sampleVolumes)
+	a.replicas, a.volumes, a.storage = newSampler(a.sampleReplicas), newSampler(a.sampleChanged), newSampler(a.sampleAll)
 	if err := a.watch(ctx); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (a *Auditor) connect(ctx context.Context) error {
 
 // begin reads the ranges and the volumes from which everything is judged.
 func (a *Auditor) begin(ctx context.Context) error {
-	ranges, err := phase(ctx, a.sides, (*side).slice)
+	ranges, err := phase(ctx, a.sides, func(ctx context.Context, s *side) (sliceState, error) { return s.slice(ctx) })
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (a *Auditor) begin(ctx context.Context) error {
 		s.templates = ranges[source].Templates
 	}
 	a.state = newState(newServed(ranges, a.ordinals))
-	first, second, err := twoPhases(ctx, a, (*side).storage)
+	first, second, err := twoPhases(ctx, a, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 		a.checking.Go(func() { check(checking) })
 	}
 	a.all = a.feeds()
-	err := errors.Join(a.relist(ctx), a.untilAnswered(ctx, a.replicas.settle), a.untilAnswered(ctx, a.volumes.settle))
+	err := errors.Join(a.relist(ctx), a.untilAnswered(ctx, a.replicas.settle), a.untilAnswered(ctx, a.storage.settle))
 	if err != nil {
 		stopWatching()
 		stopChecking()
@@ -129,7 +130,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 	for _, f := range a.all {
 		a.watching.Go(func() { f.run(watching) })
 	}
-	for _, s := range []*sampler{a.replicas, a.volumes} {
+	for _, s := range []*sampler{a.replicas, a.volumes, a.storage} {
 		a.watching.Go(func() { s.run(watching, a.options.SampleInterval) })
 	}
 	return nil

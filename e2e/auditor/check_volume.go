@@ -21,10 +21,7 @@ func (a *Auditor) checkTakeover(s *side, key volumeKey, given volumeState) {
 		if t.OtherPod, err = other.pod(ctx, key.Ordinal); err != nil {
 			return pending, err
 		}
-		if t.Attachments, err = other.attachments(ctx); err != nil {
-			return pending, err
-		}
-		if t.OtherVolumes, err = other.namesOf(ctx, given.Handle); err != nil {
+		if t.Attachments, err = a.leftOver(ctx, other, given.Handle); err != nil {
 			return pending, err
 		}
 		if t.After, err = s.volume(ctx, given.Name); err != nil {
@@ -50,19 +47,24 @@ func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
 	}
 }
 
-// namesOf lists the volumes of the side's cluster with that handle.
-func (s *side) namesOf(ctx context.Context, handle string) ([]string, error) {
-	all, err := s.volumes(ctx)
-	if err != nil {
-		return nil, err
+// leftOver reads the attachments of the volume that was given away, as the other
+// side's cluster has them.
+func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]attachment, error) {
+	store := other.index
+	if a.sameCluster {
+		store = source
 	}
-	var names []string
-	for _, pv := range all {
-		if handle != "" && pv.Handle == handle {
-			names = append(names, pv.Name)
+	var found []attachment
+	for _, name := range a.state.attachmentsOf(store, handle) {
+		left, err := other.attachment(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if left.Name != "" {
+			found = append(found, left)
 		}
 	}
-	return names, nil
+	return found, nil
 }
 
 // checkDeletedClaim proves I3 for a claim of the set that was deleted. When its

@@ -1,11 +1,9 @@
 package auditor
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // onPod takes each change of a pod in the side's namespace.
@@ -19,6 +17,7 @@ func (a *Auditor) onPod(s *side, ch change[*corev1.Pod]) {
 		return
 	}
 	pod, exists, now := viewPod(latest, ordinal), ch.New != nil, a.options.Clock.Now()
+	a.state.setPod(s.index, pod, exists)
 	a.state.do(func(st *state) {
 		st.timeline.observe(s.index, pod, exists, now)
 		st.served.setAvailable(s.index, ordinal, exists && pod.available())
@@ -37,6 +36,9 @@ func (a *Auditor) podAppeared(s *side, pod podState, initial bool) {
 	a.checkApart(s, pod)
 	if !initial {
 		a.checkClaims(s, pod)
+	}
+	for _, template := range s.templates {
+		a.state.touch(volumeKey{Ordinal: pod.Ordinal, Template: template})
 	}
 	a.volumes.wake()
 }
@@ -65,6 +67,16 @@ func (a *Auditor) onSet(s *side, ch change[*unstructured.Unstructured]) {
 	a.replicas.wake()
 }
 
+// onBudget takes each change of a disruption budget in the side's namespace.
+func (a *Auditor) onBudget(s *side, ch change[*policyv1.PodDisruptionBudget]) {
+	if ch.New != nil {
+		a.state.setBudget(s.index, ch.New.Name, true)
+	} else {
+		a.state.setBudget(s.index, ch.Old.Name, false)
+	}
+	a.replicas.wake()
+}
+
 // onClaim takes each change of a claim in the side's namespace.
 func (a *Auditor) onClaim(s *side, ch change[*corev1.PersistentVolumeClaim]) {
 	latest := ch.New
@@ -78,59 +90,6 @@ func (a *Auditor) onClaim(s *side, ch change[*corev1.PersistentVolumeClaim]) {
 	if ch.New == nil {
 		a.checkDeletedClaim(s, claim)
 	}
+	a.state.touch(*claim.Key)
 	a.volumes.wake()
-}
-
-// volumeWatch takes the changes of one cluster's volumes.
-type volumeWatch struct {
-	auditor *Auditor
-	side    *side
-	// given says to which side each volume was given last.
-	given map[types.UID]sideIndex
-}
-
-func (a *Auditor) newVolumeWatch(s *side) *volumeWatch {
-	return &volumeWatch{auditor: a, side: s, given: map[types.UID]sideIndex{}}
-}
-
-func (w *volumeWatch) onVolume(ch change[*corev1.PersistentVolume]) {
-	a := w.auditor
-	latest := ch.New
-	if latest == nil {
-		latest = ch.Old
-	}
-	pv := viewVolume(latest)
-	if !a.isOurs(w.side, pv) {
-		delete(w.given, pv.UID)
-		return
-	}
-	if a.live.Load() {
-		a.ledger.checked(I3)
-	}
-	if ch.New == nil {
-		delete(w.given, pv.UID)
-		if message := judgeDeletedVolume(pv); message != "" {
-			a.ledger.violated(I3, a.ordinalOfVolume(w.side, pv), fmt.Sprintf("volume %s (%q) in %s %s", pv.Name, pv.Handle, w.side.Name, message))
-		}
-	} else {
-		a.checkFate(w.side, pv)
-		w.noteGiven(pv, ch.Initial)
-	}
-	a.volumes.wake()
-}
-
-// noteGiven starts the take-over check when the volume is given to another side
-// than before, or again.
-func (w *volumeWatch) noteGiven(pv volumeState, initial bool) {
-	to, key := nowhere, volumeKey{}
-	for _, s := range w.auditor.sides {
-		if k, ok := s.claimOf(pv); ok && s.cluster == w.side.cluster && isGiven(pv) {
-			to, key = s.index, k
-		}
-	}
-	before, known := w.given[pv.UID]
-	w.given[pv.UID] = to
-	if to != nowhere && !initial && (!known || before != to) {
-		w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
-	}
 }

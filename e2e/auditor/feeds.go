@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -24,7 +25,8 @@ func (a *Auditor) feeds() []follower {
 	for _, s := range a.sides {
 		all = append(all, a.podFeed(s), a.claimFeed(s), a.budgetFeed(s), a.setFeed(s))
 		if s.index == source || !a.sameCluster {
-			all = append(all, a.volumeFeed(s))
+			watcher := a.newVolumeWatch(s)
+			all = append(all, a.volumeFeed(s, watcher), a.attachmentFeed(s, watcher))
 		}
 	}
 	return all
@@ -64,9 +66,8 @@ func (a *Auditor) claimFeed(s *side) follower {
 	}
 }
 
-func (a *Auditor) volumeFeed(s *side) follower {
+func (a *Auditor) volumeFeed(s *side, watcher *volumeWatch) follower {
 	volumes := s.core.CoreV1().PersistentVolumes()
-	watcher := a.newVolumeWatch(s)
 	return &feed[*corev1.PersistentVolume]{
 		name: "volumes in " + s.Name,
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.PersistentVolume, string, error) {
@@ -79,6 +80,23 @@ func (a *Auditor) volumeFeed(s *side) follower {
 		watch:       volumes.Watch,
 		interrupted: a.ledger.interrupted,
 		handle:      watcher.onVolume,
+	}
+}
+
+func (a *Auditor) attachmentFeed(s *side, watcher *volumeWatch) follower {
+	attachments := s.core.StorageV1().VolumeAttachments()
+	return &feed[*storagev1.VolumeAttachment]{
+		name: "attachments in " + s.Name,
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*storagev1.VolumeAttachment, string, error) {
+			list, err := attachments.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(list.Items), list.ResourceVersion, nil
+		},
+		watch:       attachments.Watch,
+		interrupted: a.ledger.interrupted,
+		handle:      watcher.onAttachment,
 	}
 }
 
@@ -95,7 +113,7 @@ func (a *Auditor) budgetFeed(s *side) follower {
 		},
 		watch:       budgets.Watch,
 		interrupted: a.ledger.interrupted,
-		handle:      func(change[*policyv1.PodDisruptionBudget]) { a.replicas.wake() },
+		handle:      func(ch change[*policyv1.PodDisruptionBudget]) { a.onBudget(s, ch) },
 	}
 }
 

@@ -43,7 +43,7 @@ func (a *Auditor) lastLook(ctx context.Context) {
 			a.ledger.notProved(invariant, WholeSet, fmt.Sprintf("last look at the replicas: %v", err))
 		}
 	}
-	if err := a.untilAnswered(ctx, a.volumes.settle); err != nil {
+	if err := a.untilAnswered(ctx, a.storage.settle); err != nil {
 		for _, invariant := range []Invariant{I2, I3} {
 			a.ledger.notProved(invariant, WholeSet, fmt.Sprintf("last look at the volumes: %v", err))
 		}

@@ -78,10 +78,16 @@ func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32,
 	return created.Name
 }
 
-// claimVolume creates the destination's claim and waits until it is bound.
+// claimVolume creates the destination's claim and waits until it is bound. It
+// waits until the volume is Available first: a claim that the volume controller
+// sees before it sees the volume is not looked at again for 15 seconds.
 func (s *stage) claimVolume(ordinal int32, volume string) {
 	s.t.Helper()
 	to := s.ends[destination]
+	s.until("volume "+volume+" is available", func(ctx context.Context) (bool, error) {
+		pv, err := to.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+		return err == nil && pv.Status.Phase == corev1.VolumeAvailable, err
+	})
 	claims := to.CoreV1().PersistentVolumeClaims(to.namespace)
 	_, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: claimName(ordinal)}, Spec: claimSpec(volume),

@@ -37,7 +37,7 @@ func judgeApart(before, other, after podState) apartVerdict {
 func coexisting(first, second [2]replicaSide) [][2]podState {
 	var pairs [][2]podState
 	for _, here := range first[source].Pods {
-		there := first[destination].pod(here.Ordinal)
+		there := first[destination].pod(here.Ordinal) // none when it was not asked for
 		if there.exists() &&
 			second[source].pod(here.Ordinal).UID == here.UID &&
 			second[destination].pod(here.Ordinal).UID == there.UID {

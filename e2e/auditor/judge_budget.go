@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// budgetInput is one instant of the application.
+// budgetInput is one sample of the application: everything was read, and then
+// read again.
 type budgetInput struct {
 	// Ordinals is the full range that the application had when the audit began.
-	Ordinals []int32
-	Sides    [2]replicaSide
+	Ordinals      []int32
+	First, Second [2]replicaSide
 	// Served says on which side an ordinal was available since that side's range
 	// took it in.
 	Served map[int32]sideIndex
@@ -24,7 +25,10 @@ type budgetInput struct {
 	Budget int32
 }
 
-// budgetVerdict is the sum that I4 compares with d.
+// budgetVerdict is the sum that I4 compares with d. It counts only what was the
+// same in both phases, so that at the instant between them it is the truth or less
+// than the truth: a sample that something changed under can still convict, and
+// never convicts wrongly.
 type budgetVerdict struct {
 	Held    []int32
 	Allowed int32
@@ -36,7 +40,7 @@ type budgetVerdict struct {
 // judgeBudget judges I4.
 func judgeBudget(in budgetInput) budgetVerdict {
 	v := budgetVerdict{Held: held(in)}
-	v.Allowed, v.Shares = allowedTogether(in.Sides)
+	v.Allowed, v.Shares = allowedTogether(in.First, in.Second)
 	v.Broken = int32(len(v.Held))+v.Allowed > in.Budget
 	return v
 }
@@ -44,17 +48,30 @@ func judgeBudget(in budgetInput) budgetVerdict {
 // held returns the ordinals that the move holds down: in the range of neither
 // side, or in a side's range without having been available there since.
 func held(in budgetInput) []int32 {
+	for _, s := range bothSides() {
+		if !in.First[s].Set.sameSpec(in.Second[s].Set) {
+			return nil
+		}
+	}
 	var down []int32
 	for _, ordinal := range in.Ordinals {
 		if in.Blamed[ordinal] {
 			continue
 		}
-		owner := ownerOf(in.Sides, ordinal)
-		if owner == nowhere || in.Served[ordinal] != owner && !in.Sides[owner].pod(ordinal).available() {
+		owner := ownerOf(in.First, ordinal)
+		if owner == nowhere || in.Served[ordinal] != owner && isDown(in.First[owner], in.Second[owner], ordinal) {
 			down = append(down, ordinal)
 		}
 	}
 	return down
+}
+
+// isDown says whether the side had no available pod of the ordinal between the
+// phases: none, one that was not written meanwhile, or one that was Terminating
+// already, which nothing undoes. A pod that was not read is not known to be down.
+func isDown(first, second replicaSide, ordinal int32) bool {
+	a, b := first.pod(ordinal), second.pod(ordinal)
+	return first.asked(ordinal) && second.asked(ordinal) && !a.available() && a.UID == b.UID && (a.RV == b.RV || a.Terminating)
 }
 
 // ownerOf is the side whose range has the ordinal. Ranges that overlap are judged
@@ -71,17 +88,20 @@ func ownerOf(sides [2]replicaSide, ordinal int32) sideIndex {
 
 // allowedTogether adds up what all budgets allow; a budget that covers both sides
 // counts once.
-func allowedTogether(sides [2]replicaSide) (int32, []string) {
+func allowedTogether(first, second [2]replicaSide) (int32, []string) {
 	var total int32
 	var shares []string
 	var counted []types.UID
 	for _, s := range bothSides() {
-		for _, b := range sides[s].Budgets {
-			if slices.Contains(counted, b.UID) || !b.covers(sides[s]) {
+		for _, b := range first[s].Budgets {
+			if slices.Contains(counted, b.UID) || !b.covers(first[s]) || !second[s].has(b) {
 				continue
 			}
 			counted = append(counted, b.UID)
-			n := b.allows(sides)
+			n := b.allows(first)
+			if b.ObservedGeneration != b.Generation {
+				n = min(n, b.allows(second))
+			}
 			total += n
 			shares = append(shares, fmt.Sprintf("%s/%s allows %d", s, b.Name, n))
 		}
@@ -98,7 +118,8 @@ func (b disruptionBudget) covers(side replicaSide) bool {
 // allows is the number of evictions that the budget grants now. While the
 // disruption controller has not seen the latest spec the API server refuses every
 // eviction, but the answer that follows from that spec is only a moment away, so
-// that answer is taken.
+// that answer is taken. Like the controller it goes by what the watch saw of the
+// pods.
 func (b disruptionBudget) allows(sides [2]replicaSide) int32 {
 	if b.ObservedGeneration == b.Generation {
 		return max(0, b.Allowed)
@@ -108,12 +129,12 @@ func (b disruptionBudget) allows(sides [2]replicaSide) int32 {
 		if !isCoveredBy(b, sides[s]) {
 			continue
 		}
-		for _, p := range sides[s].Pods {
+		for _, p := range sides[s].Seen {
 			if p.available() {
 				healthy++
 			}
 		}
-		if len(sides[s].Pods) > 0 {
+		if len(sides[s].Seen) > 0 {
 			expected += sides[s].Set.Replicas
 		}
 	}
@@ -147,12 +168,17 @@ func scaled(value *intstr.IntOrString, of int32) int32 {
 	return int32(n)
 }
 
+// has says whether the budget is there and was not written meanwhile.
+func (r replicaSide) has(b disruptionBudget) bool {
+	return slices.ContainsFunc(r.Budgets, func(o disruptionBudget) bool { return o.UID == b.UID && o.RV == b.RV })
+}
+
 // unchanged says whether two phases of a sample read the same: then all of it held
 // at one instant.
 func unchanged(first, second [2]replicaSide) bool {
 	for _, s := range bothSides() {
 		a, b := first[s], second[s]
-		if a.Set.UID != b.Set.UID || a.Set.Generation != b.Set.Generation ||
+		if !a.Set.sameSpec(b.Set) ||
 			!slices.EqualFunc(a.Pods, b.Pods, func(p, q podState) bool { return p == q }) ||
 			!slices.EqualFunc(a.Budgets, b.Budgets, func(p, q disruptionBudget) bool { return p.UID == q.UID && p.RV == q.RV }) {
 			return false
@@ -161,11 +187,13 @@ func unchanged(first, second [2]replicaSide) bool {
 	return true
 }
 
-// availableReplicas counts the ordinals that have an available pod on any side.
-func availableReplicas(ordinals []int32, sides [2]replicaSide) int32 {
+// mostAvailable is how many replicas can have been available at the instant
+// between the phases: all but those that were down on both sides. When nothing
+// changed it is how many were.
+func mostAvailable(ordinals []int32, first, second [2]replicaSide) int32 {
 	var n int32
 	for _, ordinal := range ordinals {
-		if sides[source].pod(ordinal).available() || sides[destination].pod(ordinal).available() {
+		if !isDown(first[source], second[source], ordinal) || !isDown(first[destination], second[destination], ordinal) {
 			n++
 		}
 	}

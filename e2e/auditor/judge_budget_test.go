@@ -114,13 +114,106 @@ func TestJudgeBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := judgeBudget(budgetInput{
 				Ordinals: []int32{0, 1, 2, 3, 4},
-				Sides:    [2]replicaSide{tc.source, tc.destination},
+				First:    [2]replicaSide{tc.source, tc.destination},
+				Second:   [2]replicaSide{tc.source, tc.destination},
 				Served:   tc.served,
 				Blamed:   tc.blamed,
 				Budget:   tc.budget,
 			})
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestJudgeBudgetWhileItChanges changes one thing between the phases of a sample
+// that shows a violation: what changed may not be counted, the rest is.
+func TestJudgeBudgetWhileItChanges(t *testing.T) {
+	held := podState{Ordinal: 1, UID: "new", RV: "1"}
+	ending := podState{Ordinal: 1, UID: "old", RV: "1", Terminating: true}
+	rewritten := func(p podState) podState {
+		p.RV = "2"
+		return p
+	}
+	write := func(b disruptionBudget) disruptionBudget {
+		b.RV = "2"
+		return b
+	}
+	scaled := makeSide(0, 1).ready(0).budget(makeBudget("a", 1, 1))
+	scaled.Set.Generation = 2
+	open := makeSide(0, 1).ready(0).budget(makeBudget("a", 1, 1)).obj()
+	cases := map[string]struct {
+		first, second [2]replicaSide
+		want          budgetVerdict
+	}{
+		"nothing changed": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			second: [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+		},
+		"another pod was written": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			second: [2]replicaSide{makeSide(0, 1).pods(rewritten(readyPod(0, "pod-0"))).budget(makeBudget("a", 1, 1)).obj(), makeSide(1, 1).pods(held).obj()},
+			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+		},
+		"the held pod was written, it may have been Ready": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			second: [2]replicaSide{open, makeSide(1, 1).pods(rewritten(held)).obj()},
+			want:   budgetVerdict{Allowed: 1},
+		},
+		"a Terminating pod was written, it cannot have been available": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(ending).obj()},
+			second: [2]replicaSide{open, makeSide(1, 1).pods(rewritten(ending)).obj()},
+			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+		},
+		"the budget was written": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			second: [2]replicaSide{makeSide(0, 1).ready(0).budget(write(makeBudget("a", 1, 1))).obj(), makeSide(1, 1).pods(held).obj()},
+			want:   budgetVerdict{Held: []int32{1}},
+		},
+		"a range was written": {
+			first:  [2]replicaSide{open, makeSide(1, 1).pods(held).obj()},
+			second: [2]replicaSide{scaled.obj(), makeSide(1, 1).pods(held).obj()},
+			want:   budgetVerdict{Allowed: 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := judgeBudget(budgetInput{
+				Ordinals: []int32{0, 1}, First: tc.first, Second: tc.second,
+				Served: map[int32]sideIndex{0: source, 1: nowhere}, Budget: 1,
+			})
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMostAvailable(t *testing.T) {
+	waiting := podState{Ordinal: 1, UID: "new", RV: "1"}
+	started := podState{Ordinal: 1, UID: "new", RV: "2", Ready: true}
+	notAsked := makeSide(1, 1).obj()
+	notAsked.Asked = nil
+	cases := map[string]struct {
+		first, second replicaSide
+		want          int32
+	}{
+		"down":                {makeSide(1, 1).pods(waiting).obj(), makeSide(1, 1).pods(waiting).obj(), 1},
+		"up":                  {makeSide(1, 1).pods(started).obj(), makeSide(1, 1).pods(started).obj(), 2},
+		"not there":           {makeSide(1, 1).obj(), makeSide(1, 1).obj(), 1},
+		"came up meanwhile":   {makeSide(1, 1).pods(waiting).obj(), makeSide(1, 1).pods(started).obj(), 2},
+		"appeared meanwhile":  {makeSide(1, 1).obj(), makeSide(1, 1).pods(waiting).obj(), 2},
+		"not read":            {notAsked, notAsked, 2},
+		"went down meanwhile": {makeSide(1, 1).pods(started).obj(), makeSide(1, 1).obj(), 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stays := makeSide(0, 1).ready(0).obj()
+			got := mostAvailable([]int32{0, 1}, [2]replicaSide{stays, tc.first}, [2]replicaSide{stays, tc.second})
+			if got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
 	}

@@ -56,6 +56,17 @@ func (s *served) setAvailable(side sideIndex, ordinal int32, available bool) {
 	s.prove(side, ordinal)
 }
 
+// proveAll takes note of what a live read found available.
+func (s *served) proveAll(sides [2]replicaSide) {
+	for _, side := range bothSides() {
+		for _, p := range sides[side].Pods {
+			if _, counted := s.on[p.Ordinal]; counted && p.available() && sides[side].Set.owns(p.Ordinal) {
+				s.on[p.Ordinal] = side
+			}
+		}
+	}
+}
+
 func (s *served) prove(side sideIndex, ordinal int32) {
 	_, counted := s.on[ordinal]
 	if counted && s.available[side][ordinal] && s.ranges[side].owns(ordinal) {

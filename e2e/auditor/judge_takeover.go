@@ -20,11 +20,10 @@ type takeover struct {
 	// whether After is given to the same claim.
 	Given, After volumeState
 	StillGiven   bool
-	// OtherPod is the other side's pod of that ordinal, OtherVolumes the names of
-	// the volumes in the other side's cluster with the same handle.
-	OtherPod     podState
-	OtherVolumes []string
-	Attachments  []attachment
+	// OtherPod is the other side's pod of that ordinal, Attachments those of the
+	// same disk in the other side's cluster.
+	OtherPod    podState
+	Attachments []attachment
 	// SameCluster: both sides share volumes and attachments.
 	SameCluster bool
 }
@@ -48,12 +47,8 @@ func judgeTakeover(t takeover) (podLeft bool, left []attachment) {
 // and is still there was there at that moment. The two are of different kinds, but
 // every write of an API server takes its revision from the same counter.
 func (t takeover) isLeftOver(a attachment) bool {
-	ofVolume := false
-	for _, name := range t.OtherVolumes {
-		ofVolume = ofVolume || name == a.Volume
-	}
 	if !t.SameCluster {
-		return ofVolume
+		return true
 	}
-	return ofVolume && revision(a.RV) != 0 && revision(a.RV) < revision(t.Given.RV)
+	return revision(a.RV) != 0 && revision(a.RV) < revision(t.Given.RV)
 }

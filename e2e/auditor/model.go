@@ -1,6 +1,7 @@
 package auditor
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +59,11 @@ type sliceState struct {
 	Templates       []string
 }
 
+// sameSpec says that the range was not written between two reads.
+func (s sliceState) sameSpec(o sliceState) bool {
+	return s.UID == o.UID && s.Generation == o.Generation
+}
+
 func (s sliceState) owns(ordinal int32) bool {
 	return s.UID != "" && ordinal >= s.Start && ordinal < s.Start+s.Replicas
 }
@@ -75,10 +81,17 @@ type disruptionBudget struct {
 
 // replicaSide is one side as one phase of a replica sample read it.
 type replicaSide struct {
-	Set     sliceState
+	Set sliceState
+	// Asked are the ordinals whose pods were read, Pods those that exist.
+	Asked   []int32
 	Pods    []podState
 	Budgets []disruptionBudget
+	// Seen are all pods as the watch saw them last.
+	Seen []podState
 }
+
+// asked says whether the pod of the ordinal was read at all.
+func (r replicaSide) asked(ordinal int32) bool { return slices.Contains(r.Asked, ordinal) }
 
 func (r replicaSide) pod(ordinal int32) podState {
 	for _, p := range r.Pods {

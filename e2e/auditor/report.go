@@ -57,8 +57,8 @@ type Report struct {
 	Applies []Invariant `json:"applies"`
 	// Checks counts the checks that were made, per invariant.
 	Checks map[Invariant]int `json:"checks"`
-	// TornSamples were taken while something changed and were not judged as a
-	// whole; they are taken again at once.
+	// TornSamples were taken while something changed. Only what did not change
+	// was judged, and they are taken again at once.
 	TornSamples int `json:"tornSamples"`
 	// Interruptions counts the watches that broke off. Each goes on where it
 	// stopped if the API server still knows that place; otherwise what came and
@@ -68,9 +68,9 @@ type Report struct {
 	Replicas int32 `json:"replicas"`
 	// Moved counts the ordinals that changed sides at least once.
 	Moved int `json:"moved"`
-	// FewestAvailable is the lowest number of available replicas of both sides
-	// together that a sample proved, and FewestAt when that was. Shorter dips
-	// between two samples are not seen.
+	// FewestAvailable is the lowest number of available replicas (Ready, not
+	// Terminating) of both sides together that a sample proved, and FewestAt when
+	// that was. Dips between two samples are not seen.
 	FewestAvailable int32     `json:"fewestAvailable"`
 	FewestAt        time.Time `json:"fewestAt"`
 	// Ordinals are the moves in the order in which they ended.

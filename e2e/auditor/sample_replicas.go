@@ -10,44 +10,32 @@ import (
 // sampleReplicas judges I4, looks for a breach of I1 between two appearances, and
 // counts what is available.
 func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
-	first, second, err := twoPhases(ctx, a, (*side).replicas)
+	what := a.state.agenda(a.ordinals)
+	first, second, err := twoPhases(ctx, a, func(ctx context.Context, s *side) (replicaSide, error) {
+		return s.replicas(ctx, what)
+	})
 	if err != nil {
 		return false, err
 	}
 	for _, pair := range coexisting(first, second) {
 		a.reportTogether(pair)
 	}
+	a.state.noteAvailable(mostAvailable(a.ordinals, first, second), a.options.Clock.Now())
+	if a.options.Budget > 0 {
+		a.checkBudget(first, second)
+	}
 	if !unchanged(first, second) {
 		a.ledger.tornSample()
 		return false, nil
 	}
-	a.state.noteAvailable(availableReplicas(a.ordinals, second), a.options.Clock.Now())
-	if a.options.Budget > 0 {
-		a.checkBudget(second)
-	}
 	return true, nil
 }
 
-// twoPhases reads both sides and then reads both again.
-func twoPhases[T any](ctx context.Context, a *Auditor, read func(*side, context.Context) (T, error)) (first, second [2]T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*a.options.RequestTimeout)
-	defer cancel()
-	if first, err = phase(ctx, a.sides, read); err == nil {
-		second, err = phase(ctx, a.sides, read)
-	}
-	return first, second, err
-}
-
-func (a *Auditor) checkBudget(sides [2]replicaSide) {
-	in := budgetInput{Ordinals: a.ordinals, Sides: sides, Budget: a.options.Budget}
+func (a *Auditor) checkBudget(first, second [2]replicaSide) {
+	in := budgetInput{Ordinals: a.ordinals, First: first, Second: second, Budget: a.options.Budget}
 	a.state.do(func(s *state) {
-		for _, side := range bothSides() {
-			for _, p := range sides[side].Pods {
-				if _, counted := s.served.on[p.Ordinal]; counted && p.available() && sides[side].Set.owns(p.Ordinal) {
-					s.served.on[p.Ordinal] = side
-				}
-			}
-		}
+		s.served.proveAll(first)
+		s.served.proveAll(second)
 		in.Served, in.Blamed = maps.Clone(s.served.on), maps.Clone(s.blamed)
 	})
 	verdict := judgeBudget(in)

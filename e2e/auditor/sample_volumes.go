@@ -6,9 +6,29 @@ import (
 	"slices"
 )
 
-// sampleVolumes judges I2 and I3 for all volumes at one instant.
-func (a *Auditor) sampleVolumes(ctx context.Context) (judged bool, err error) {
-	first, second, err := twoPhases(ctx, a, (*side).storage)
+// sampleChanged judges I2 and I3 for the volumes that changed.
+func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
+	keys := a.state.takeDirty()
+	if len(keys) == 0 {
+		return true, nil
+	}
+	judged, err = a.sampleVolumes(ctx, func(ctx context.Context, s *side) (volumeSide, error) {
+		return s.bindingsOf(ctx, keys)
+	})
+	if !judged {
+		a.state.touch(keys...)
+	}
+	return judged, err
+}
+
+// sampleAll judges I2 and I3 for all volumes, also those that a claim outside the
+// set may have taken.
+func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
+	return a.sampleVolumes(ctx, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
+}
+
+func (a *Auditor) sampleVolumes(ctx context.Context, read func(context.Context, *side) (volumeSide, error)) (judged bool, err error) {
+	first, second, err := twoPhases(ctx, a, read)
 	if err != nil {
 		return false, err
 	}
@@ -25,13 +45,13 @@ func (a *Auditor) sampleVolumes(ctx context.Context) (judged bool, err error) {
 		a.checkHandles(i, bound[i])
 		a.checkFates(second[i], i)
 	}
-	if !a.sameStorage(first, second) {
-		a.ledger.tornSample()
-		return false, nil
-	}
 	if a.live.Load() && len(a.state.origins()) > 0 {
 		a.ledger.checked(I2)
 		a.ledger.checked(I3)
+	}
+	if !a.sameStorage(first, second) {
+		a.ledger.tornSample()
+		return false, nil
 	}
 	return true, nil
 }

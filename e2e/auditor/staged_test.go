@@ -137,6 +137,8 @@ func stageBlamed(s *stage) {
 	s.scale(source, 0, 2)
 	s.untilGone(source, 2)
 	s.untilAllowed(source, 1)
+	checked := a.checksOf(I4)
+	s.until("I4 is checked", func(context.Context) (bool, error) { return a.checksOf(I4) > checked, nil })
 	if r := a.Finish(s.t.Context()); !r.OK() || r.Checks[I4] == 0 {
 		s.t.Errorf("the auditor does not agree:\n%s", r)
 	}

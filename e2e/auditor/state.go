@@ -2,6 +2,7 @@ package auditor
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,8 +14,11 @@ type state struct {
 	served    *served
 	timeline  *timeline
 	lifetimes []lifetime
+	seen      [2]seen
 	recorded  map[volumeKey]origin
 	byHandle  map[string]volumeKey
+	// dirty are the volumes of which something changed since their last sample.
+	dirty map[volumeKey]bool
 	// verified says on which sides a volume was found with the recorded handle.
 	verified map[volumeKey][2]bool
 	// apart says on which sides an ordinal's appearance was checked in time.
@@ -24,17 +28,35 @@ type state struct {
 	fewestAt time.Time
 }
 
+// seen is what the watches of one side saw last. It says what to read, and never
+// proves anything itself. Two sides of one cluster share the source's volumes and
+// attachments.
+type seen struct {
+	pods        map[int32]podState
+	budgets     map[string]bool
+	volumes     map[string]string // handles by volume
+	attachments map[string]string // volumes by attachment
+}
+
 func newState(served *served) *state {
-	return &state{
+	s := &state{
 		served:   served,
 		timeline: newTimeline(),
 		recorded: map[volumeKey]origin{},
 		byHandle: map[string]volumeKey{},
+		dirty:    map[volumeKey]bool{},
 		apart:    map[int32][2]bool{},
 		verified: map[volumeKey][2]bool{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
 	}
+	for i := range s.seen {
+		s.seen[i] = seen{
+			pods: map[int32]podState{}, budgets: map[string]bool{},
+			volumes: map[string]string{}, attachments: map[string]string{},
+		}
+	}
+	return s
 }
 
 // do runs f while nobody else changes the state.
@@ -69,6 +91,24 @@ func (s *state) keyOf(handle string) (volumeKey, bool) {
 	return key, known
 }
 
+// touch marks volumes for the next sample.
+func (s *state) touch(keys ...volumeKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.dirty[key] = true
+	}
+}
+
+// takeDirty returns the marked volumes and unmarks them.
+func (s *state) takeDirty() []volumeKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(s.dirty), compareKeys)
+	clear(s.dirty)
+	return keys
+}
+
 // noteApart notes that the appearance of an ordinal on a side was checked.
 func (s *state) noteApart(ordinal int32, side sideIndex) {
 	s.mu.Lock()
@@ -87,6 +127,14 @@ func (s *state) noteAvailable(n int32, at time.Time) {
 	}
 }
 
+// bear notes that a pod exists since a revision. The revision may be later than
+// the truth, never earlier, so that it cannot make an overlap up.
+func (s *state) bear(pod podState, side sideIndex) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lifetimes = append(s.lifetimes, lifetime{Pod: pod, Side: side, Born: revision(pod.RV)})
+}
+
 // bury notes that a pod is gone and returns the pods of the other side that lived
 // while it did.
 func (s *state) bury(pod podState, died uint64) []lifetime {
@@ -100,12 +148,4 @@ func (s *state) bury(pod podState, died uint64) []lifetime {
 		}
 	}
 	return nil
-}
-
-// bear notes that a pod exists since a revision. The revision may be later than
-// the truth, never earlier, so that it cannot make an overlap up.
-func (s *state) bear(pod podState, side sideIndex) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lifetimes = append(s.lifetimes, lifetime{Pod: pod, Side: side, Born: revision(pod.RV)})
 }

@@ -3,6 +3,7 @@ package auditor
 import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -64,6 +65,14 @@ func viewClaim(claim *corev1.PersistentVolumeClaim, set string, templates []stri
 	}
 	if key, ok := volumeKeyOf(claim.Name, set, templates); ok {
 		state.Key = &key
+	}
+	return state
+}
+
+func viewAttachment(a *storagev1.VolumeAttachment) attachment {
+	state := attachment{Name: a.Name, RV: a.ResourceVersion, Node: a.Spec.NodeName}
+	if volume := a.Spec.Source.PersistentVolumeName; volume != nil {
+		state.Volume = *volume
 	}
 	return state
 }

@@ -13,20 +13,21 @@ import (
 type sideWrapper struct{ replicaSide }
 
 func makeSide(start, replicas int32) *sideWrapper {
-	return &sideWrapper{replicaSide{Set: sliceState{
+	return &sideWrapper{replicaSide{Asked: []int32{0, 1, 2, 3, 4}, Set: sliceState{
 		UID: "set", Generation: 1, Start: start, Replicas: replicas, Labels: map[string]string{"app": "web"},
 	}}}
 }
 
 func (w *sideWrapper) ready(ordinals ...int32) *sideWrapper {
 	for _, ordinal := range ordinals {
-		w.Pods = append(w.Pods, readyPod(ordinal, fmt.Sprintf("pod-%d", ordinal)))
+		w.pods(readyPod(ordinal, fmt.Sprintf("pod-%d", ordinal)))
 	}
 	return w
 }
 
 func (w *sideWrapper) pods(pods ...podState) *sideWrapper {
 	w.Pods = append(w.Pods, pods...)
+	w.Seen = append(w.Seen, pods...)
 	return w
 }
 

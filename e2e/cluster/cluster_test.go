@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 )
@@ -45,8 +47,10 @@ func TestClusters(t *testing.T) {
 	for _, role := range Roles() {
 		t.Run("kill "+string(role), func(t *testing.T) { testKill(t, a, role) })
 	}
-	t.Run("kill in the middle of a rollout", func(t *testing.T) { testKillInFlight(t, a) })
-	t.Run("freeze", func(t *testing.T) { testFreeze(t, a) })
+	for _, role := range []Role{Etcd, APIServer} {
+		t.Run("kill in flight "+string(role), func(t *testing.T) { testKillInFlight(t, a, role) })
+		t.Run("freeze "+string(role), func(t *testing.T) { testFreeze(t, a, role) })
+	}
 	t.Run("stop a role", func(t *testing.T) { testStopRole(t, a) })
 	t.Run("stop", func(t *testing.T) { testStop(t, clusters[1]) })
 }
@@ -106,47 +110,44 @@ func testKill(t *testing.T, c *Cluster, role Role) {
 	}
 }
 
-// testKillInFlight kills the apiserver while pods are on their way: no pod may
-// stay behind for a write that was cut off.
-func testKillInFlight(t *testing.T, c *Cluster) {
+// testKillInFlight kills a role that stores while pods are on their way: no pod
+// may stay behind for a write that was cut off.
+func testKillInFlight(t *testing.T, c *Cluster, role Role) {
 	client := clientOf(t, c)
-	const name, count = "flight", 20
+	name, count := "flight-"+string(role), int32(20)
 	object := makeStatefulSet(name, count)
-	object.Spec.PodManagementPolicy = "Parallel"
+	object.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	if _, err := client.AppsV1().StatefulSets(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "first pod is there", func(ctx context.Context) error {
+	eventually(t, "first pods are there", func(ctx context.Context) error {
 		_, err := client.CoreV1().Pods(namespace).Get(ctx, name+"-3", metav1.GetOptions{})
 		return err
 	})
-	for _, role := range []Role{APIServer, Etcd} {
-		if err := c.Kill(role); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.Kill(role); err != nil {
+		t.Fatal(err)
 	}
-	for _, role := range []Role{Etcd, APIServer} {
-		if err := c.StartRole(t.Context(), role); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.StartRole(t.Context(), role); err != nil {
+		t.Fatal(err)
 	}
 	waitStatefulSet(t, client, name, count)
 	scale(t, client, name, 0)
 }
 
-func testFreeze(t *testing.T, c *Cluster) {
+func testFreeze(t *testing.T, c *Cluster, role Role) {
 	client := clientOf(t, c)
 	before := replicas(t, c)
-	if err := c.Freeze(APIServer); err != nil {
+	if err := c.Freeze(role); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	maps := client.CoreV1().ConfigMaps(namespace)
+	_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "frozen"}}, metav1.CreateOptions{})
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a frozen apiserver answered with %v, want %v", err, context.DeadlineExceeded)
+		t.Errorf("a write to a frozen %s ends with %v, want %v", role, err, context.DeadlineExceeded)
 	}
-	if err := c.Thaw(APIServer); err != nil {
+	if err := c.Thaw(role); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.WaitReady(t.Context()); err != nil {

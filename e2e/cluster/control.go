@@ -46,7 +46,8 @@ func (c *Cluster) Freeze(role Role) error {
 	return nil
 }
 
-// Thaw lets a frozen role go on (SIGCONT).
+// Thaw lets a frozen role go on (SIGCONT). If it is the apiserver or etcd, its
+// clients are restarted, as in StartRole.
 func (c *Cluster) Thaw(role Role) error {
 	p := c.process(role)
 	if p == nil || !p.isRunning() {
@@ -59,13 +60,20 @@ func (c *Cluster) Thaw(role Role) error {
 }
 
 // StartRole starts a role again after Kill or StopRole, and returns once it
-// answers. An apiserver answers only with its etcd.
+// answers. An apiserver answers only with its etcd, so start that first. After
+// either of them came back, controller manager, scheduler and kwok are started
+// anew if they run; WaitReady waits for all.
 func (c *Cluster) StartRole(ctx context.Context, role Role) error {
 	if err := c.launch(role); err != nil {
 		return err
 	}
 	if err := c.waitRole(ctx, role); err != nil {
 		return err
+	}
+	if role == Etcd && c.isActive(APIServer) {
+		if err := c.waitRole(ctx, APIServer); err != nil {
+			return err
+		}
 	}
 	return c.refresh(role)
 }
@@ -74,29 +82,28 @@ func (c *Cluster) StartRole(ctx context.Context, role Role) error {
 //
 // kwok is no real kubelet: it drops a write that failed, and the pod would be
 // stuck until somebody touches it. Controller manager and scheduler recover,
-// but wait up to a minute before they watch again after some crashes of the
-// apiserver. With leader election they would lose their lease in a long outage
-// and be restarted too.
+// but after some outages they wait up to a minute before they watch again.
+// (With leader election they would lose their leases and be restarted too.)
 func (c *Cluster) refresh(cause Role) error {
-	clients := []Role{ControllerManager, Scheduler, Kwok}
-	switch cause {
-	case APIServer:
-		clients = []Role{ControllerManager, Scheduler, Kwok}
-	case ControllerManager, Scheduler, Kwok:
+	if cause != APIServer && cause != Etcd {
 		return nil
-	case Etcd:
 	}
-	for _, role := range clients {
-		p := c.process(role)
-		if p == nil || !p.isRunning() || p.frozen.Load() {
-			continue // as the test wants it
+	for _, role := range []Role{ControllerManager, Scheduler, Kwok} {
+		if !c.isActive(role) {
+			continue // because the test wants it so
 		}
-		p.kill()
+		c.process(role).kill()
 		if err := c.launch(role); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isActive tells whether a role runs and is not frozen.
+func (c *Cluster) isActive(role Role) bool {
+	p := c.process(role)
+	return p != nil && p.isRunning() && !p.frozen.Load()
 }
 
 // launch starts the process of a role.

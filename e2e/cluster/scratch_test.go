@@ -1,9 +1,8 @@
 package cluster
 
-import ("testing"; "os"; "context";"time"
-appsv1 "k8s.io/api/apps/v1"
+import ("testing"; "os"; "context"; "time"; "fmt"; "syscall"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-"fmt"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func TestScratch(t *testing.T) {
@@ -12,20 +11,23 @@ func TestScratch(t *testing.T) {
 	if err != nil { t.Fatal(err) }
 	c.StopAfter(t)
 	client := clientOf(t, c)
-	for i := range 5 {
-	name := fmt.Sprintf("f%d", i)
-	object := makeStatefulSet(name, 40)
-	object.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	begin := time.Now(); client.AppsV1().StatefulSets(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-	eventually(t, "first pod is there", func(ctx context.Context) error {
-		_, err := client.CoreV1().Pods(namespace).Get(ctx, fmt.Sprintf("%s-%d",name, 3*i), metav1.GetOptions{})
-		return err
-	})
-	role := Etcd
-	if os.Getenv("R") != "" { role = APIServer }
-	if err := c.Kill(role); err != nil { t.Fatal(err) }
-	if err := c.StartRole(t.Context(), role); err != nil { t.Fatal(err) }
-	waitStatefulSet(t, client, name, 40)
-	t.Log("round", i, time.Since(begin))
+	for i := range 600 {
+		c.Kill(Kwok)
+		c.StartRole(t.Context(), Kwok)
+		time.Sleep(time.Duration(i%25)*8*time.Millisecond)
+		for j := range 10 {
+			createPod(t, client, makePod(fmt.Sprintf("p-%d-%d", i,j), nil))
+		}
+		for j := range 10 {
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+			pod, err := client.CoreV1().Pods(namespace).Get(ctx, fmt.Sprintf("p-%d-%d", i,j), metav1.GetOptions{})
+			return err == nil && isPodReady(pod), nil
+		})
+		if err != nil {
+			c.process(Kwok).cmd.Process.Signal(syscall.SIGQUIT)
+			time.Sleep(time.Second)
+			t.Fatalf("round %d pod %d stuck", i, j)
+		}
+		}
 	}
 }

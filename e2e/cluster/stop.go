@@ -75,8 +75,7 @@ const volumeDir = "/tmp/hostpath_pv"
 // volumes returns the folders of the cluster's volumes. The apiserver may be
 // dead or frozen: then nobody knows, and they stay.
 func (c *Cluster) volumes() []string {
-	p := c.process(APIServer)
-	if p == nil || !p.isRunning() || p.frozen.Load() {
+	if !c.isActive(APIServer) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -1,0 +1,122 @@
+// Command manager runs the controller that drives Migrations.
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/version"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	path := flags.String("config", "", "path of a configuration file (YAML)")
+	config.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	settings, err := config.Load(flags, *path)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logger(settings))
+	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("connecting to the manager's own cluster: %w", err)
+	}
+	local.UserAgent = "sliceshift-manager/" + version.Get().Version
+	mgr, err := newManager(local, settings)
+	if err != nil {
+		return err
+	}
+	if err := setup(mgr, local, settings); err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+func logger(settings config.Config) logr.Logger {
+	options := &slog.HandlerOptions{}
+	if settings.LogLevel == config.LogLevelDebug {
+		options.Level = slog.LevelDebug
+	}
+	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, options)
+	if settings.LogFormat == config.LogFormatText {
+		handler = slog.NewTextHandler(os.Stderr, options)
+	}
+	return logr.FromSlogHandler(handler)
+}
+
+func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error) {
+	own := rest.CopyConfig(local)
+	own.QPS, own.Burst = settings.ClusterClient.QPS, settings.ClusterClient.Burst
+	options := ctrl.Options{
+		Scheme:                        clusters.NewScheme(),
+		Metrics:                       metricsserver.Options{BindAddress: settings.MetricsBindAddress},
+		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
+		LeaderElection:                settings.LeaderElection.Enabled,
+		LeaderElectionID:              settings.LeaderElection.ID,
+		LeaderElectionNamespace:       settings.LeaderElection.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &settings.LeaderElection.LeaseDuration,
+		RenewDeadline:                 &settings.LeaderElection.RenewDeadline,
+		RetryPeriod:                   &settings.LeaderElection.RetryPeriod,
+	}
+	if settings.WatchNamespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{settings.WatchNamespace: {}}
+	}
+	mgr, err := ctrl.NewManager(own, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
+	reconciler := &migration.Reconciler{
+		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
+		Connector: &migration.Connector{
+			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
+			QPS: settings.ClusterClient.QPS, Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
+			Pool: clusters.NewPool(),
+		},
+		Events: mgr.GetEventRecorder("sliceshift"),
+		Holder: holder(),
+	}
+	return reconciler.SetupWithManager(mgr, settings.Concurrency)
+}
+
+// holder identifies this process among all that ever ran.
+func holder() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "manager"
+	}
+	return name + "-" + string(uuid.NewUUID())
+}

@@ -1,0 +1,86 @@
+package auditor
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// volumeWatch takes the changes of one cluster's volumes.
+type volumeWatch struct {
+	auditor *Auditor
+	side    *side
+	// given says to which side each volume was given last.
+	given map[types.UID]sideIndex
+}
+
+func (a *Auditor) newVolumeWatch(s *side) *volumeWatch {
+	return &volumeWatch{auditor: a, side: s, given: map[types.UID]sideIndex{}}
+}
+
+func (w *volumeWatch) onVolume(ch change[*corev1.PersistentVolume]) {
+	a := w.auditor
+	latest := ch.New
+	if latest == nil {
+		latest = ch.Old
+	}
+	pv := viewVolume(latest)
+	a.state.setVolume(w.side.index, pv.Name, pv.Handle, ch.New != nil)
+	if !a.isOurs(w.side, pv) {
+		delete(w.given, pv.UID)
+		return
+	}
+	if a.live.Load() {
+		a.ledger.checked(I3)
+	}
+	if ch.New == nil {
+		delete(w.given, pv.UID)
+		if message := judgeDeletedVolume(pv); message != "" {
+			a.ledger.violated(I3, a.ordinalOfVolume(w.side, pv), fmt.Sprintf("volume %s (%q) in %s %s", pv.Name, pv.Handle, w.side.Name, message))
+		}
+	} else {
+		a.checkFate(w.side, pv)
+		w.noteGiven(pv, ch.Initial)
+	}
+	w.touch(pv)
+	a.volumes.wake()
+}
+
+// touch marks the volume for the next sample, and what it was recorded as.
+func (w *volumeWatch) touch(pv volumeState) {
+	if key, known := w.auditor.state.keyOf(pv.Handle); known {
+		w.auditor.state.touch(key)
+	}
+	for _, s := range w.auditor.sides {
+		if key, ok := s.claimOf(pv); ok && s.cluster == w.side.cluster {
+			w.auditor.state.touch(key)
+		}
+	}
+}
+
+// onAttachment takes each change of an attachment.
+func (w *volumeWatch) onAttachment(ch change[*storagev1.VolumeAttachment]) {
+	latest := ch.New
+	if latest == nil {
+		latest = ch.Old
+	}
+	w.auditor.state.setAttachment(w.side.index, latest.Name, viewAttachment(latest).Volume, ch.New != nil)
+}
+
+// noteGiven starts the take-over check when the volume is given to another side
+// than before, or again.
+func (w *volumeWatch) noteGiven(pv volumeState, initial bool) {
+	to, key := nowhere, volumeKey{}
+	for _, s := range w.auditor.sides {
+		if k, ok := s.claimOf(pv); ok && s.cluster == w.side.cluster && isGiven(pv) {
+			to, key = s.index, k
+		}
+	}
+	before, known := w.given[pv.UID]
+	w.given[pv.UID] = to
+	if to != nowhere && !initial && (!known || before != to) {
+		w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
+	}
+}

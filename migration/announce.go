@@ -1,0 +1,79 @@
+package migration
+
+import (
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Metrics of the migrations that this process drives.
+var (
+	handoffs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sliceshift_handoffs_total",
+		Help: "Ordinals that arrived, by direction (Forward, Back).",
+	}, []string{"direction"})
+	handoffSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "sliceshift_handoff_duration_seconds",
+		Help:    "Seconds from the beginning of an ordinal's handoff until it was available.",
+		Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
+	})
+	stalls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sliceshift_migration_stalls_total",
+		Help: "How often a migration was found to be stalled, by reason.",
+	}, []string{"reason"})
+	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sliceshift_effects_total",
+		Help: "Writes to the clusters of a migration that were accepted, by verb.",
+	}, []string{"verb"})
+)
+
+func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
+	metrics.Registry.MustRegister(handoffs, handoffSeconds, stalls, writes)
+}
+
+// announce tells what a pass has come to, after it was written: events for people,
+// metrics for machines, a log line for whoever looks later.
+func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
+	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
+	decision := outcome.Decision
+	if outcome.Wrote {
+		writes.WithLabelValues(string(decision.Effect.Verb)).Inc()
+		log.Info(decision.Effect.String(), "side", decision.Effect.Side)
+	}
+	if finished := outcome.Finished; finished != nil {
+		took := outcome.Snapshot.Now.Sub(finished.StartTime.Time).Round(time.Millisecond)
+		direction := api.Forward
+		if outcome.Snapshot.Record.Claim != nil {
+			direction = outcome.Snapshot.Record.Claim.Direction
+		}
+		handoffs.WithLabelValues(string(direction)).Inc()
+		handoffSeconds.Observe(took.Seconds())
+		r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "ordinal %d is available after %s (%s)", finished.Ordinal, took, direction)
+	}
+	if outcome.Saved {
+		r.announceHold(log, m, decision)
+	}
+	if record := decision.Record; record != nil && record.Completed != "" {
+		r.event(m, corev1.EventTypeNormal, record.Completed, "Complete", "%s", completedMessage(record.Completed))
+	}
+}
+
+func (r *Reconciler) announceHold(log logr.Logger, m *api.Migration, decision Decision) {
+	hold := decision.Hold
+	if hold == nil || !hold.Stalled {
+		return
+	}
+	stalls.WithLabelValues(hold.Reason).Inc()
+	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
+	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", "%s", hold.Message)
+}
+
+func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string, args ...any) {
+	r.Events.Eventf(m, nil, kind, reason, action, note, args...)
+}

@@ -1,0 +1,115 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/kubeconfig"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Connector opens the connections of a Migration: a remote cluster with the
+// kubeconfig in a Secret of its namespace, the local one as a ServiceAccount of its
+// namespace. It lends nobody a right that they lack.
+type Connector struct {
+	// Secrets reads straight from the API server: Secrets are not cached.
+	Secrets client.Reader
+	// Local is the manager's own configuration.
+	Local *rest.Config
+	// DefaultServiceAccount is impersonated when a Migration names none.
+	DefaultServiceAccount string
+	// QPS, Burst and Timeout hold for every connection.
+	QPS     float32
+	Burst   int
+	Timeout time.Duration
+	Pool    *clusters.Pool
+}
+
+// refusal is why a connection cannot be opened; a retry does not mend it.
+type refusal struct{ hold Hold }
+
+func (r *refusal) Error() string { return r.hold.Message }
+
+// link is one side's connection; key says what it was made from.
+type link struct {
+	connection *clusters.Connection
+	release    func()
+	key        string
+}
+
+// open returns both connections of a Migration, source first.
+func (c *Connector) open(ctx context.Context, m *api.Migration) (source, destination link, err error) {
+	source, err = c.side(ctx, m, m.Spec.Source.KubeConfigSecretRef)
+	if err != nil {
+		return link{}, link{}, err
+	}
+	destination, err = c.side(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
+	if err != nil {
+		source.release()
+		return link{}, link{}, err
+	}
+	return source, destination, nil
+}
+
+func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretKeyReference) (link, error) {
+	if ref == nil {
+		return c.local(m)
+	}
+	key := ref.Key
+	if key == "" {
+		key = "value"
+	}
+	where := fmt.Sprintf("Secret %s/%s", m.Namespace, ref.Name)
+	secret, err := get[corev1.Secret](ctx, c.Secrets, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name})
+	switch {
+	case err != nil:
+		return link{}, fmt.Errorf("reading %s: %w", where, err)
+	case secret == nil:
+		return link{}, &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist", Stalled: true,
+			Remedy: fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key)}}
+	case len(secret.Data[key]) == 0:
+		return link{}, &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: fmt.Sprintf("%s has no key %q", where, key), Stalled: true,
+			Remedy: "name the key of the kubeconfig in kubeConfigSecretRef.key"}}
+	}
+	config, err := kubeconfig.Parse(secret.Data[key])
+	if err != nil {
+		return link{}, refused(where, key, err)
+	}
+	return c.get(fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config)
+}
+
+func refused(where, key string, err error) error {
+	hold := Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
+	var reason *kubeconfig.RefusedError
+	if errors.As(err, &reason) {
+		hold.Remedy = reason.Remedy
+	}
+	return &refusal{hold}
+}
+
+func (c *Connector) local(m *api.Migration) (link, error) {
+	account := m.Spec.ServiceAccountName
+	if account == "" {
+		account = c.DefaultServiceAccount
+	}
+	user := "system:serviceaccount:" + m.Namespace + ":" + account
+	config := rest.CopyConfig(c.Local)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return c.get("local/"+user, "local", config)
+}
+
+func (c *Connector) get(key, name string, config *rest.Config) (link, error) {
+	config.QPS, config.Burst, config.Timeout = c.QPS, c.Burst, c.Timeout
+	connection, release, err := c.Pool.Get(key, name, config)
+	if err != nil {
+		return link{}, err
+	}
+	return link{connection: connection, release: release, key: key}, nil
+}

@@ -1,0 +1,121 @@
+package migration
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// readOrdinal reads live, on both sides, all that an ordinal's stop or start
+// depends on: the StatefulSets, its pod, the budgets, its claims, and the volumes
+// that they name. Where a volume can be attached, what uses and what attaches it is
+// read live too.
+func readOrdinal(ctx context.Context, source, destination *found, ordinal int32) {
+	both(source, destination, func(f *found) error {
+		return together(
+			func() error { return f.readSet(ctx) },
+			func() error { return f.readPod(ctx, ordinal) },
+			func() error { return f.readBudgets(ctx) },
+		)
+	})
+	templates := claimTemplates(source.set)
+	both(source, destination, func(f *found) error { return f.readClaims(ctx, templates, ordinal) })
+	names := map[string]bool{}
+	for _, f := range []*found{source, destination} {
+		for _, claim := range f.claims {
+			names[claim.Spec.VolumeName] = true
+		}
+	}
+	delete(names, "")
+	both(source, destination, func(f *found) error { return f.readVolumes(ctx, slices.Sorted(maps.Keys(names))) })
+	both(source, destination, func(f *found) error {
+		if f.attachable() {
+			return f.readUse(ctx, f.place.live)
+		}
+		return nil
+	})
+}
+
+func (f *found) readSet(ctx context.Context) (err error) {
+	f.set, err = get[appsv1.StatefulSet](ctx, f.place.live, f.place.key(f.place.set))
+	return err
+}
+
+// readPod replaces the ordinal's pod by what the API server says now.
+func (f *found) readPod(ctx context.Context, ordinal int32) error {
+	name := podName(f.place.set, ordinal)
+	pod, err := get[corev1.Pod](ctx, f.place.live, f.place.key(name))
+	f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p corev1.Pod) bool { return p.Name == name })
+	if pod != nil {
+		f.pods = append(f.pods, *pod)
+	}
+	return err
+}
+
+// readBudgets replaces each known budget by what the API server says now.
+func (f *found) readBudgets(ctx context.Context) error {
+	known := f.budgets
+	f.budgets = nil
+	for i := range known {
+		budget, err := get[policyv1.PodDisruptionBudget](ctx, f.place.live, f.place.key(known[i].Name))
+		if err != nil {
+			return err
+		}
+		if budget != nil {
+			f.budgets = append(f.budgets, *budget)
+		}
+	}
+	return nil
+}
+
+func (f *found) readClaims(ctx context.Context, templates []string, ordinal int32) error {
+	names := make([]string, 0, len(templates))
+	for _, template := range templates {
+		names = append(names, claimName(template, f.place.set, ordinal))
+	}
+	claims, err := getAll[corev1.PersistentVolumeClaim](ctx, f.place.live, f.place.namespace, names)
+	f.claims = claims
+	return err
+}
+
+func (f *found) readVolumes(ctx context.Context, names []string) error {
+	volumes, err := getAll[corev1.PersistentVolume](ctx, f.place.live, "", names)
+	f.volumes = volumes
+	return err
+}
+
+// getAll reads objects by name, at the same time; those that do not exist are left out.
+func getAll[T any, P object[T]](ctx context.Context, reader client.Reader, namespace string, names []string) (map[string]*T, error) {
+	var mu sync.Mutex
+	found := make(map[string]*T, len(names))
+	reads := make([]func() error, 0, len(names))
+	for _, name := range names {
+		reads = append(reads, func() error {
+			value, err := get[T, P](ctx, reader, client.ObjectKey{Namespace: namespace, Name: name})
+			if value != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				found[name] = value
+			}
+			return err
+		})
+	}
+	return found, together(reads...)
+}
+
+// attachable says whether one of the volumes is of a kind that VolumeAttachments
+// exist for: all but those that a node reaches by a path or over the network alone.
+func (f *found) attachable() bool {
+	for _, volume := range f.volumes {
+		if source := volume.Spec.PersistentVolumeSource; source.HostPath == nil && source.Local == nil && source.NFS == nil {
+			return true
+		}
+	}
+	return false
+}
