@@ -26,7 +26,7 @@ type right struct {
 func rights(m *api.Migration) []right {
 	rules := []right{
 		{"apps", "statefulsets", "get list watch create patch delete", false},
-		{"", "pods", "list watch", false},
+		{"", "pods", "get list watch", false},
 		{"policy", "poddisruptionbudgets", "get list watch create patch delete", false},
 		{"", "persistentvolumeclaims", "get list watch create delete", false},
 		{"", "services", "get list watch create", false},

@@ -7,7 +7,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// storageInterval is how many sample intervals pass between two looks at all
+// volumes, which cost more and are slower than those at what changed.
+const storageInterval = 4
 
 // Auditor watches one move. Start makes it, Finish ends it.
 type Auditor struct {
@@ -130,8 +135,12 @@ func (a *Auditor) watch(ctx context.Context) error {
 	for _, f := range a.all {
 		a.watching.Go(func() { f.run(watching) })
 	}
-	for _, s := range []*sampler{a.replicas, a.volumes, a.storage} {
-		a.watching.Go(func() { s.run(watching, a.options.SampleInterval) })
+	for s, interval := range map[*sampler]time.Duration{
+		a.replicas: a.options.SampleInterval,
+		a.volumes:  a.options.SampleInterval,
+		a.storage:  storageInterval * a.options.SampleInterval,
+	} {
+		a.watching.Go(func() { s.run(watching, interval) })
 	}
 	return nil
 }

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/json"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// admission judges an object as the API server does: its schema and CEL rules.
+type admission struct {
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+func newAdmission(t *testing.T) admission {
+	t.Helper()
+	crds, err := CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		if crd.Spec.Names.Kind != "Migration" {
+			continue
+		}
+		var schema apiextensions.JSONSchemaProps
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+			t.Fatal(err)
+		}
+		structural, err := structuralschema.NewStructural(&schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validator, _, err := validation.NewSchemaValidator(&schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return admission{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
+	}
+	t.Fatal("no CRD of Migration")
+	return admission{}
+}
+
+// judge returns what the API server would refuse in the object, or in an update of
+// it that changes nothing: a rule that does not compile is among it.
+func (a admission) judge(t *testing.T, object map[string]any) []error {
+	t.Helper()
+	var problems []error
+	for _, path := range pruning.PruneWithOptions(object, a.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		t.Errorf("unknown field %s", path)
+	}
+	defaulting.Default(object, a.structural)
+	for _, err := range validation.ValidateCustomResource(nil, object, a.schema) {
+		problems = append(problems, err)
+	}
+	for _, old := range []any{nil, object} {
+		refused, _ := a.rules.Validate(t.Context(), nil, a.structural, object, old, celconfig.RuntimeCELCostBudget)
+		for _, err := range refused {
+			problems = append(problems, err)
+		}
+	}
+	return problems
+}
+
+// TestCRDsAreAccepted asks the API server's own code: schemas, CEL rules and costs.
+func TestCRDsAreAccepted(t *testing.T) {
+	crds, err := CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		t.Run(crd.Name, func(t *testing.T) {
+			apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
+			apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
+			for _, version := range crd.Spec.Versions {
+				if version.Storage {
+					crd.Status.StoredVersions = []string{version.Name}
+				}
+			}
+			var internal apiextensions.CustomResourceDefinition
+			if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, &internal, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, problem := range crdvalidation.ValidateCustomResourceDefinition(t.Context(), &internal) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+func TestSamplesAreAdmitted(t *testing.T) {
+	api := newAdmission(t)
+	files, err := filepath.Glob("samples/migration_*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inJSON, err := yaml.YAMLToJSON(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var object map[string]any
+			if err := json.Unmarshal(inJSON, &object); err != nil { // whole numbers stay whole
+				t.Fatal(err)
+			}
+			for _, problem := range api.judge(t, object) {
+				t.Error(problem)
+			}
+		})
+	}
+}

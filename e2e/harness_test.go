@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// limit bounds every test: none waits for ever.
+const limit = 2 * time.Minute
+
+// move is one application on its way, watched by an auditor.
+type move struct {
+	t           *testing.T
+	ctx         context.Context
+	app         fixture.App
+	from, to    *cluster.Cluster
+	toNamespace string
+	m           *api.Migration
+	auditor     *auditor.Auditor
+	budget      int32
+	source      kubernetes.Interface
+	destination kubernetes.Interface
+}
+
+// setting changes a move before it is deployed.
+type setting func(*move)
+
+func acrossClusters(v *move)   { v.from, v.to = east, west }
+func acrossNamespaces(v *move) { v.from, v.to, v.toNamespace = east, east, v.app.Namespace+"-new" }
+
+func withSpec(change func(*api.MigrationSpec)) setting {
+	return func(v *move) { change(&v.m.Spec) }
+}
+
+func withBudget(d int32) setting { return func(v *move) { v.budget = d } }
+
+func intOrString(s string) *intstr.IntOrString {
+	value := intstr.Parse(s)
+	return &value
+}
+
+// newMove deploys an application in a namespace of its own.
+func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	app.Namespace, app.Name = "t-"+rand.String(8), "web"
+	v := &move{t: t, ctx: ctx, app: app, from: east, to: west, toNamespace: app.Namespace, budget: 1, m: fixture.NewMigration(app.Namespace, "web")}
+	v.m.Spec.Destination.CreateNamespace = true
+	for _, set := range settings {
+		set(v)
+	}
+	v.m.Spec.Destination.Namespace = v.toNamespace
+	v.source = kubernetes.NewForConfigOrDie(v.from.RESTConfig())
+	v.destination = kubernetes.NewForConfigOrDie(v.to.RESTConfig())
+	v.must(app.Deploy(ctx, v.source))
+	v.startAuditor()
+	return v
+}
+
+func (v *move) startAuditor() {
+	v.t.Helper()
+	budget := v.budget
+	if v.app.MaxUnavailable == nil && v.app.MinAvailable == nil {
+		budget = 0 // without a PodDisruptionBudget evictions are not bounded by anybody
+	}
+	watching, err := auditor.Start(v.ctx, auditor.Options{
+		Source:      auditor.Side{Name: "source", Config: v.from.RESTConfig(), Namespace: v.app.Namespace, Set: v.app.Name},
+		Destination: auditor.Side{Name: "destination", Config: v.to.RESTConfig(), Namespace: v.toNamespace, Set: v.app.Name},
+		Budget:      budget,
+	})
+	v.must(err)
+	v.auditor = watching
+}
+
+func (v *move) must(err error) {
+	v.t.Helper()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// report looks at each pass of a run; an error ends the run.
+type report func(*api.Migration, migration.Outcome) error
+
+func quietly(*api.Migration, migration.Outcome) error { return nil }
+
+// mover writes the record and connects.
+func (v *move) mover() *fixture.Mover {
+	v.t.Helper()
+	mover, err := fixture.NewMover(v.ctx, v.from.RESTConfig(), v.to.RESTConfig(), v.m)
+	v.must(err)
+	return mover
+}
+
+// run moves the application to the end in this process.
+func (v *move) run(reports ...report) *fixture.Mover {
+	v.t.Helper()
+	mover := v.mover()
+	v.drive(mover, reports...)
+	return mover
+}
+
+func (v *move) drive(mover *fixture.Mover, reports ...report) {
+	v.t.Helper()
+	var last string
+	err := mover.Run(v.ctx, func(m *api.Migration, outcome migration.Outcome) error {
+		if line := narrate(outcome); line != "" && line != last {
+			last = line
+			v.t.Log(line)
+		}
+		for _, look := range reports {
+			if err := look(m, outcome); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		v.t.Fatalf("the run ended with: %v (last: %s)", err, last)
+	}
+}
+
+func narrate(outcome migration.Outcome) string {
+	switch d := outcome.Decision; {
+	case d.Effect != nil && outcome.Wrote:
+		return d.Effect.String()
+	case d.Hold != nil:
+		return fmt.Sprintf("hold %s: %s", d.Hold.Reason, d.Hold.Message)
+	case outcome.Finished != nil:
+		return fmt.Sprintf("ordinal %d arrived", outcome.Finished.Ordinal)
+	}
+	return ""
+}
+
+// audit asks the auditor for its verdict.
+func (v *move) audit() auditor.Report {
+	v.t.Helper()
+	verdict := v.auditor.Finish(v.ctx)
+	if !verdict.OK() {
+		v.t.Errorf("the auditor does not agree:\n%s", verdict)
+	}
+	return verdict
+}
+
+// expectSlice checks the ordinals of a slice, and that all of them are available.
+func (v *move) expectSlice(client kubernetes.Interface, namespace string, start, replicas int32) {
+	v.t.Helper()
+	set, err := client.AppsV1().StatefulSets(namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	v.must(err)
+	have := int32(0)
+	if set.Spec.Ordinals != nil {
+		have = set.Spec.Ordinals.Start
+	}
+	if *set.Spec.Replicas != replicas || replicas > 0 && have != start {
+		v.t.Errorf("%s/%s owns [%d,%d), want [%d,%d)", namespace, set.Name, have, have+*set.Spec.Replicas, start, start+replicas)
+	}
+	if fence := set.Annotations[api.FenceAnnotationKey]; fence != "" {
+		v.t.Errorf("%s/%s still carries the fence %s", namespace, set.Name, fence)
+	}
+	v.must(fixture.App{Namespace: namespace, Name: v.app.Name}.AwaitReady(v.ctx, client))
+}
+
+// expectMoved checks that everything is at the destination and restored.
+func (v *move) expectMoved() {
+	v.t.Helper()
+	v.expectSlice(v.source, v.app.Namespace, v.app.Start, 0)
+	v.expectSlice(v.destination, v.toNamespace, v.app.Start, v.app.Replicas)
+	v.expectBudget(v.destination, v.toNamespace)
+	v.expectVolumes(v.destination, v.toNamespace, v.app.Replicas*int32(len(v.app.Claims)))
+}
+
+// expectBack checks that everything is as it was before.
+func (v *move) expectBack() {
+	v.t.Helper()
+	v.expectSlice(v.source, v.app.Namespace, v.app.Start, v.app.Replicas)
+	v.expectBudget(v.source, v.app.Namespace)
+	v.expectVolumes(v.source, v.app.Namespace, v.app.Replicas*int32(len(v.app.Claims)))
+	if _, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Get(v.ctx, v.app.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		v.t.Errorf("the destination StatefulSet was not removed: %v", err)
+	}
+	claims, err := v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace).List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	if len(claims.Items) > 0 && v.toNamespace+v.to.Name() != v.app.Namespace+v.from.Name() {
+		v.t.Errorf("%d claims were left at the destination", len(claims.Items))
+	}
+}
+
+// expectBudget checks that a side has the budget in its author's form.
+func (v *move) expectBudget(client kubernetes.Interface, namespace string) {
+	v.t.Helper()
+	if v.app.MaxUnavailable == nil && v.app.MinAvailable == nil {
+		return
+	}
+	budget, err := client.PolicyV1().PodDisruptionBudgets(namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	v.must(err)
+	if !same(budget.Spec.MaxUnavailable, v.app.MaxUnavailable) || !same(budget.Spec.MinAvailable, v.app.MinAvailable) {
+		v.t.Errorf("budget is maxUnavailable %v minAvailable %v, want %v and %v", budget.Spec.MaxUnavailable, budget.Spec.MinAvailable, v.app.MaxUnavailable, v.app.MinAvailable)
+	}
+}
+
+func same(a, b *intstr.IntOrString) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// expectVolumes checks that a namespace has so many bound claims, whose volumes have
+// their first reclaim policy again.
+func (v *move) expectVolumes(client kubernetes.Interface, namespace string, want int32) {
+	v.t.Helper()
+	volumes, err := client.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	bound := int32(0)
+	for _, volume := range volumes.Items {
+		ref := volume.Spec.ClaimRef
+		if ref == nil || ref.Namespace != namespace || strings.Contains(ref.Name, "_") {
+			continue
+		}
+		if volume.Status.Phase == corev1.VolumeBound {
+			bound++
+		}
+		if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+			v.t.Errorf("volume %s of claim %s has policy %s", volume.Name, ref.Name, volume.Spec.PersistentVolumeReclaimPolicy)
+		}
+	}
+	if bound != want {
+		v.t.Errorf("%d volumes are bound in %s, want %d", bound, namespace, want)
+	}
+}
+
+// eventually polls a condition until it holds.
+func (v *move) eventually(what string, condition func(context.Context) (bool, error)) {
+	v.t.Helper()
+	if err := wait.PollUntilContextCancel(v.ctx, 20*time.Millisecond, true, condition); err != nil {
+		v.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+var parallel = appsv1.ParallelPodManagement
