@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -254,3 +255,15 @@ func (v *move) eventually(what string, condition func(context.Context) (bool, er
 }
 
 var parallel = appsv1.ParallelPodManagement
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// attach makes a VolumeAttachment of a volume of the source.
+func (v *move) attach(name, volume string) error {
+	attachment := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: "node-0", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+	}
+	_, err := v.source.StorageV1().VolumeAttachments().Create(v.ctx, attachment, metav1.CreateOptions{})
+	return err
+}

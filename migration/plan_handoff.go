@@ -213,19 +213,23 @@ func (p *planner) at(step api.Step, decision *Decision) *Decision {
 	return decision
 }
 
-// held is a wait in a step. It stalls when the handoff has taken too long (I6).
+// held is a wait in a step. It stalls when the step has taken too long (I6).
 func (p *planner) held(step api.Step, hold Hold) *Decision {
 	decision := &Decision{Hold: &hold, Step: step}
 	if p.Record.Handoff == nil {
 		return decision
 	}
-	left := p.Record.Handoff.StartTime.Add(p.Spec.Deadline).Sub(p.Now)
+	since := p.Now
+	if handoff := p.Record.Handoff; handoff.Step == step && !handoff.StepTime.IsZero() {
+		since = handoff.StepTime.Time
+	}
+	left := since.Add(p.Spec.Deadline).Sub(p.Now)
 	if left > 0 {
 		decision.Wait = left
 		return decision
 	}
 	hold.Stalled = true
-	hold.Message = fmt.Sprintf("ordinal %d has taken longer than %s: %s", p.Record.Handoff.Ordinal, p.Spec.Deadline, hold.Message)
+	hold.Message = fmt.Sprintf("ordinal %d has been at %s for longer than %s: %s", p.Record.Handoff.Ordinal, step, p.Spec.Deadline, hold.Message)
 	return decision
 }
 

@@ -48,7 +48,9 @@ func render(m *api.Migration, s Snapshot, decision Decision) {
 	m.Status.ObservedGeneration = m.Generation
 	if decision.Step != "" && m.Status.Handoff != nil {
 		handoff := *m.Status.Handoff
-		handoff.Step = decision.Step
+		if handoff.Step != decision.Step || handoff.StepTime.IsZero() {
+			handoff.Step, handoff.StepTime = decision.Step, metav1.NewTime(s.Now)
+		}
 		m.Status.Handoff = &handoff
 	}
 	renderSlices(m, s)

@@ -127,6 +127,9 @@ type Handoff struct {
 	// step that the ordinal is at, as it was last reported.
 	// +optional
 	Step Step `json:"step,omitempty"`
+	// stepTime is when that step was first reported.
+	// +optional
+	StepTime metav1.Time `json:"stepTime,omitempty,omitzero"`
 	// startTime is when this ordinal's handoff began, or was turned round.
 	StartTime metav1.Time `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.

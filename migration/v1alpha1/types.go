@@ -228,8 +228,9 @@ type HandoffSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// progressDeadlineSeconds is how long one ordinal may take before the migration
-	// is reported as stalled. It goes on by itself when the cause is gone.
+	// progressDeadlineSeconds is how long one step of an ordinal's handoff may take
+	// before the migration is reported as stalled. It goes on by itself when the
+	// cause is gone.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1

@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// usual is the application that most tests move.
+func usual(replicas int32) fixture.App {
+	return fixture.App{Replicas: replicas, Claims: []string{"data"}, MaxUnavailable: intOrString("1")}
+}
+
+// onWrite calls do once, after the n-th write to a cluster.
+func onWrite(n int, do func() error) report {
+	count := 0
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		if !outcome.Wrote {
+			return nil
+		}
+		if count++; count == n {
+			return do()
+		}
+		return nil
+	}
+}
+
+// onVerb calls do once, after the first write of that kind.
+func onVerb(verb migration.Verb, do func() error) report {
+	done := false
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		if done || !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
+			return nil
+		}
+		done = true
+		return do()
+	}
+}
+
+func TestPartOfTheOrdinals(t *testing.T) {
+	for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
+		t.Run(string(order), func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(4), acrossClusters, withSpec(func(s *api.MigrationSpec) {
+				s.Ordinals = api.OrdinalsSpec{Order: order, Count: ptr.To[int32](2)}
+			}))
+			v.run()
+			low, high := [2]int32{0, 2}, [2]int32{2, 2}
+			if order == api.LowestFirst {
+				low, high = high, low
+			}
+			v.expectSlice(v.source, v.app.Namespace, low[0], low[1])
+			v.expectSlice(v.destination, v.toNamespace, high[0], high[1])
+			v.expectVolumes(v.destination, v.toNamespace, 2)
+			v.audit()
+		})
+	}
+}
+
+// TestRollback turns the migration round after each write of the first two
+// handoffs: everything comes back, and nothing is left at the destination.
+func TestRollback(t *testing.T) {
+	for _, where := range []struct {
+		name string
+		set  setting
+	}{{"clusters", acrossClusters}, {"namespaces", acrossNamespaces}} {
+		for n := 1; n <= 15; n += 2 {
+			t.Run(fmt.Sprintf("%s after write %d", where.name, n), func(t *testing.T) {
+				t.Parallel()
+				v := newMove(t, usual(2), where.set)
+				mover := v.mover()
+				v.drive(mover, onWrite(n, func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }))
+				v.expectBack()
+				v.audit()
+			})
+		}
+	}
+}
+
+func TestMigrateRollBackMigrateAgain(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(3), acrossClusters, withSpec(lowestFirst))
+	mover := v.mover()
+	arrived := 0
+	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if outcome.Finished == nil {
+			return nil
+		}
+		if arrived++; arrived == 2 {
+			return mover.Store.SetMode(v.ctx, api.ModeRollback)
+		}
+		return nil
+	})
+	v.expectBack()
+	v.must(mover.Store.SetMode(v.ctx, api.ModeRun))
+	v.drive(mover)
+	v.expectMoved()
+	v.audit()
+}
+
+// TestPause pauses after each kind of write of a handoff. A replica that was down
+// is brought up before the pause holds.
+func TestPause(t *testing.T) {
+	for _, verb := range []migration.Verb{migration.SetBudget, migration.ScaleDown, migration.CarryVolume, migration.ScaleUp} {
+		t.Run(string(verb), func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(3), acrossClusters)
+			mover := v.mover()
+			paused := false
+			v.drive(mover, onVerb(verb, func() error { return mover.Store.SetMode(v.ctx, api.ModePause) }),
+				func(m *api.Migration, outcome migration.Outcome) error {
+					hold := outcome.Decision.Hold
+					if paused || hold == nil || hold.Reason != api.ReasonPaused {
+						return nil
+					}
+					paused = true
+					if down := v.app.Replicas - m.Status.Source.Available - m.Status.Destination.Available; down != 0 {
+						t.Errorf("%d replicas are down while it is paused", down)
+					}
+					return mover.Store.SetMode(v.ctx, api.ModeRun)
+				})
+			if !paused {
+				t.Error("it never paused")
+			}
+			v.expectMoved()
+			v.audit()
+		})
+	}
+}
+
+// TestSourcePodStaysTerminating waits, however long, and never forces.
+func TestSourcePodStaysTerminating(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
+	v.finalize("web-1", `["example.com/hold"]`)
+	v.run(func(m *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if hold == nil || !hold.Stalled || m.Status.Handoff == nil || m.Status.Handoff.Ordinal != 1 {
+			return nil
+		}
+		if hold.Reason != api.ReasonPodTerminating {
+			return fmt.Errorf("stalled with %s", hold.Reason)
+		}
+		if _, err := v.destination.CoreV1().Pods(v.toNamespace).Get(v.ctx, "web-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("web-1 was started while it was Terminating: %w", err)
+		}
+		v.finalize("web-1", `null`)
+		return nil
+	})
+	v.expectMoved()
+	v.audit()
+}
+
+func (v *move) finalize(pod, finalizers string) {
+	v.t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, finalizers)
+	_, err := v.source.CoreV1().Pods(v.app.Namespace).Patch(v.ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.must(err)
+}
+
+// TestPodNeverCreated stalls when the destination cannot make the pod, and names it.
+// It goes on by itself when the cause is gone.
+func TestPodNeverCreated(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), acrossNamespaces, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
+	v.must(v.makeNamespace())
+	v.must(v.quota())
+	stalled := false
+	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if hold == nil || !hold.Stalled || stalled {
+			return nil
+		}
+		stalled = true
+		if hold.Reason != api.ReasonPodMissing {
+			return fmt.Errorf("stalled with %s: %s", hold.Reason, hold.Message)
+		}
+		return v.destination.CoreV1().ResourceQuotas(v.toNamespace).Delete(v.ctx, "none", metav1.DeleteOptions{})
+	})
+	if !stalled {
+		t.Error("it did not stall")
+	}
+	v.expectMoved()
+	v.audit()
+}
+
+func (v *move) makeNamespace() error {
+	_, err := v.destination.CoreV1().Namespaces().Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.toNamespace}}, metav1.CreateOptions{})
+	return err
+}
+
+// quota lets no pod be created in the destination's namespace.
+func (v *move) quota() error {
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: {}}},
+	}
+	_, err := v.destination.CoreV1().ResourceQuotas(v.toNamespace).Create(v.ctx, quota, metav1.CreateOptions{})
+	return err
+}
+
+// TestAttachmentHoldsTheVolume waits until the VolumeAttachment is gone.
+func TestAttachmentHoldsTheVolume(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(1), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
+	claim, err := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace).Get(v.ctx, "data-web-0", metav1.GetOptions{})
+	v.must(err)
+	name := "attach-" + v.app.Namespace
+	v.must(v.attach(name, claim.Spec.VolumeName))
+	released := false
+	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if hold == nil || !hold.Stalled || released {
+			return nil
+		}
+		released = true
+		if hold.Reason != api.ReasonVolumeAttached {
+			return fmt.Errorf("stalled with %s: %s", hold.Reason, hold.Message)
+		}
+		if _, err := v.destination.CoreV1().PersistentVolumes().Get(v.ctx, claim.Spec.VolumeName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the destination's volume was made while it was attached at the source: %w", err)
+		}
+		return v.source.StorageV1().VolumeAttachments().Delete(v.ctx, name, metav1.DeleteOptions{})
+	})
+	if !released {
+		t.Error("it did not wait for the attachment")
+	}
+	v.expectMoved()
+	v.audit()
+}
+
+// TestForeignWriter stalls when somebody scales the source in mid-move, names the
+// writer, and goes on when the number is back.
+func TestForeignWriter(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(3), acrossClusters)
+	mover := v.mover()
+	v.must(mover.Store.SetMode(v.ctx, api.ModeRun))
+	scale := func(replicas int32) error {
+		patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+		_, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Patch(v.ctx, v.app.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+		return err
+	}
+	var before int32
+	stalled := false
+	v.drive(mover, func(m *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		switch {
+		case outcome.Finished != nil && outcome.Finished.Ordinal == 2 && before == 0:
+			before = m.Status.Source.Replicas
+			return scale(0)
+		case hold != nil && hold.Stalled && !stalled:
+			stalled = true
+			if hold.Reason != api.ReasonForeignScale || !contains(hold.Message, `"somebody"`) {
+				return fmt.Errorf("stalled with %s: %s", hold.Reason, hold.Message)
+			}
+			return scale(2)
+		}
+		return nil
+	})
+	if !stalled {
+		t.Error("it did not notice")
+	}
+	v.expectMoved()
+}
+
+// TestNothingIsWrittenWhenSettled runs a finished migration again: no write.
+func TestNothingIsWrittenWhenSettled(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), acrossClusters)
+	mover := v.run()
+	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if outcome.Wrote || outcome.Saved {
+			return fmt.Errorf("a finished migration wrote: %s", narrate(outcome))
+		}
+		return nil
+	})
+	v.audit()
+}
+
+// settleFor is how long a fault lasts where nothing else ends it.
+const settleFor = 3 * time.Second
+
+// pass waits for a moment of the world's, not of the test's.
+func pass(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
