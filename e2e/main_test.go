@@ -32,6 +32,7 @@ func run(m *testing.M) int {
 	}
 	east, west = both[0], both[1]
 	code := m.Run()
+	_ = os.RemoveAll(programs.dir)
 	for _, c := range both {
 		if code != 0 {
 			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())

@@ -59,8 +59,8 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 	if outcome.Saved {
 		r.announceHold(log, m, decision)
 	}
-	if record := decision.Record; record != nil && record.Completed != "" {
-		r.event(m, corev1.EventTypeNormal, record.Completed, "Complete", "%s", completedMessage(record.Completed))
+	if outcome.Done && outcome.Saved {
+		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", "%s", completedMessage(decision.Done))
 	}
 }
 

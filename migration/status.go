@@ -21,7 +21,7 @@ func applyRecord(m *api.Migration, record Record) {
 		condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "source, destination and rights were checked")
 	}
 	if record.Completed != "" {
-		condition(m, api.ConditionCompleted, metav1.ConditionTrue, record.Completed, completedMessage(record.Completed))
+		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "letting go of both StatefulSets")
 	}
 }
 
@@ -55,10 +55,10 @@ func render(m *api.Migration, s Snapshot, decision Decision) {
 	}
 	renderSlices(m, s)
 	renderStalled(m, decision)
-	renderProgress(m, s, decision)
-	if decision.Done != "" && !meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted) {
+	if decision.Done != "" {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
 	}
+	renderProgress(m, s, decision)
 }
 
 func renderStalled(m *api.Migration, decision Decision) {

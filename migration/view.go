@@ -51,7 +51,8 @@ func recordOf(m *api.Migration) Record {
 		switch {
 		case condition.Type == api.ConditionAccepted:
 			record.Accepted = condition.Status == metav1.ConditionTrue
-		case condition.Type == api.ConditionCompleted && condition.Status == metav1.ConditionTrue:
+		case condition.Type == api.ConditionCompleted:
+			// It is False, with the reason it will have, while both sides are let go.
 			record.Completed = condition.Reason
 		}
 	}

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,7 +36,9 @@ func run(args []string) error {
 	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	path := flags.String("config", "", "path of a configuration file (YAML)")
 	config.AddFlags(flags)
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	settings, err := config.Load(flags, *path)

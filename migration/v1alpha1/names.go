@@ -36,6 +36,7 @@ const (
 	// reason is stable and the message names the object and the way out.
 	ConditionStalled = "Stalled"
 	// ConditionCompleted is True when every ordinal that was asked for is where it
-	// should be and what had been changed for the move is restored.
+	// should be, what had been changed for the move is restored and both StatefulSets
+	// are let go. It is False, with its final reason, while that last step is done.
 	ConditionCompleted = "Completed"
 )

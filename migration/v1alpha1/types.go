@@ -20,7 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || (has(self.spec.source.namespace) ? self.spec.source.namespace : ”) != (has(self.spec.destination.namespace) ? self.spec.destination.namespace : ”) || self.spec.source.name != (has(self.spec.destination.name) ? self.spec.destination.name : self.spec.source.name)",message="source and destination are the same StatefulSet"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name"
 type Migration struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -99,7 +99,7 @@ const MethodRebind VolumeMethod = "Rebind"
 //
 // +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable"
 // +kubebuilder:validation:XValidation:rule="self.destination == oldSelf.destination",message="destination is immutable"
-// +kubebuilder:validation:XValidation:rule="(has(self.ordinals) ? self.ordinals : {}) == (has(oldSelf.ordinals) ? oldSelf.ordinals : {})",message="ordinals is immutable"
+// +kubebuilder:validation:XValidation:rule="self.ordinals == oldSelf.ordinals",message="ordinals is immutable"
 type MigrationSpec struct {
 	// source is the StatefulSet that runs the application now. Immutable.
 	// +required

@@ -1,0 +1,293 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// programs builds a command of this repository once for all tests.
+var programs = struct {
+	sync.Mutex
+	dir   string
+	built map[string]string
+}{built: map[string]string{}}
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	if path := programs.built[name]; path != "" {
+		return path
+	}
+	if programs.dir == "" {
+		dir, err := os.MkdirTemp("", "sliceshift-programs-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.dir = dir
+	}
+	path := filepath.Join(programs.dir, name)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/"+name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
+	programs.built[name] = path
+	return path
+}
+
+// managerUser is the ServiceAccount that the shipped roles are bound to.
+const managerUser = "system:serviceaccount:sliceshift-system:sliceshift-manager"
+
+// install puts the resource definition and the shipped roles into a cluster. The
+// manager itself is not among what is applied: the tests run it.
+var install = sync.OnceValue(func() error {
+	c, err := direct(east)
+	if err != nil {
+		return err
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := create(c, crd); err != nil {
+			return err
+		}
+	}
+	for _, each := range []*cluster.Cluster{east, west} {
+		if err := installRoles(each); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+func installRoles(c *cluster.Cluster) error {
+	connection, err := direct(c)
+	if err != nil {
+		return err
+	}
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			continue
+		}
+		if err := create(connection, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func create(c client.Client, object client.Object) error {
+	if err := c.Create(context.Background(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+func direct(c *cluster.Cluster) (client.Client, error) {
+	scheme := clusters.NewScheme()
+	for _, add := range extraTypes {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+}
+
+// manager is a running manager process.
+type manager struct {
+	t    *testing.T
+	args []string
+	log  *os.File
+	cmd  *exec.Cmd
+}
+
+// startManager runs the manager for one namespace of east, with exactly the
+// shipped rights.
+func startManager(t *testing.T, namespace string, more ...string) *manager {
+	t.Helper()
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := east.UserKubeconfig(managerUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "manager.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manager{t: t, log: log, args: append([]string{
+		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", namespace,
+		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
+		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--log-format", "text",
+	}, more...)}
+	m.start()
+	t.Cleanup(func() {
+		m.kill()
+		if t.Failed() {
+			out, _ := os.ReadFile(log.Name())
+			t.Logf("the manager's log:\n%s", out)
+		}
+	})
+	return m
+}
+
+func (m *manager) start() {
+	m.t.Helper()
+	m.cmd = exec.Command(program(m.t, "manager"), m.args...)
+	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// kill ends the manager with SIGKILL and waits until it is gone.
+func (m *manager) kill() {
+	_ = m.cmd.Process.Kill() // it may be gone already
+	_ = m.cmd.Wait()
+}
+
+// managed prepares a move that a manager drives: the kubeconfig of the destination
+// in a Secret, and the shipped roles bound to whom it acts as.
+func (v *move) managed() client.Client {
+	v.t.Helper()
+	v.must(install())
+	v.grant(v.source, rbacv1.Subject{Kind: "ServiceAccount", Namespace: v.app.Namespace, Name: "default"})
+	if v.to != v.from {
+		v.grant(v.destination, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
+		kubeconfig, err := v.to.UserKubeconfig("mover")
+		v.must(err)
+		data, err := os.ReadFile(kubeconfig)
+		v.must(err)
+		v.secret("west", data)
+		v.m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
+	}
+	c, err := direct(v.from)
+	v.must(err)
+	return c
+}
+
+func (v *move) secret(name string, kubeconfig []byte) {
+	v.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.Namespace, Name: name}, Data: map[string][]byte{"value": kubeconfig}}
+	_, err := v.source.CoreV1().Secrets(v.app.Namespace).Create(v.ctx, secret, metav1.CreateOptions{})
+	v.must(err)
+}
+
+func (v *move) grant(client kubernetes.Interface, subject rbacv1.Subject) {
+	v.t.Helper()
+	for _, role := range []string{"sliceshift-mover", "sliceshift-mover-cluster"} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role + "-" + v.app.Namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{subject},
+		}
+		_, err := client.RbacV1().ClusterRoleBindings().Create(v.ctx, binding, metav1.CreateOptions{})
+		v.must(err)
+	}
+}
+
+// await polls the Migration until a condition has a status.
+func (v *move) await(c client.Client, kind string, status metav1.ConditionStatus) metav1.Condition {
+	v.t.Helper()
+	var found metav1.Condition
+	m := &api.Migration{}
+	defer func() {
+		if v.t.Failed() {
+			v.t.Logf("status: %+v", m.Status)
+		}
+	}()
+	v.eventually(fmt.Sprintf("condition %s=%s", kind, status), func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(v.m), m); err != nil {
+			return false, err
+		}
+		condition := meta.FindStatusCondition(m.Status.Conditions, kind)
+		if condition == nil || condition.Status != status {
+			return false, nil
+		}
+		found = *condition
+		return true, nil
+	})
+	return found
+}
+
+func TestManagerMoves(t *testing.T) {
+	for name, where := range map[string]setting{"clusters": acrossClusters, "namespaces": acrossNamespaces} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(3), where)
+			c := v.managed()
+			startManager(t, v.app.Namespace)
+			v.must(c.Create(v.ctx, v.m))
+			if condition := v.await(c, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != api.ReasonMoved {
+				t.Errorf("completed with %s", condition.Reason)
+			}
+			v.expectMoved()
+			v.audit()
+			v.must(c.Delete(v.ctx, v.m))
+			v.eventually("the Migration is gone", func(ctx context.Context) (bool, error) {
+				err := c.Get(ctx, client.ObjectKeyFromObject(v.m), &api.Migration{})
+				return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+			})
+		})
+	}
+}
+
+// TestManagerKilled kills the manager again and again, and each time another one
+// takes over.
+func TestManagerKilled(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(4), acrossClusters)
+	c := v.managed()
+	process := startManager(t, v.app.Namespace)
+	v.must(c.Create(v.ctx, v.m))
+	m := &api.Migration{}
+	for _, until := range []struct {
+		moved int32
+		step  api.Step
+	}{{0, api.StepAwaitRelease}, {1, api.StepCarryVolumes}, {2, api.StepAwaitReadiness}} {
+		v.eventually("the migration gets on", func(ctx context.Context) (bool, error) {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(v.m), m); err != nil {
+				return false, err
+			}
+			handoff := m.Status.Handoff
+			return m.Status.Moved > until.moved || m.Status.Moved == until.moved && handoff != nil && handoff.Step == until.step || meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted), nil
+		})
+		process.kill()
+		process.start()
+	}
+	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+	v.expectMoved()
+	v.audit()
+	v.must(c.Get(v.ctx, client.ObjectKeyFromObject(v.m), m))
+	if m.Status.Claim.Epoch < 2 {
+		t.Errorf("nobody took over: epoch %d", m.Status.Claim.Epoch)
+	}
+}
