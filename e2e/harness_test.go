@@ -267,3 +267,12 @@ func (v *move) attach(name, volume string) error {
 	_, err := v.source.StorageV1().VolumeAttachments().Create(v.ctx, attachment, metav1.CreateOptions{})
 	return err
 }
+
+// awaitObserved waits until the controller has seen the source as it is.
+func (v *move) awaitObserved() {
+	v.t.Helper()
+	v.eventually("the controller has observed the source", func(ctx context.Context) (bool, error) {
+		set, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(ctx, v.app.Name, metav1.GetOptions{})
+		return err == nil && set.Status.ObservedGeneration >= set.Generation, err
+	})
+}

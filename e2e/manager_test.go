@@ -238,6 +238,14 @@ func (v *move) await(c client.Client, kind string, status metav1.ConditionStatus
 	return found
 }
 
+// gone is the condition that a Migration does not exist any more.
+func gone(c client.Client, m *api.Migration) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(m), &api.Migration{})
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+}
+
 func TestManagerMoves(t *testing.T) {
 	for name, where := range map[string]setting{"clusters": acrossClusters, "namespaces": acrossNamespaces} {
 		t.Run(name, func(t *testing.T) {
@@ -252,10 +260,7 @@ func TestManagerMoves(t *testing.T) {
 			v.expectMoved()
 			v.audit()
 			v.must(c.Delete(v.ctx, v.m))
-			v.eventually("the Migration is gone", func(ctx context.Context) (bool, error) {
-				err := c.Get(ctx, client.ObjectKeyFromObject(v.m), &api.Migration{})
-				return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-			})
+			v.eventually("the Migration is gone", gone(c, v.m))
 		})
 	}
 }

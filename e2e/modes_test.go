@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -287,17 +285,4 @@ func TestNothingIsWrittenWhenSettled(t *testing.T) {
 		return nil
 	})
 	v.audit()
-}
-
-// settleFor is how long a fault lasts where nothing else ends it.
-const settleFor = 3 * time.Second
-
-// pass waits for a moment of the world's, not of the test's.
-func pass(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -89,6 +89,7 @@ func refused(where, key string, err error) error {
 	hold := Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
 	var reason *kubeconfig.RefusedError
 	if errors.As(err, &reason) {
+		hold.Message = fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %s %s", where, key, reason.Field, reason.Why)
 		hold.Remedy = reason.Remedy
 	}
 	return &refusal{hold}

@@ -139,6 +139,11 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	if err != nil {
 		return e.conclude(ctx, m, Snapshot{}, unreachable(err))
 	}
+	if e.notify != nil && !e.watching {
+		// A right is missing: nothing can be watched, and little be read.
+		finding := findings[0]
+		return e.conclude(ctx, m, Snapshot{}, *stalled(finding.Reason, finding.Message, finding.Remedy))
+	}
 	snapshot := e.observe(ctx, m, scope{})
 	snapshot.Preflight = findings
 	decision := Plan(snapshot)

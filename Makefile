@@ -1,0 +1,55 @@
+# Targets that a person calls have a "##" comment; `make help` lists them.
+GO      ?= go
+LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
+STAGE   := ./hack/stage
+BIN     := bin
+VERSION ?= dev
+LDFLAGS := -s -w -X github.com/sliceshift/sliceshift/internal/version.Version=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ What users run
+.PHONY: demo test bench build
+demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
+	@$(GO) run ./e2e/demo
+
+test: ## Everything that proves the product: unit, property and end-to-end tests.
+	@$(STAGE) "vet"            $(GO) vet ./...
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e)
+	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
+	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
+	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 20m ./e2e
+
+bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
+	@$(GO) run ./e2e/bench
+
+build: ## The manager and the CLI, into bin/.
+	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
+	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
+
+##@ What contributors run
+.PHONY: generate verify lint fmt fuzz clean
+generate: ## Deep copies and the resource definition, from the API types.
+	$(GO) tool controller-gen object paths=./migration/v1alpha1
+	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
+
+verify: generate ## Fail when what is generated, formatted or required has drifted.
+	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
+	$(GO) mod tidy -diff
+	cd e2e/controlplane && $(GO) mod tidy -diff
+	@git diff --exit-code -- config/crd migration/v1alpha1
+
+lint: ## golangci-lint, with the house style's rules.
+	$(LINT) run ./...
+
+fmt: ## Format the code.
+	$(LINT) fmt ./...
+
+fuzz: ## Every fuzz target for 30 seconds.
+	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz FuzzParse -fuzztime 30s
+
+clean: ## Remove what the build made.
+	rm -rf $(BIN) out

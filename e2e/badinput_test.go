@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestRefused gives the manager bad input of every kind. Each is refused with its
+// reason, the object is named, and nothing has been changed.
+func TestRefused(t *testing.T) {
+	tests := map[string]struct {
+		app    fixture.App
+		set    setting
+		spoil  func(*move)
+		reason string
+		names  string
+	}{
+		"source missing":   {usual(1), acrossClusters, func(v *move) { v.m.Spec.Source.Name = "nobody" }, api.ReasonSourceMissing, "nobody"},
+		"source unhealthy": {usual(2), acrossClusters, func(v *move) { v.breakPod("web-0") }, api.ReasonSourceNotHealthy, "web-0"},
+		"roll-out in progress": {usual(2), acrossClusters, func(v *move) {
+			v.patchSource(`{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null},"template":{"metadata":{"annotations":{"revision":"2"}}}}}`)
+			v.awaitObserved()
+		}, api.ReasonRolloutInProgress, "roll-out"},
+		"destination has another template": {usual(1), acrossClusters, func(v *move) {
+			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "app:2" })
+		}, api.ReasonDestinationDiffers, "spec.template.spec.containers[0].image"},
+		"destination has another selector": {usual(1), acrossClusters, func(v *move) {
+			v.putDestination(func(set *appsv1.StatefulSet) {
+				set.Spec.Selector.MatchLabels = map[string]string{"app": "other"}
+				set.Spec.Template.Labels = map[string]string{"app": "other"}
+			})
+		}, api.ReasonDestinationDiffers, "spec.selector"},
+		"destination has replicas": {usual(1), acrossClusters, func(v *move) {
+			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](1), nil })
+		}, api.ReasonDestinationNotEmpty, "1 replicas"},
+		"foreign claim at the destination": {usual(1), acrossClusters, func(v *move) {
+			v.must(v.makeNamespace())
+			v.foreignClaim()
+		}, volumes.ReasonForeignClaim, "data-web-0"},
+		"foreign volume at the destination": {usual(1), acrossClusters, func(v *move) { v.foreignVolume() }, volumes.ReasonForeignVolume, "another disk"},
+		"claim not bound":                   {usual(1), acrossClusters, func(v *move) { v.loseClaim() }, volumes.ReasonClaimNotBound, "data-web-0"},
+		"claims deleted on scale-down": {usual(1), acrossClusters, func(v *move) {
+			v.patchSource(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete","whenDeleted":"Retain"}}}`)
+			v.awaitObserved()
+		}, api.ReasonClaimsDeletedOnScale, "whenScaled"},
+		"two budgets": {usual(1), acrossClusters, func(v *move) {
+			second := v.app.Budget()
+			second.Name = "second"
+			_, err := v.source.PolicyV1().PodDisruptionBudgets(v.app.Namespace).Create(v.ctx, second, metav1.CreateOptions{})
+			v.must(err)
+		}, api.ReasonSeveralBudgets, "second"},
+		"a budget of nothing":  {fixture.App{Replicas: 1, MaxUnavailable: intOrString("0")}, acrossClusters, nil, api.ReasonBudgetZero, "PodDisruptionBudget"},
+		"d above the budget":   {usual(3), acrossClusters, func(v *move) { v.m.Spec.MaxUnavailable = intOrString("2") }, api.ReasonBudgetExceeded, "maxUnavailable"},
+		"secret missing":       {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.KubeConfigSecretRef.Name = "none" }, api.ReasonKubeConfigMissing, "none"},
+		"kubeconfig malformed": {usual(1), acrossClusters, func(v *move) { v.useKubeconfig([]byte("not: [a kubeconfig")) }, api.ReasonKubeConfigRefused, "Secret"},
+		"kubeconfig runs a program": {usual(1), acrossClusters, func(v *move) {
+			v.editKubeconfig("client-certificate-data:", "exec: {apiVersion: client.authentication.k8s.io/v1, command: steal, interactiveMode: Never}\n    x:")
+		}, api.ReasonKubeConfigRefused, "exec"},
+		"kubeconfig reads a file": {usual(1), acrossClusters, func(v *move) {
+			v.editKubeconfig("client-certificate-data:", "client-certificate: /etc/passwd\n    x:")
+		}, api.ReasonKubeConfigRefused, "client-certificate"},
+		"cluster unreachable": {usual(1), acrossClusters, func(v *move) { v.editKubeconfig("server: https://127.0.0.1:", "server: https://127.0.0.2:1 #") }, api.ReasonClusterUnreachable, "west"},
+		"permission missing":  {usual(1), acrossClusters, func(v *move) { v.m.Spec.ServiceAccountName = "weak" }, api.ReasonPermissionMissing, "statefulsets"},
+		"owned by an operator": {usual(1), acrossClusters, func(v *move) {
+			v.patchSource(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"` + v.app.Namespace + `","uid":"` + v.namespaceUID() + `","controller":true}]}}`)
+		}, api.ReasonOwnedByOperator, "Namespace"},
+		"autoscaled": {usual(1), acrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
+		"source is the destination": {usual(1), acrossClusters, func(v *move) {
+			v.to, v.toNamespace = v.from, v.app.Namespace
+			v.m.Spec.Destination = api.DestinationReference{Namespace: v.app.Namespace}
+		}, api.ReasonSameStatefulSet, "itself"},
+		"namespace missing": {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
+		"too many":          {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
+		"another migration": {usual(1), acrossClusters, func(v *move) {
+			v.patchSource(`{"metadata":{"annotations":{"` + api.FenceAnnotationKey + `":"another.1"}}}`)
+		}, api.ReasonClaimedByAnother, "another"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, tc.app, tc.set)
+			c := v.managed()
+			if tc.spoil != nil {
+				tc.spoil(v)
+			}
+			before := v.fingerprint()
+			startManager(t, v.app.Namespace)
+			v.must(c.Create(v.ctx, v.m))
+			condition := v.await(c, api.ConditionAccepted, metav1.ConditionFalse)
+			if condition.Reason != tc.reason || !strings.Contains(condition.Message, tc.names) {
+				t.Errorf("refused with %s: %s\nwant %s naming %q", condition.Reason, condition.Message, tc.reason, tc.names)
+			}
+			if after := v.fingerprint(); after != before {
+				t.Errorf("something was changed:\n%s\n%s", before, after)
+			}
+			t.Logf("%s: %s", condition.Reason, condition.Message)
+			v.must(c.Delete(v.ctx, v.m))
+			v.eventually("the refused Migration is gone", gone(c, v.m))
+		})
+	}
+}
+
+// fingerprint is what a migration could have changed.
+func (v *move) fingerprint() string {
+	v.t.Helper()
+	var text strings.Builder
+	set, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	v.must(err)
+	fmt.Fprintf(&text, "set generation %d annotations %v; ", set.Generation, set.Annotations)
+	budgets, err := v.source.PolicyV1().PodDisruptionBudgets(v.app.Namespace).List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	for _, budget := range budgets.Items {
+		fmt.Fprintf(&text, "budget %s generation %d; ", budget.Name, budget.Generation)
+	}
+	volumes, err := v.source.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	for _, volume := range volumes.Items {
+		if ref := volume.Spec.ClaimRef; ref != nil && ref.Namespace == v.app.Namespace {
+			fmt.Fprintf(&text, "volume %s %s %s/%s; ", volume.Name, volume.Spec.PersistentVolumeReclaimPolicy, ref.Name, ref.UID)
+		}
+	}
+	if v.to != v.from {
+		sets, err := v.destination.AppsV1().StatefulSets(v.toNamespace).List(v.ctx, metav1.ListOptions{})
+		v.must(err)
+		claims, err := v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace).List(v.ctx, metav1.ListOptions{})
+		v.must(err)
+		fmt.Fprintf(&text, "destination: %d sets, %d claims", len(sets.Items), len(claims.Items))
+	}
+	return text.String()
+}
+
+func (v *move) patchSource(patch string) {
+	v.t.Helper()
+	_, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Patch(v.ctx, v.app.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.must(err)
+}
+
+// breakPod makes a pod not Ready, as its kubelet would.
+func (v *move) breakPod(name string) {
+	v.t.Helper()
+	patch := `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`
+	_, err := v.source.CoreV1().Pods(v.app.Namespace).Patch(v.ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	v.must(err)
+}
+
+// putDestination makes a destination that differs from the source.
+func (v *move) putDestination(change func(*appsv1.StatefulSet)) {
+	v.t.Helper()
+	v.must(v.makeNamespace())
+	there := v.app
+	there.Namespace = v.toNamespace
+	set := there.StatefulSet()
+	set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](0), &appsv1.StatefulSetOrdinals{Start: 1}
+	change(set)
+	_, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Create(v.ctx, set, metav1.CreateOptions{})
+	v.must(err)
+}
+
+func (v *move) foreignClaim() {
+	v.t.Helper()
+	claim := v.app.StatefulSet().Spec.VolumeClaimTemplates[0]
+	claim.Name, claim.Namespace = "data-web-0", v.toNamespace
+	_, err := v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace).Create(v.ctx, &claim, metav1.CreateOptions{})
+	v.must(err)
+}
+
+func (v *move) sourceVolume() *corev1.PersistentVolume {
+	v.t.Helper()
+	claim, err := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace).Get(v.ctx, "data-web-0", metav1.GetOptions{})
+	v.must(err)
+	volume, err := v.source.CoreV1().PersistentVolumes().Get(v.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	v.must(err)
+	return volume
+}
+
+func (v *move) foreignVolume() {
+	v.t.Helper()
+	from := v.sourceVolume()
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from.Name}, Spec: *from.Spec.DeepCopy()}
+	volume.Spec.ClaimRef, volume.Spec.HostPath.Path = nil, "/elsewhere"
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	_, err := v.destination.CoreV1().PersistentVolumes().Create(v.ctx, volume, metav1.CreateOptions{})
+	v.must(err)
+}
+
+// loseClaim points the volume elsewhere: its claim is Lost.
+func (v *move) loseClaim() {
+	v.t.Helper()
+	volume := v.sourceVolume()
+	patch := `{"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"name":"nobody","uid":null,"resourceVersion":null}}}`
+	_, err := v.source.CoreV1().PersistentVolumes().Patch(v.ctx, volume.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.must(err)
+}
+
+func (v *move) scaler() {
+	v.t.Helper()
+	_, err := v.source.AutoscalingV2().HorizontalPodAutoscalers(v.app.Namespace).Create(v.ctx, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.app.Namespace, Name: "scaler"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			MaxReplicas: 3, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: v.app.Name},
+		},
+	}, metav1.CreateOptions{})
+	v.must(err)
+}
+
+func (v *move) namespaceUID() string {
+	v.t.Helper()
+	namespace, err := v.source.CoreV1().Namespaces().Get(v.ctx, v.app.Namespace, metav1.GetOptions{})
+	v.must(err)
+	return string(namespace.UID)
+}
+
+// useKubeconfig puts another kubeconfig into the Secret of the destination.
+func (v *move) useKubeconfig(data []byte) {
+	v.t.Helper()
+	secret, err := v.source.CoreV1().Secrets(v.app.Namespace).Get(v.ctx, "west", metav1.GetOptions{})
+	v.must(err)
+	secret.Data["value"] = data
+	_, err = v.source.CoreV1().Secrets(v.app.Namespace).Update(v.ctx, secret, metav1.UpdateOptions{})
+	v.must(err)
+}
+
+func (v *move) editKubeconfig(old, replacement string) {
+	v.t.Helper()
+	path, err := v.to.UserKubeconfig("mover")
+	v.must(err)
+	data, err := os.ReadFile(path)
+	v.must(err)
+	if !strings.Contains(string(data), old) {
+		v.t.Fatalf("the kubeconfig has no %q", old)
+	}
+	v.useKubeconfig([]byte(strings.Replace(string(data), old, replacement, 1)))
+}
+
+// TestUnknownFields are refused by the API server, and so are contradictions.
+func TestUnknownFields(t *testing.T) {
+	t.Parallel()
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := direct(east)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ spec, want string }{
+		"unknown field":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"sauce":1}`, `unknown field "spec.sauce"`},
+		"source is destination": {`{"source":{"name":"web"},"destination":{}}`, "same StatefulSet"},
+		"unknown mode":          {`{"source":{"name":"web"},"destination":{"namespace":"b"},"mode":"Stop"}`, "spec.mode"},
+		"a budget of 0":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":0}`, "maxUnavailable"},
+		"a budget of 0%":        {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":"0%"}`, "maxUnavailable"},
+		"no source":             {`{"destination":{"namespace":"b"}}`, "source"},
+		"a negative deadline":   {`{"source":{"name":"web"},"destination":{"namespace":"b"},"handoff":{"progressDeadlineSeconds":-1}}`, "progressDeadlineSeconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := unstructuredMigration(t, tc.spec)
+			err := client.WithFieldValidation(c, metav1.FieldValidationStrict).Create(t.Context(), object)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+				t.Errorf("got %v, want an error about %q", err, tc.want)
+			}
+		})
+	}
+}
