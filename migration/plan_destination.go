@@ -6,10 +6,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// prepare makes what the destination needs before the first ordinal comes. On the
+// prepare makes what the destination needs while ordinals are still to come. On the
 // way back nothing is made.
 func (p *planner) prepare() *Decision {
-	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
+	if _, more := p.next(); p.Record.Handoff == nil && (p.resting() || !more) || p.direction() == api.Back {
 		return nil
 	}
 	side := &p.Destination
@@ -39,7 +39,7 @@ func (p *planner) prepare() *Decision {
 // exports makes the ServiceExports of both sides, the destination's first, and
 // reads their conditions: a Conflict stalls (KEP-1645).
 func (p *planner) exports() *Decision {
-	if !p.Spec.Export || !p.Source.Service.Needed {
+	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
 		return nil
 	}
 	for _, name := range []SideName{DestinationSide, SourceSide} {
@@ -57,4 +57,10 @@ func (p *planner) exports() *Decision {
 		}
 	}
 	return nil
+}
+
+// stopped says whether an ordinal is down on its way: it is brought up before
+// anything else that may have to wait.
+func (p *planner) stopped() bool {
+	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }
