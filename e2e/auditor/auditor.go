@@ -76,6 +76,9 @@ func (a *Auditor) connect(ctx context.Context) error {
 	}
 	from, to := a.sides[source], a.sides[destination]
 	a.sameCluster = from.cluster == to.cluster
+	if a.sameCluster {
+		to.store = source
+	}
 	a.oneNamespace = a.sameCluster && from.Namespace == to.Namespace
 	if a.oneNamespace && from.Set == to.Set {
 		return fmt.Errorf("source and destination are the same set %s", from)
@@ -85,7 +88,7 @@ func (a *Auditor) connect(ctx context.Context) error {
 
 // begin reads the ranges and the volumes from which everything is judged.
 func (a *Auditor) begin(ctx context.Context) error {
-	ranges, err := phase(ctx, a.sides, func(ctx context.Context, s *side) (sliceState, error) { return s.slice(ctx) })
+	ranges, err := phase(ctx, a, func(ctx context.Context, s *side) (sliceState, error) { return s.slice(ctx) })
 	if err != nil {
 		return err
 	}
@@ -104,12 +107,14 @@ func (a *Auditor) begin(ctx context.Context) error {
 		s.templates = ranges[source].Templates
 	}
 	a.state = newState(newServed(ranges, a.ordinals))
-	first, second, err := twoPhases(ctx, a, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
+	// Nothing is judged yet, so that one look is enough: a volume and a claim that
+	// name each other are each other's.
+	found, err := phase(ctx, a, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
 	if err != nil {
 		return err
 	}
 	for _, i := range bothSides() {
-		a.record(bindings(first[i], second[i]), i)
+		a.record(bindings(found[i], found[i]), i)
 	}
 	return nil
 }

@@ -38,8 +38,7 @@ func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
 	other := a.sides[s.index.other()]
 	podLeft, left := judgeTakeover(t)
 	if podLeft {
-		a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
-			t.Given.Name, t.Given.Handle, s.Name, t.Given.ClaimName, a.describePod(other.index, t.OtherPod)))
+		a.reportLingering(s, key, t.Given, t.OtherPod)
 	}
 	for _, l := range left {
 		a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while VolumeAttachment %s in %s held volume %s on node %s",
@@ -47,15 +46,27 @@ func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
 	}
 }
 
+// reportLingering records that a volume was given away under a pod.
+func (a *Auditor) reportLingering(s *side, key volumeKey, given volumeState, pod podState) {
+	a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
+		given.Name, given.Handle, s.Name, given.ClaimName, a.describePod(s.index.other(), pod)))
+}
+
+// judgeGift looks back in the one cluster of both sides.
+func (a *Auditor) judgeGift(g gift) {
+	if !a.sameCluster {
+		return
+	}
+	for _, l := range a.state.lingering(g) {
+		a.reportLingering(a.sides[g.To], g.Key, g.Volume, l.Pod)
+	}
+}
+
 // leftOver reads the attachments of the volume that was given away, as the other
 // side's cluster has them.
 func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]attachment, error) {
-	store := other.index
-	if a.sameCluster {
-		store = source
-	}
 	var found []attachment
-	for _, name := range a.state.attachmentsOf(store, handle) {
+	for _, name := range a.state.attachmentsOf(other.store, handle) {
 		left, err := other.attachment(ctx, name)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,9 @@ type side struct {
 	sets  dynamic.ResourceInterface
 	// cluster identifies the API server: the uid of its namespace kube-system.
 	cluster types.UID
+	// store is the side whose volumes and attachments are watched for this one: the
+	// source when both sides are one cluster.
+	store sideIndex
 	// templates are the names of the source's claim templates.
 	templates []string
 }
@@ -59,6 +62,7 @@ func connect(ctx context.Context, index sideIndex, o Side) (*side, error) {
 	return &side{
 		Side:    o,
 		index:   index,
+		store:   index,
 		core:    core,
 		sets:    sets.Resource(o.Resource).Namespace(o.Namespace),
 		cluster: system.UID,

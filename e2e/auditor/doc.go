@@ -13,6 +13,7 @@
 //     instant at which B was read. An event counts as a read of the past.
 //   - Two phases: everything is read once, and when all answers are in, once
 //     more. What did not change held at one common instant between the phases.
+//     What the watches have delivered is a first phase that costs nothing.
 //   - One stream: states of one object in the order of one watch. When both
 //     sides are the same API server, resourceVersions order its pods too.
 //

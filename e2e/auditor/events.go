@@ -17,8 +17,8 @@ func (a *Auditor) onPod(s *side, ch change[*corev1.Pod]) {
 		return
 	}
 	pod, exists, now := viewPod(latest, ordinal), ch.New != nil, a.options.Clock.Now()
-	a.state.setPod(s.index, pod, exists)
 	a.state.do(func(st *state) {
+		keep(st.seen[s.index].pods, ordinal, pod, exists)
 		st.timeline.observe(s.index, pod, exists, now)
 		st.served.setAvailable(s.index, ordinal, exists && pod.available())
 	})
@@ -46,9 +46,12 @@ func (a *Auditor) podAppeared(s *side, pod podState, initial bool) {
 // podGone looks back: with one API server for both sides, revisions tell whether
 // the pod outlived the other side's beginning.
 func (a *Auditor) podGone(s *side, pod podState) {
-	overlaps := a.state.bury(pod, revision(pod.RV))
+	overlaps, gifts := a.state.bury(pod, revision(pod.RV))
 	if !a.sameCluster {
 		return
+	}
+	for _, g := range gifts {
+		a.judgeGift(g)
 	}
 	for _, l := range overlaps {
 		pair := [2]podState{}
@@ -69,11 +72,13 @@ func (a *Auditor) onSet(s *side, ch change[*unstructured.Unstructured]) {
 
 // onBudget takes each change of a disruption budget in the side's namespace.
 func (a *Auditor) onBudget(s *side, ch change[*policyv1.PodDisruptionBudget]) {
-	if ch.New != nil {
-		a.state.setBudget(s.index, ch.New.Name, true)
-	} else {
-		a.state.setBudget(s.index, ch.Old.Name, false)
+	latest := ch.New
+	if latest == nil {
+		latest = ch.Old
 	}
+	a.state.do(func(st *state) {
+		keep(st.seen[s.index].budgets, latest.Name, viewBudget(latest), ch.New != nil)
+	})
 	a.replicas.wake()
 }
 
@@ -87,6 +92,7 @@ func (a *Auditor) onClaim(s *side, ch change[*corev1.PersistentVolumeClaim]) {
 	if claim.Key == nil {
 		return
 	}
+	a.state.do(func(st *state) { keep(st.seen[s.index].claims, claim.Name, claim, ch.New != nil) })
 	if ch.New == nil {
 		a.checkDeletedClaim(s, claim)
 	}

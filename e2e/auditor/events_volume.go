@@ -27,7 +27,7 @@ func (w *volumeWatch) onVolume(ch change[*corev1.PersistentVolume]) {
 		latest = ch.Old
 	}
 	pv := viewVolume(latest)
-	a.state.setVolume(w.side.index, pv.Name, pv.Handle, ch.New != nil)
+	a.state.do(func(st *state) { keep(st.seen[w.side.store].volumes, pv.Name, pv, ch.New != nil) })
 	if !a.isOurs(w.side, pv) {
 		delete(w.given, pv.UID)
 		return
@@ -66,7 +66,9 @@ func (w *volumeWatch) onAttachment(ch change[*storagev1.VolumeAttachment]) {
 	if latest == nil {
 		latest = ch.Old
 	}
-	w.auditor.state.setAttachment(w.side.index, latest.Name, viewAttachment(latest).Volume, ch.New != nil)
+	w.auditor.state.do(func(st *state) {
+		keep(st.seen[w.side.store].attachments, latest.Name, viewAttachment(latest), ch.New != nil)
+	})
 }
 
 // noteGiven starts the take-over check when the volume is given to another side
@@ -82,5 +84,8 @@ func (w *volumeWatch) noteGiven(pv volumeState, initial bool) {
 	w.given[pv.UID] = to
 	if to != nowhere && !initial && (!known || before != to) {
 		w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
+		g := gift{To: to, Key: key, Volume: pv, Revision: revision(pv.RV)}
+		w.auditor.state.give(g)
+		w.auditor.judgeGift(g)
 	}
 }

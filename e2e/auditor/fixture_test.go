@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -55,7 +58,24 @@ type end struct {
 	config    *rest.Config
 	name      string
 	namespace string
+	set       string
 }
+
+// sets reads and writes the side's StatefulSets.
+func (e *end) sets() appsv1client.StatefulSetInterface { return e.AppsV1().StatefulSets(e.namespace) }
+
+// budgets reads and writes the side's disruption budgets.
+func (e *end) budgets() policyv1client.PodDisruptionBudgetInterface {
+	return e.PolicyV1().PodDisruptionBudgets(e.namespace)
+}
+
+// claims reads and writes the side's claims.
+func (e *end) claims() corev1client.PersistentVolumeClaimInterface {
+	return e.CoreV1().PersistentVolumeClaims(e.namespace)
+}
+
+// pods reads and writes the side's pods.
+func (e *end) pods() corev1client.PodInterface { return e.CoreV1().Pods(e.namespace) }
 
 // stage is one test's two ends and its auditor.
 type stage struct {
@@ -73,7 +93,7 @@ func newStage(t *testing.T, from, to *cluster.Cluster) *stage {
 		config.QPS = -1
 		client, err := kubernetes.NewForConfig(config)
 		s.must(err)
-		e := &end{Interface: client, config: config, name: c.Name(), namespace: name + []string{"-src", "-dst"}[i]}
+		e := &end{Interface: client, config: config, name: c.Name(), namespace: name + []string{"-src", "-dst"}[i], set: setName}
 		_, err = client.CoreV1().Namespaces().Create(t.Context(),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})
 		s.must(err)
@@ -81,6 +101,19 @@ func newStage(t *testing.T, from, to *cluster.Cluster) *stage {
 	}
 	return s
 }
+
+// newCloseStage has both sides in one namespace, under one disruption budget.
+func newCloseStage(t *testing.T, c *cluster.Cluster) *stage {
+	t.Helper()
+	s := newStage(t, c, c)
+	to := *s.ends[source]
+	to.set = "api"
+	s.ends[destination] = &to
+	return s
+}
+
+// isClose says that both sides are one namespace.
+func (s *stage) isClose() bool { return s.ends[source].namespace == s.ends[destination].namespace }
 
 func (s *stage) must(err error) {
 	s.t.Helper()
@@ -93,7 +126,7 @@ func (s *stage) must(err error) {
 func (s *stage) audit(budget int32) *Auditor {
 	s.t.Helper()
 	side := func(e *end) Side {
-		return Side{Name: e.name, Config: e.config, Namespace: e.namespace, Set: setName}
+		return Side{Name: e.name, Config: e.config, Namespace: e.namespace, Set: e.set}
 	}
 	a, err := Start(s.t.Context(), Options{
 		Source: side(s.ends[source]), Destination: side(s.ends[destination]), Budget: budget,
@@ -133,19 +166,16 @@ func (s *stage) untilViolated(a *Auditor, invariant Invariant, fragments ...stri
 	}
 }
 
-// makeSet is a StatefulSet; template is the name of its claim template, or empty.
+// makeSet is a StatefulSet, to be named when it is deployed; template is the name
+// of its claim template, or empty.
 func makeSet(start, replicas int32, template string) *appsv1.StatefulSet {
-	labels := map[string]string{"app": setName}
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: setName},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            ptr.To(replicas),
-			ServiceName:         setName,
 			Ordinals:            &appsv1.StatefulSetOrdinals{Start: start},
 			PodManagementPolicy: appsv1.ParallelPodManagement,
-			Selector:            &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app"}}},
 			},
 		},
@@ -172,18 +202,26 @@ func claimSpec(volume string) corev1.PersistentVolumeClaimSpec {
 // deploy creates a set on one side and waits until its pods are Ready.
 func (s *stage) deploy(side sideIndex, set *appsv1.StatefulSet) {
 	s.t.Helper()
-	e := s.ends[side]
-	_, err := e.AppsV1().StatefulSets(e.namespace).Create(s.t.Context(), set, metav1.CreateOptions{})
-	s.must(err)
+	s.create(side, set)
 	s.untilReady(side)
+}
+
+// create names a set after its side and creates it.
+func (s *stage) create(side sideIndex, set *appsv1.StatefulSet) {
+	s.t.Helper()
+	e := s.ends[side]
+	set.Name, set.Spec.ServiceName = e.set, e.set
+	set.Spec.Template.Labels = map[string]string{"app": "web", "set": e.set}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+	_, err := e.sets().Create(s.t.Context(), set, metav1.CreateOptions{})
+	s.must(err)
 }
 
 // createPod creates a pod that no controller made.
 func (s *stage) createPod(side sideIndex, ordinal int32) {
 	s.t.Helper()
-	e := s.ends[side]
-	_, err := e.CoreV1().Pods(e.namespace).Create(s.t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: podName(setName, ordinal)},
+	_, err := s.ends[side].pods().Create(s.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: podName(s.ends[side].set, ordinal)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app"}}},
 	}, metav1.CreateOptions{})
 	s.must(err)
@@ -200,7 +238,7 @@ func (s *stage) untilReady(side sideIndex) {
 	s.t.Helper()
 	e := s.ends[side]
 	s.until("the pods of "+e.namespace+" are Ready", func(ctx context.Context) (bool, error) {
-		set, err := e.AppsV1().StatefulSets(e.namespace).Get(ctx, setName, metav1.GetOptions{})
+		set, err := e.sets().Get(ctx, e.set, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -212,21 +250,20 @@ func (s *stage) untilReady(side sideIndex) {
 func (s *stage) scale(side sideIndex, start, replicas int32) {
 	s.t.Helper()
 	e := s.ends[side]
-	set, err := e.AppsV1().StatefulSets(e.namespace).Get(s.t.Context(), setName, metav1.GetOptions{})
+	set, err := e.sets().Get(s.t.Context(), e.set, metav1.GetOptions{})
 	s.must(err)
 	set.Spec.Replicas, set.Spec.Ordinals = ptr.To(replicas), &appsv1.StatefulSetOrdinals{Start: start}
-	_, err = e.AppsV1().StatefulSets(e.namespace).Update(s.t.Context(), set, metav1.UpdateOptions{})
+	_, err = e.sets().Update(s.t.Context(), set, metav1.UpdateOptions{})
 	s.must(err)
 }
 
 // protect creates a budget on one side and waits for the controller.
 func (s *stage) protect(side sideIndex, maxUnavailable int32) {
 	s.t.Helper()
-	e := s.ends[side]
-	_, err := e.PolicyV1().PodDisruptionBudgets(e.namespace).Create(s.t.Context(), &policyv1.PodDisruptionBudget{
+	_, err := s.ends[side].budgets().Create(s.t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: setName},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": setName}},
+			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 			MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)),
 		},
 	}, metav1.CreateOptions{})
@@ -237,14 +274,13 @@ func (s *stage) protect(side sideIndex, maxUnavailable int32) {
 // allow changes a budget and waits until it allows exactly that many evictions.
 func (s *stage) allow(side sideIndex, maxUnavailable, evictions int32) {
 	s.t.Helper()
-	budgets := s.ends[side].PolicyV1().PodDisruptionBudgets(s.ends[side].namespace)
 	s.until("the budget is written", func(ctx context.Context) (bool, error) {
-		pdb, err := budgets.Get(ctx, setName, metav1.GetOptions{})
+		pdb, err := s.ends[side].budgets().Get(ctx, setName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		pdb.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(maxUnavailable))
-		_, err = budgets.Update(ctx, pdb, metav1.UpdateOptions{})
+		_, err = s.ends[side].budgets().Update(ctx, pdb, metav1.UpdateOptions{})
 		return err == nil, nil // a conflict with the controller's status
 	})
 	s.untilAllowed(side, evictions)
@@ -252,9 +288,8 @@ func (s *stage) allow(side sideIndex, maxUnavailable, evictions int32) {
 
 func (s *stage) untilAllowed(side sideIndex, evictions int32) {
 	s.t.Helper()
-	e := s.ends[side]
 	s.until("the budget is confirmed", func(ctx context.Context) (bool, error) {
-		pdb, err := e.PolicyV1().PodDisruptionBudgets(e.namespace).Get(ctx, setName, metav1.GetOptions{})
+		pdb, err := s.ends[side].budgets().Get(ctx, setName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}

@@ -2,6 +2,7 @@ package auditor
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ func Handle(pv *corev1.PersistentVolume) string {
 func fibreChannelHandle(fc *corev1.FCVolumeSource) string {
 	lun := ""
 	if fc.Lun != nil {
-		lun = fmt.Sprint(*fc.Lun)
+		lun = strconv.Itoa(int(*fc.Lun))
 	}
 	return fmt.Sprintf("fc %s/%s/%s", strings.Join(fc.TargetWWNs, ","), lun, strings.Join(fc.WWIDs, ","))
 }

@@ -11,15 +11,16 @@ import (
 // claimTemplate is the claim template of all staged sets with volumes.
 const claimTemplate = "data"
 
-func claimName(ordinal int32) string {
-	return volumeKey{Ordinal: ordinal, Template: claimTemplate}.claimName(setName)
+// claimOf names the side's claim of an ordinal.
+func (e *end) claimOf(ordinal int32) string {
+	return volumeKey{Ordinal: ordinal, Template: claimTemplate}.claimName(e.set)
 }
 
 // volumeOf reads the volume of a claim.
 func (s *stage) volumeOf(side sideIndex, ordinal int32) *corev1.PersistentVolume {
 	s.t.Helper()
 	e := s.ends[side]
-	claim, err := e.CoreV1().PersistentVolumeClaims(e.namespace).Get(s.t.Context(), claimName(ordinal), metav1.GetOptions{})
+	claim, err := e.claims().Get(s.t.Context(), e.claimOf(ordinal), metav1.GetOptions{})
 	s.must(err)
 	pv, err := e.CoreV1().PersistentVolumes().Get(s.t.Context(), claim.Spec.VolumeName, metav1.GetOptions{})
 	s.must(err)
@@ -69,7 +70,7 @@ func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32,
 	to := s.ends[destination]
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{GenerateName: "moved-"}, Spec: *original.Spec.DeepCopy()}
 	retain(pv)
-	pointAt(to.namespace, claimName(ordinal))(pv)
+	pointAt(to.namespace, to.claimOf(ordinal))(pv)
 	if path != "" {
 		pv.Spec.HostPath.Path = path
 	}
@@ -88,13 +89,12 @@ func (s *stage) claimVolume(ordinal int32, volume string) {
 		pv, err := to.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
 		return err == nil && pv.Status.Phase == corev1.VolumeAvailable, err
 	})
-	claims := to.CoreV1().PersistentVolumeClaims(to.namespace)
-	_, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: claimName(ordinal)}, Spec: claimSpec(volume),
+	_, err := to.claims().Create(s.t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: to.claimOf(ordinal)}, Spec: claimSpec(volume),
 	}, metav1.CreateOptions{})
 	s.must(err)
-	s.until("claim "+claimName(ordinal)+" is bound", func(ctx context.Context) (bool, error) {
-		claim, err := claims.Get(ctx, claimName(ordinal), metav1.GetOptions{})
+	s.until("claim "+to.claimOf(ordinal)+" is bound", func(ctx context.Context) (bool, error) {
+		claim, err := to.claims().Get(ctx, to.claimOf(ordinal), metav1.GetOptions{})
 		return err == nil && claim.Status.Phase == corev1.ClaimBound, err
 	})
 }
@@ -103,8 +103,8 @@ func (s *stage) claimVolume(ordinal int32, volume string) {
 func (s *stage) untilGone(side sideIndex, ordinal int32) {
 	s.t.Helper()
 	e := s.ends[side]
-	s.until("pod "+podName(setName, ordinal)+" is gone", func(ctx context.Context) (bool, error) {
-		_, err := e.CoreV1().Pods(e.namespace).Get(ctx, podName(setName, ordinal), metav1.GetOptions{})
+	s.until("pod "+podName(e.set, ordinal)+" is gone", func(ctx context.Context) (bool, error) {
+		_, err := e.pods().Get(ctx, podName(e.set, ordinal), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
@@ -117,14 +117,16 @@ func (s *stage) untilGone(side sideIndex, ordinal int32) {
 func (s *stage) handOff(k, total int32) {
 	s.t.Helper()
 	s.allow(source, 0, 0)
-	s.allow(destination, 0, 0)
+	if !s.isClose() {
+		s.allow(destination, 0, 0)
+	}
 	pv := s.volumeOf(source, k)
 	s.changeVolume(source, pv.Name, retain)
 	s.scale(source, 0, k)
 	s.untilGone(source, k)
 	to := s.ends[destination]
 	if s.ends[source].config.Host == to.config.Host {
-		s.changeVolume(source, pv.Name, pointAt(to.namespace, claimName(k)))
+		s.changeVolume(source, pv.Name, pointAt(to.namespace, to.claimOf(k)))
 		s.claimVolume(k, pv.Name)
 	} else {
 		s.changeVolume(source, pv.Name, park)
@@ -132,7 +134,7 @@ func (s *stage) handOff(k, total int32) {
 	}
 	s.scale(destination, k, total-k)
 	s.untilReady(destination)
-	if k > 0 {
+	if k > 0 || s.isClose() {
 		s.allow(source, 1, 1)
 	} else {
 		s.allow(destination, 1, 1)

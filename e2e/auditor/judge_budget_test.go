@@ -7,100 +7,78 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestJudgeBudget(t *testing.T) {
-	home := map[int32]sideIndex{0: source, 1: source, 2: source, 3: source, 4: source}
-	moving := map[int32]sideIndex{0: source, 1: source, 2: source, 3: source, 4: nowhere}
-	moved := map[int32]sideIndex{0: source, 1: source, 2: source, 3: source, 4: destination}
+// budgetCase is one sample during which nothing changed.
+type budgetCase struct {
+	source, destination replicaSide
+	served              map[int32]sideIndex
+	blamed              map[int32]bool
+	budget              int32
+	want                budgetVerdict
+}
+
+func (tc budgetCase) run(t *testing.T) {
+	got := judgeBudget(budgetInput{
+		Ordinals: []int32{0, 1, 2, 3, 4},
+		First:    [2]replicaSide{tc.source, tc.destination},
+		Second:   [2]replicaSide{tc.source, tc.destination},
+		Served:   tc.served,
+		Blamed:   tc.blamed,
+		Budget:   tc.budget,
+	})
+	if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+}
+
+// servedOn says where ordinals 0 to 4 were available: 0 to 3 at the source.
+func servedOn(last sideIndex) map[int32]sideIndex {
+	return map[int32]sideIndex{0: source, 1: source, 2: source, 3: source, 4: last}
+}
+
+// TestJudgeBudgetHeld judges what the move holds down.
+func TestJudgeBudgetHeld(t *testing.T) {
 	notReady := podState{Ordinal: 4, UID: "new", RV: "1"}
-	cases := map[string]struct {
-		source, destination replicaSide
-		served              map[int32]sideIndex
-		blamed              map[int32]bool
-		budget              int32
-		want                budgetVerdict
-	}{
+	cases := map[string]budgetCase{
 		"before the move": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(5, 0).obj(),
-			served:      home, budget: 1,
+			served:      servedOn(source), budget: 1,
 			want: budgetVerdict{Allowed: 1},
 		},
 		"a handoff with both budgets shut": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 0, 0)).obj(),
 			destination: makeSide(5, 0).budget(makeBudget("b", 0, 0)).obj(),
-			served:      moving, budget: 1,
+			served:      servedOn(nowhere), budget: 1,
 			want: budgetVerdict{Held: []int32{4}},
 		},
 		"I4 staged: a handoff while an eviction is allowed": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(5, 0).obj(),
-			served:      moving, budget: 1,
+			served:      servedOn(nowhere), budget: 1,
 			want: budgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
 		},
 		"I4 staged: the budget is given back before the pod is Ready": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).budget(makeBudget("b", 0, 0)).obj(),
-			served:      moving, budget: 1,
+			served:      servedOn(nowhere), budget: 1,
 			want: budgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
 		},
 		"the pod was Ready since its handoff and broke by itself later": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).budget(makeBudget("b", 0, 0)).obj(),
-			served:      moved, budget: 1,
+			served:      servedOn(destination), budget: 1,
 			want: budgetVerdict{Allowed: 1},
 		},
 		"a test broke the ordinal": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).obj(),
-			served:      moving, blamed: map[int32]bool{4: true}, budget: 1,
-			want: budgetVerdict{Allowed: 1},
-		},
-		"I4 staged: both sides allow one": {
-			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
-			destination: makeSide(4, 1).ready(4).budget(makeBudget("b", 1, 1)).obj(),
-			served:      moved, budget: 1,
-			want: budgetVerdict{Allowed: 2, Broken: true},
-		},
-		"one budget over both sides counts once": {
-			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
-			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 1, 1)).obj(),
-			served:      moved, budget: 1,
-			want: budgetVerdict{Allowed: 1},
-		},
-		"a budget over other pods does not count": {
-			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 1, 1), makeBudget("x", 3, 3).selecting("db")).obj(),
-			destination: makeSide(5, 0).obj(),
-			served:      home, budget: 1,
-			want: budgetVerdict{Allowed: 1},
-		},
-		"a shrink that the controller has not seen counts as it will": {
-			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 1).unseen()).obj(),
-			destination: makeSide(5, 0).obj(),
-			served:      home, budget: 1,
-			want: budgetVerdict{},
-		},
-		"I4 staged: a growth that the controller has not seen counts as it will": {
-			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 2, 0).unseen()).obj(),
-			destination: makeSide(5, 0).obj(),
-			served:      home, budget: 1,
-			want: budgetVerdict{Allowed: 2, Broken: true},
-		},
-		"a percentage is rounded up": {
-			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 0).minAvailable("50%").unseen()).obj(),
-			destination: makeSide(5, 0).obj(),
-			served:      home, budget: 2,
-			want: budgetVerdict{Allowed: 2},
-		},
-		"minAvailable as a number counts both sides' pods of a shared budget": {
-			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
-			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
-			served:      moved, budget: 1,
+			served:      servedOn(nowhere), blamed: map[int32]bool{4: true}, budget: 1,
 			want: budgetVerdict{Allowed: 1},
 		},
 		"the destination does not exist yet": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).obj(),
 			destination: replicaSide{},
-			served:      home, budget: 1,
+			served:      servedOn(source), budget: 1,
 			want: budgetVerdict{},
 		},
 		"two ordinals in flight with d=2": {
@@ -111,19 +89,58 @@ func TestJudgeBudget(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := judgeBudget(budgetInput{
-				Ordinals: []int32{0, 1, 2, 3, 4},
-				First:    [2]replicaSide{tc.source, tc.destination},
-				Second:   [2]replicaSide{tc.source, tc.destination},
-				Served:   tc.served,
-				Blamed:   tc.blamed,
-				Budget:   tc.budget,
-			})
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, tc.run)
+	}
+}
+
+// TestJudgeBudgetAllowed judges what the budgets allow.
+func TestJudgeBudgetAllowed(t *testing.T) {
+	cases := map[string]budgetCase{
+		"I4 staged: both sides allow one": {
+			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
+			destination: makeSide(4, 1).ready(4).budget(makeBudget("b", 1, 1)).obj(),
+			served:      servedOn(destination), budget: 1,
+			want: budgetVerdict{Allowed: 2, Broken: true},
+		},
+		"one budget over both sides counts once": {
+			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
+			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 1, 1)).obj(),
+			served:      servedOn(destination), budget: 1,
+			want: budgetVerdict{Allowed: 1},
+		},
+		"a budget over other pods does not count": {
+			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 1, 1), makeBudget("x", 3, 3).selecting("db")).obj(),
+			destination: makeSide(5, 0).obj(),
+			served:      servedOn(source), budget: 1,
+			want: budgetVerdict{Allowed: 1},
+		},
+		"a shrink that the controller has not seen counts as it will": {
+			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 1).unseen()).obj(),
+			destination: makeSide(5, 0).obj(),
+			served:      servedOn(source), budget: 1,
+			want: budgetVerdict{},
+		},
+		"I4 staged: a growth that the controller has not seen counts as it will": {
+			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 2, 0).unseen()).obj(),
+			destination: makeSide(5, 0).obj(),
+			served:      servedOn(source), budget: 1,
+			want: budgetVerdict{Allowed: 2, Broken: true},
+		},
+		"a percentage is rounded up": {
+			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 0).minAvailable("50%").unseen()).obj(),
+			destination: makeSide(5, 0).obj(),
+			served:      servedOn(source), budget: 2,
+			want: budgetVerdict{Allowed: 2},
+		},
+		"minAvailable as a number counts both sides' pods of a shared budget": {
+			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
+			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
+			served:      servedOn(destination), budget: 1,
+			want: budgetVerdict{Allowed: 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, tc.run)
 	}
 }
 
@@ -243,85 +260,6 @@ func TestUnchanged(t *testing.T) {
 			second := [2]replicaSide{tc.second.obj(), makeSide(2, 0).obj()}
 			if got := unchanged(first, second); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestServed(t *testing.T) {
-	slice := func(start, replicas int32) sliceState {
-		return sliceState{UID: "set", Start: start, Replicas: replicas}
-	}
-	begin := [2]sliceState{slice(0, 2), slice(2, 0)}
-	cases := map[string]struct {
-		steps     func(*served)
-		want      map[int32]sideIndex
-		wantMoved map[int32]bool
-	}{
-		"what was down before the move is not held": {
-			steps: func(*served) {},
-			want:  map[int32]sideIndex{0: source, 1: source},
-		},
-		"out of the range": {
-			steps: func(s *served) { s.setRange(source, slice(0, 1)) },
-			want:  map[int32]sideIndex{0: source, 1: nowhere},
-		},
-		"in the new range, not Ready yet": {
-			steps: func(s *served) {
-				s.setRange(source, slice(0, 1))
-				s.setRange(destination, slice(1, 1))
-				s.setAvailable(destination, 1, false)
-			},
-			want:      map[int32]sideIndex{0: source, 1: nowhere},
-			wantMoved: map[int32]bool{1: true},
-		},
-		"Ready, and not Ready again": {
-			steps: func(s *served) {
-				s.setRange(source, slice(0, 1))
-				s.setRange(destination, slice(1, 1))
-				s.setAvailable(destination, 1, true)
-				s.setAvailable(destination, 1, false)
-			},
-			want:      map[int32]sideIndex{0: source, 1: destination},
-			wantMoved: map[int32]bool{1: true},
-		},
-		"the pod's event overtakes the range's": {
-			steps: func(s *served) {
-				s.setAvailable(destination, 1, true)
-				s.setRange(source, slice(0, 1))
-				s.setRange(destination, slice(1, 1))
-			},
-			want:      map[int32]sideIndex{0: source, 1: destination},
-			wantMoved: map[int32]bool{1: true},
-		},
-		"a late event of the old pod proves nothing": {
-			steps: func(s *served) {
-				s.setRange(source, slice(0, 1))
-				s.setAvailable(source, 1, true)
-			},
-			want: map[int32]sideIndex{0: source, 1: nowhere},
-		},
-		"taken back": {
-			steps: func(s *served) {
-				s.setRange(source, slice(0, 1))
-				s.setRange(destination, slice(1, 1))
-				s.setAvailable(destination, 1, true)
-				s.setRange(destination, slice(2, 0))
-				s.setRange(source, slice(0, 2))
-			},
-			want:      map[int32]sideIndex{0: source, 1: nowhere},
-			wantMoved: map[int32]bool{1: true},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := newServed(begin, []int32{0, 1})
-			tc.steps(s)
-			if diff := cmp.Diff(tc.want, s.on); diff != "" {
-				t.Errorf("served on (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantMoved, s.moved, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("moved (-want +got):\n%s", diff)
 			}
 		})
 	}

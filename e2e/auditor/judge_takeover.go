@@ -42,6 +42,27 @@ func judgeTakeover(t takeover) (podLeft bool, left []attachment) {
 	return t.OtherPod.exists(), left
 }
 
+// gift is a volume that was given to a side, in revisions of the one API server
+// that both sides share.
+type gift struct {
+	To       sideIndex
+	Key      volumeKey
+	Volume   volumeState
+	Revision uint64
+}
+
+// lingering returns the other side's pods that lived when the volume was given. As
+// overlapping, it sees what was gone before anybody could read it.
+func (g gift) lingering(all []lifetime) []lifetime {
+	var left []lifetime
+	for _, l := range all {
+		if l.Side == g.To.other() && l.Pod.Ordinal == g.Key.Ordinal && l.Born != 0 && l.Born < g.Revision && g.Revision < l.Died {
+			left = append(left, l)
+		}
+	}
+	return left
+}
+
 // isLeftOver tells the other side's attachment from this side's own. In one
 // cluster only its age does: one that was last written before the volume was given
 // and is still there was there at that moment. The two are of different kinds, but

@@ -174,6 +174,31 @@ func TestJudgeDeletions(t *testing.T) {
 	}
 }
 
+func TestLingering(t *testing.T) {
+	g := gift{To: destination, Key: volumeKey{Ordinal: 1, Template: "data"}, Revision: 50}
+	at := func(side sideIndex, ordinal int32, born, died uint64) lifetime {
+		return lifetime{Pod: readyPod(ordinal, "p"), Side: side, Born: born, Died: died}
+	}
+	cases := map[string]struct {
+		pod  lifetime
+		want bool
+	}{
+		"gone before":                        {at(source, 1, 10, 49), false},
+		"I2 staged: gone after":              {at(source, 1, 10, 51), true},
+		"made after, when it was given back": {at(source, 1, 60, 70), false},
+		"its end is not known yet":           {at(source, 1, 10, 0), false},
+		"another ordinal":                    {at(source, 2, 10, 51), false},
+		"the new owner's own":                {at(destination, 1, 10, 51), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := len(g.lingering([]lifetime{tc.pod})) > 0; got != tc.want {
+				t.Errorf("lingering is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestJudgeTakeover(t *testing.T) {
 	given := makeVolume("pv9", "disk1", "data-web-1", "")
 	given.RV = "50"

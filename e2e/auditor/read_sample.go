@@ -13,7 +13,7 @@ const maxReads = 32
 
 // replicas reads the set, the pods and the budgets that the agenda names.
 func (s *side) replicas(ctx context.Context, what agenda) (replicaSide, error) {
-	state := replicaSide{Asked: what.ordinals, Seen: what.pods[s.index]}
+	state := replicaSide{Asked: what.ordinals}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxReads)
 	g.Go(func() (err error) {
@@ -104,24 +104,16 @@ func (s *side) storage(ctx context.Context) (volumeSide, error) {
 }
 
 // phase reads both sides at once and returns when all answers are in.
-func phase[T any](ctx context.Context, sides [2]*side, read func(context.Context, *side) (T, error)) ([2]T, error) {
+func phase[T any](ctx context.Context, a *Auditor, read func(context.Context, *side) (T, error)) ([2]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
+	defer cancel()
 	var states [2]T
 	g, ctx := errgroup.WithContext(ctx)
 	for _, i := range bothSides() {
 		g.Go(func() (err error) {
-			states[i], err = read(ctx, sides[i])
+			states[i], err = read(ctx, a.sides[i])
 			return err
 		})
 	}
 	return states, g.Wait()
-}
-
-// twoPhases reads both sides and then reads both again.
-func twoPhases[T any](ctx context.Context, a *Auditor, read func(context.Context, *side) (T, error)) (first, second [2]T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*a.options.RequestTimeout)
-	defer cancel()
-	if first, err = phase(ctx, a.sides, read); err == nil {
-		second, err = phase(ctx, a.sides, read)
-	}
-	return first, second, err
 }

@@ -8,15 +8,31 @@ import (
 )
 
 // sampleReplicas judges I4, looks for a breach of I1 between two appearances, and
-// counts what is available.
+// counts what is available. The first phase is what the watches saw, each later
+// one is live; it reads on until nothing changed between two of them.
 func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
-	what := a.state.agenda(a.ordinals)
-	first, second, err := twoPhases(ctx, a, func(ctx context.Context, s *side) (replicaSide, error) {
-		return s.replicas(ctx, what)
-	})
-	if err != nil {
-		return false, err
+	what, first := a.state.snapshot(a.ordinals)
+	for range maxTorn {
+		second, err := phase(ctx, a, func(ctx context.Context, s *side) (replicaSide, error) {
+			return s.replicas(ctx, what)
+		})
+		if err != nil {
+			return false, err
+		}
+		for _, i := range bothSides() {
+			second[i].Seen = first[i].Seen
+		}
+		a.judgeReplicas(first, second)
+		if unchanged(first, second) {
+			return true, nil
+		}
+		a.ledger.tornSample()
+		first = second
 	}
+	return false, nil
+}
+
+func (a *Auditor) judgeReplicas(first, second [2]replicaSide) {
 	for _, pair := range coexisting(first, second) {
 		a.reportTogether(pair)
 	}
@@ -24,11 +40,6 @@ func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	if a.options.Budget > 0 {
 		a.checkBudget(first, second)
 	}
-	if !unchanged(first, second) {
-		a.ledger.tornSample()
-		return false, nil
-	}
-	return true, nil
 }
 
 func (a *Auditor) checkBudget(first, second [2]replicaSide) {

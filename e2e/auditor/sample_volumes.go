@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// sampleChanged judges I2 and I3 for the volumes that changed.
+// sampleChanged judges I2 and I3 for the volumes that changed, from the watches
+// and live like sampleReplicas.
 func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 	keys := a.state.takeDirty()
 	if len(keys) == 0 {
 		return true, nil
 	}
-	judged, err = a.sampleVolumes(ctx, func(ctx context.Context, s *side) (volumeSide, error) {
+	judged, err = a.sampleVolumes(ctx, a.state.storageOf(a.sides, keys), func(ctx context.Context, s *side) (volumeSide, error) {
 		return s.bindingsOf(ctx, keys)
 	})
 	if !judged {
@@ -24,14 +25,31 @@ func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 // sampleAll judges I2 and I3 for all volumes, also those that a claim outside the
 // set may have taken.
 func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
-	return a.sampleVolumes(ctx, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
-}
-
-func (a *Auditor) sampleVolumes(ctx context.Context, read func(context.Context, *side) (volumeSide, error)) (judged bool, err error) {
-	first, second, err := twoPhases(ctx, a, read)
+	list := func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) }
+	first, err := phase(ctx, a, list)
 	if err != nil {
 		return false, err
 	}
+	return a.sampleVolumes(ctx, first, list)
+}
+
+func (a *Auditor) sampleVolumes(ctx context.Context, first [2]volumeSide, read func(context.Context, *side) (volumeSide, error)) (judged bool, err error) {
+	for range maxTorn {
+		second, err := phase(ctx, a, read)
+		if err != nil {
+			return false, err
+		}
+		a.judgeVolumes(first, second)
+		if a.sameStorage(first, second) {
+			return true, nil
+		}
+		a.ledger.tornSample()
+		first = second
+	}
+	return false, nil
+}
+
+func (a *Auditor) judgeVolumes(first, second [2]volumeSide) {
 	bound := [2][]binding{}
 	for _, i := range bothSides() {
 		bound[i] = bindings(first[i], second[i])
@@ -49,11 +67,6 @@ func (a *Auditor) sampleVolumes(ctx context.Context, read func(context.Context, 
 		a.ledger.checked(I2)
 		a.ledger.checked(I3)
 	}
-	if !a.sameStorage(first, second) {
-		a.ledger.tornSample()
-		return false, nil
-	}
-	return true, nil
 }
 
 // record remembers the volume of each claim the first time that it is bound.

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// maxTorn bounds how often a sample is taken again at once because something
-// changed while it was taken. The next event starts over anyhow.
+// maxTorn bounds how often a sample reads on because something changed. The next
+// event starts over anyhow.
 const maxTorn = 8
 
 // minPause keeps the samples of a busy application from crowding its API servers.
-const minPause = 10 * time.Millisecond
+const minPause = 2 * time.Millisecond
 
 // sampler takes a sample at every event; events that come while one is being
 // taken share the next.
 type sampler struct {
 	woken chan struct{}
-	// take takes one sample; judged is false when something changed meanwhile.
+	// take takes one sample; judged is false when things kept changing.
 	take func(context.Context) (judged bool, err error)
 }
 
@@ -43,11 +43,8 @@ func (s *sampler) run(ctx context.Context, interval time.Duration) {
 		case <-s.woken:
 		case <-ticker.C:
 		}
-		for range maxTorn {
-			if judged, err := s.take(ctx); judged || err != nil || ctx.Err() != nil {
-				break
-			}
-		}
+		// What cannot be read now is asked for again at the next event or tick.
+		_, _ = s.take(ctx)
 		pause(ctx, minPause)
 	}
 }

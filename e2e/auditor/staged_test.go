@@ -21,12 +21,14 @@ func TestStaged(t *testing.T) {
 	t.Run("parallel", func(t *testing.T) {
 		cases := map[string]func(*stage){
 			"I1 pod on both sides":   stageTwins,
+			"I1 I2 lingering pod":    stageLingering,
 			"I2 disk on both sides":  stageSharedDisk,
 			"I3 other disk":          stageOtherDisk,
 			"I3 empty disk":          stageEmptyDisk,
 			"I3 deleted disk":        stageDeletedDisk,
 			"I4 two budgets":         stageTwoBudgets,
 			"I4 open budget":         stageOpenBudget,
+			"I4 returned too early":  stageEarlyReturn,
 			"I4 blamed":              stageBlamed,
 			"clean":                  stageClean,
 			"an auditor that missed": stageUnwatched,
@@ -40,6 +42,14 @@ func TestStaged(t *testing.T) {
 		t.Run("clean in one cluster", func(t *testing.T) {
 			t.Parallel()
 			stageClean(newStage(t, west, west))
+		})
+		t.Run("clean in one namespace", func(t *testing.T) {
+			t.Parallel()
+			stageClean(newCloseStage(t, east))
+		})
+		t.Run("I2 hasty in one cluster", func(t *testing.T) {
+			t.Parallel()
+			stageHasty(newStage(t, west, west))
 		})
 		t.Run("I1 pod on both sides of one cluster", func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +65,41 @@ func stageTwins(s *stage) {
 	a := s.audit(0)
 	s.deploy(destination, makeSet(1, 1, ""))
 	s.untilViolated(a, I1, "existed at the same time")
+}
+
+// stageLingering gives ordinal 1's disk away and starts it at the destination while
+// the source's pod is Terminating.
+func stageLingering(s *stage) {
+	set := makeSet(0, 2, claimTemplate)
+	set.Spec.Template.Annotations[cluster.DeleteDelayAnnotationKey] = patience.String()
+	s.deploy(source, set)
+	pv := s.volumeOf(source, 1)
+	a := s.audit(0)
+	s.changeVolume(source, pv.Name, retain)
+	s.scale(source, 0, 1)
+	s.until("the pod is Terminating", func(ctx context.Context) (bool, error) {
+		pod, err := s.ends[source].pods().Get(ctx, podName(setName, 1), metav1.GetOptions{})
+		return err == nil && pod.DeletionTimestamp != nil, err
+	})
+	s.changeVolume(source, pv.Name, park)
+	s.claimVolume(1, s.recreateVolume(pv, 1, ""))
+	s.deploy(destination, makeSet(1, 1, claimTemplate))
+	s.untilViolated(a, I1, "existed at the same time")
+	r := a.Finish(s.t.Context())
+	if count(r.Violations, I2) != 1 || count(r.Violations, I3) > 0 || r.VolumesVerified != 1 {
+		s.t.Errorf("want the take-over refuted and the right volume verified, got\n%s", r)
+	}
+}
+
+// stageHasty gives ordinal 1's disk away in the same moment in which it stops the
+// pod, which is gone before anybody can look.
+func stageHasty(s *stage) {
+	s.deploy(source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(source, 1)
+	a := s.audit(0)
+	s.changeVolume(source, pv.Name, pointAt(s.ends[destination].namespace, s.ends[destination].claimOf(1)))
+	s.must(s.ends[source].pods().Delete(s.t.Context(), podName(setName, 1), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	s.untilViolated(a, I2, "while pod")
 }
 
 // stageSharedDisk gives ordinal 1's disk to the destination while the source's pod
@@ -105,7 +150,7 @@ func stageDeletedDisk(s *stage) {
 	a := s.audit(0)
 	s.scale(source, 0, 1)
 	s.untilGone(source, 1)
-	s.must(from.CoreV1().PersistentVolumeClaims(from.namespace).Delete(s.t.Context(), claimName(1), metav1.DeleteOptions{}))
+	s.must(from.claims().Delete(s.t.Context(), from.claimOf(1), metav1.DeleteOptions{}))
 	s.untilViolated(a, I3, "was deleted with reclaim policy Delete")
 }
 
@@ -125,6 +170,26 @@ func stageOpenBudget(s *stage) {
 	s.protect(source, 1)
 	a := s.audit(1)
 	s.scale(source, 0, 2)
+	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
+}
+
+// stageEarlyReturn allows an eviction again before the ordinal that moved is Ready.
+func stageEarlyReturn(s *stage) {
+	s.deploy(source, makeSet(0, 3, ""))
+	s.protect(source, 1)
+	a := s.audit(1)
+	s.allow(source, 0, 0)
+	s.scale(source, 0, 2)
+	s.untilGone(source, 2)
+	set := makeSet(2, 1, "")
+	set.Spec.Template.Annotations[cluster.ReadyDelayAnnotationKey] = patience.String()
+	to := s.ends[destination]
+	s.create(destination, set)
+	s.until("the pod is there", func(ctx context.Context) (bool, error) {
+		_, err := to.pods().Get(ctx, podName(setName, 2), metav1.GetOptions{})
+		return err == nil, nil
+	})
+	s.allow(source, 1, 1)
 	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
 }
 
@@ -150,7 +215,9 @@ func stageClean(s *stage) {
 	s.deploy(source, makeSet(0, total, claimTemplate))
 	s.deploy(destination, makeSet(total, 0, claimTemplate))
 	s.protect(source, 1)
-	s.protect(destination, 0)
+	if !s.isClose() {
+		s.protect(destination, 0)
+	}
 	a := s.audit(1)
 	for k := int32(total - 1); k >= 0; k-- {
 		s.handOff(k, total)

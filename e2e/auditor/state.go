@@ -14,6 +14,7 @@ type state struct {
 	served    *served
 	timeline  *timeline
 	lifetimes []lifetime
+	gifts     []gift
 	seen      [2]seen
 	recorded  map[volumeKey]origin
 	byHandle  map[string]volumeKey
@@ -28,20 +29,11 @@ type state struct {
 	fewestAt time.Time
 }
 
-// seen is what the watches of one side saw last. It says what to read, and never
-// proves anything itself. Two sides of one cluster share the source's volumes and
-// attachments.
-type seen struct {
-	pods        map[int32]podState
-	budgets     map[string]bool
-	volumes     map[string]string // handles by volume
-	attachments map[string]string // volumes by attachment
-}
-
 func newState(served *served) *state {
 	s := &state{
 		served:   served,
 		timeline: newTimeline(),
+		seen:     [2]seen{newSeen(), newSeen()},
 		recorded: map[volumeKey]origin{},
 		byHandle: map[string]volumeKey{},
 		dirty:    map[volumeKey]bool{},
@@ -49,12 +41,6 @@ func newState(served *served) *state {
 		verified: map[volumeKey][2]bool{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
-	}
-	for i := range s.seen {
-		s.seen[i] = seen{
-			pods: map[int32]podState{}, budgets: map[string]bool{},
-			volumes: map[string]string{}, attachments: map[string]string{},
-		}
 	}
 	return s
 }
@@ -135,17 +121,31 @@ func (s *state) bear(pod podState, side sideIndex) {
 	s.lifetimes = append(s.lifetimes, lifetime{Pod: pod, Side: side, Born: revision(pod.RV)})
 }
 
-// bury notes that a pod is gone and returns the pods of the other side that lived
-// while it did.
-func (s *state) bury(pod podState, died uint64) []lifetime {
+// bury notes that a pod is gone. It returns the pods of the other side that lived
+// while it did, and the gifts that may have been made too early.
+func (s *state) bury(pod podState, died uint64) ([]lifetime, []gift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.lifetimes {
 		l := &s.lifetimes[i]
 		if l.Pod.UID == pod.UID && l.Died == 0 {
 			l.Died = died
-			return overlapping(*l, s.lifetimes)
+			return overlapping(*l, s.lifetimes), slices.Clone(s.gifts)
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// give notes that a volume was given to a side.
+func (s *state) give(g gift) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gifts = append(s.gifts, g)
+}
+
+// lingering returns the pods that lived when the volume was given.
+func (s *state) lingering(g gift) []lifetime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return g.lingering(s.lifetimes)
 }

@@ -1,0 +1,125 @@
+package auditor
+
+import (
+	"maps"
+	"slices"
+)
+
+// seen is what the watches of one side saw last. A state in it was true at some
+// time before now; a live read that finds it unchanged makes it true now as well,
+// and so it serves as the first phase of a sample. Two sides of one cluster share
+// the source's volumes and attachments.
+type seen struct {
+	pods        map[int32]podState
+	budgets     map[string]disruptionBudget
+	claims      map[string]claimState
+	volumes     map[string]volumeState
+	attachments map[string]attachment
+}
+
+func newSeen() seen {
+	return seen{
+		pods:        map[int32]podState{},
+		budgets:     map[string]disruptionBudget{},
+		claims:      map[string]claimState{},
+		volumes:     map[string]volumeState{},
+		attachments: map[string]attachment{},
+	}
+}
+
+// keep puts the latest state of an object, or removes one that is gone.
+func keep[K comparable, V any](in map[K]V, key K, state V, exists bool) {
+	if exists {
+		in[key] = state
+	} else {
+		delete(in, key)
+	}
+}
+
+// agenda is what a replica sample reads live. Reading one object by its name takes
+// a millisecond; a list takes up to a tenth of a second, because the API server
+// waits until its cache has caught up, and a handoff takes no longer than that.
+type agenda struct {
+	// ordinals whose pods are read: all that may be down, or on both sides.
+	ordinals []int32
+	budgets  [2][]string
+}
+
+// snapshot says what the next replica sample has to read, and what the watches saw
+// of it.
+func (s *state) snapshot(ordinals []int32) (agenda, [2]replicaSide) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := agenda{ordinals: s.suspects(ordinals)}
+	var first [2]replicaSide
+	for _, i := range bothSides() {
+		what.budgets[i] = slices.Sorted(maps.Keys(s.seen[i].budgets))
+		side := replicaSide{Set: s.served.ranges[i], Asked: what.ordinals}
+		for _, ordinal := range what.ordinals {
+			if p, ok := s.seen[i].pods[ordinal]; ok {
+				side.Pods = append(side.Pods, p)
+			}
+		}
+		for _, name := range what.budgets[i] {
+			side.Budgets = append(side.Budgets, s.seen[i].budgets[name])
+		}
+		for _, ordinal := range slices.Sorted(maps.Keys(s.seen[i].pods)) {
+			side.Seen = append(side.Seen, s.seen[i].pods[ordinal])
+		}
+		first[i] = side
+	}
+	return what, first
+}
+
+// suspects are the ordinals that may be down or on both sides.
+func (s *state) suspects(ordinals []int32) []int32 {
+	var found []int32
+	for _, ordinal := range ordinals {
+		on := s.served.on[ordinal]
+		if on == nowhere || !s.seen[on].pods[ordinal].available() {
+			found = append(found, ordinal)
+		}
+	}
+	for ordinal := range s.seen[source].pods {
+		if s.seen[destination].pods[ordinal].exists() {
+			found = append(found, ordinal)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// storageOf returns what the watches saw of some volumes of the set.
+func (s *state) storageOf(sides [2]*side, keys []volumeKey) [2]volumeSide {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var first [2]volumeSide
+	for _, i := range bothSides() {
+		first[i].Namespace = sides[i].Namespace
+		for _, key := range keys {
+			claim, ok := s.seen[i].claims[key.claimName(sides[i].Set)]
+			if !ok {
+				continue
+			}
+			first[i].Claims = append(first[i].Claims, claim)
+			if pv, ok := s.seen[sides[i].store].volumes[claim.VolumeName]; ok {
+				first[i].Volumes = append(first[i].Volumes, pv)
+			}
+		}
+	}
+	return first
+}
+
+// attachmentsOf names the attachments of all volumes with that handle.
+func (s *state) attachmentsOf(store sideIndex, handle string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.seen[store].attachments)) {
+		volume := s.seen[store].attachments[name].Volume
+		if handle != "" && s.seen[store].volumes[volume].Handle == handle {
+			names = append(names, name)
+		}
+	}
+	return names
+}
