@@ -30,7 +30,7 @@ const limit = 2 * time.Minute
 // move is one application on its way, watched by an auditor.
 type move struct {
 	t           *testing.T
-	ctx         context.Context
+	ctx         context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	app         fixture.App
 	from, to    *cluster.Cluster
 	toNamespace string
@@ -101,8 +101,6 @@ func (v *move) must(err error) {
 
 // report looks at each pass of a run; an error ends the run.
 type report func(*api.Migration, migration.Outcome) error
-
-func quietly(*api.Migration, migration.Outcome) error { return nil }
 
 // mover writes the record and connects.
 func (v *move) mover() *fixture.Mover {

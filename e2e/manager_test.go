@@ -39,7 +39,7 @@ func program(t *testing.T, name string) string {
 		return path
 	}
 	if programs.dir == "" {
-		dir, err := os.MkdirTemp("", "sliceshift-programs-")
+		dir, err := os.MkdirTemp("", "sliceshift-programs-") //nolint:usetesting // it outlives the test that asks first
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,14 +34,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		applyRecord(m, *decision.Record)
 	}
 	render(m, s, decision)
-	switch {
-	case decision.Wait > 0:
-		outcome.Again = min(outcome.Again, decision.Wait)
-	case decision.Hold != nil && decision.Hold.Reason == api.ReasonClusterUnreachable:
-		outcome.Again = againUnreachable
-	case decision.Hold != nil && decision.Hold.Stalled:
-		outcome.Again = againRefused
-	}
+	outcome.Again = again(decision)
 	if decision.Record == nil && !changed(before, m) {
 		return outcome, nil
 	}
@@ -54,6 +48,21 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		outcome.Again = againUnseen
 	}
 	return outcome, nil
+}
+
+// again is when to look again though nothing that is watched has changed.
+func again(decision Decision) time.Duration {
+	hold := decision.Hold
+	switch {
+	case decision.Wait > 0:
+		return min(againSafety, decision.Wait)
+	case hold == nil || !hold.Stalled:
+		return againSafety
+	case hold.Reason == api.ReasonClusterUnreachable:
+		return againUnreachable
+	default:
+		return againRefused
+	}
 }
 
 // effect carries one effect out. When it fails it returns what is to be reported

@@ -72,11 +72,10 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	case err != nil:
 		return link{}, fmt.Errorf("reading %s: %w", where, err)
 	case secret == nil:
-		return link{}, &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist", Stalled: true,
-			Remedy: fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key)}}
+		return link{}, lacking(where+" does not exist",
+			fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key))
 	case len(secret.Data[key]) == 0:
-		return link{}, &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: fmt.Sprintf("%s has no key %q", where, key), Stalled: true,
-			Remedy: "name the key of the kubeconfig in kubeConfigSecretRef.key"}}
+		return link{}, lacking(fmt.Sprintf("%s has no key %q", where, key), "name the key of the kubeconfig in kubeConfigSecretRef.key")
 	}
 	config, err := kubeconfig.Parse(secret.Data[key])
 	if err != nil {
@@ -85,10 +84,13 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	return c.get(fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config)
 }
 
+func lacking(message, remedy string) error {
+	return &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
+}
+
 func refused(where, key string, err error) error {
 	hold := Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
-	var reason *kubeconfig.RefusedError
-	if errors.As(err, &reason) {
+	if reason, ok := errors.AsType[*kubeconfig.RefusedError](err); ok {
 		hold.Message = fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %s %s", where, key, reason.Field, reason.Why)
 		hold.Remedy = reason.Remedy
 	}

@@ -82,8 +82,10 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	err := at.live.List(ctx, &scalers, client.InNamespace(at.namespace))
 	if apierrors.IsForbidden(err) {
-		return []Finding{{Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
-			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.namespace, at.cluster)}}, nil
+		return []Finding{{
+			Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
+			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.namespace, at.cluster),
+		}}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -2,9 +2,7 @@ package migration
 
 import (
 	"context"
-
 	"fmt"
-
 	"slices"
 	"strings"
 	"sync"

@@ -45,7 +45,7 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 	var lacking []string
 	var checks []func() error
 	for _, rule := range rules {
-		for _, verb := range strings.Fields(rule.verbs) {
+		for verb := range strings.FieldsSeq(rule.verbs) {
 			checks = append(checks, func() error {
 				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.group, Resource: rule.resource, Verb: verb, Namespace: at.namespace},

@@ -172,9 +172,8 @@ func (r *Reconciler) drop(key types.NamespacedName) {
 func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (ctrl.Result, error) {
 	decision := unreachable(err)
 	again := againUnreachable
-	var refusal *refusal
-	if errors.As(err, &refusal) {
-		decision = Decision{Hold: &refusal.hold}
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		decision = Decision{Hold: &refused.hold}
 		again = againRefused
 	}
 	before := m.DeepCopy()

@@ -48,10 +48,10 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 func recordOf(m *api.Migration) Record {
 	record := Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
 	for _, condition := range m.Status.Conditions {
-		switch {
-		case condition.Type == api.ConditionAccepted:
+		switch condition.Type {
+		case api.ConditionAccepted:
 			record.Accepted = condition.Status == metav1.ConditionTrue
-		case condition.Type == api.ConditionCompleted:
+		case api.ConditionCompleted:
 			// It is False, with the reason it will have, while both sides are let go.
 			record.Completed = condition.Reason
 		}
@@ -172,8 +172,8 @@ func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 	owner, wrote, _ := strings.Cut(budget.Annotations[api.BudgetAnnotationKey], ".")
 	view.Claimed = owner == string(m.UID)
 	if view.Claimed {
-		max := budget.Spec.MaxUnavailable
-		if budget.Spec.MinAvailable != nil || max == nil || max.String() != wrote {
+		have := budget.Spec.MaxUnavailable
+		if budget.Spec.MinAvailable != nil || have == nil || have.String() != wrote {
 			view.EditedBy = foreignWriter(budget.ManagedFields, `"f:maxUnavailable"`, `"f:minAvailable"`)
 			if view.EditedBy == "" {
 				view.EditedBy = "unknown"
