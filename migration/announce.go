@@ -14,7 +14,7 @@ import (
 
 // Metrics of the migrations that this process drives.
 var (
-	handoffs = prometheus.NewCounterVec(prometheus.CounterOpts{
+	handoffsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sliceshift_handoffs_total",
 		Help: "Ordinals that arrived, by direction (Forward, Back).",
 	}, []string{"direction"})
@@ -23,18 +23,18 @@ var (
 		Help:    "Seconds from the beginning of an ordinal's handoff until it was available.",
 		Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
 	})
-	stalls = prometheus.NewCounterVec(prometheus.CounterOpts{
+	stallsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sliceshift_migration_stalls_total",
 		Help: "How often a migration was found to be stalled, by reason.",
 	}, []string{"reason"})
-	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+	effectsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sliceshift_effects_total",
 		Help: "Writes to the clusters of a migration that were accepted, by verb.",
 	}, []string{"verb"})
 )
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(handoffs, handoffSeconds, stalls, writes)
+	metrics.Registry.MustRegister(handoffsTotal, handoffSeconds, stallsTotal, effectsTotal)
 }
 
 // announce tells what a pass has come to, after it was written: events for people,
@@ -43,7 +43,7 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
 	decision := outcome.Decision
 	if outcome.Wrote {
-		writes.WithLabelValues(string(decision.Effect.Verb)).Inc()
+		effectsTotal.WithLabelValues(string(decision.Effect.Verb)).Inc()
 		log.Info(decision.Effect.String(), "side", decision.Effect.Side)
 	}
 	if finished := outcome.Finished; finished != nil {
@@ -52,7 +52,7 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 		if outcome.Snapshot.Record.Claim != nil {
 			direction = outcome.Snapshot.Record.Claim.Direction
 		}
-		handoffs.WithLabelValues(string(direction)).Inc()
+		handoffsTotal.WithLabelValues(string(direction)).Inc()
 		handoffSeconds.Observe(took.Seconds())
 		r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "ordinal %d is available after %s (%s)", finished.Ordinal, took, direction)
 	}
@@ -69,7 +69,7 @@ func (r *Reconciler) announceHold(log logr.Logger, m *api.Migration, decision De
 	if hold == nil || !hold.Stalled {
 		return
 	}
-	stalls.WithLabelValues(hold.Reason).Inc()
+	stallsTotal.WithLabelValues(hold.Reason).Inc()
 	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
 	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", "%s", hold.Message)
 }

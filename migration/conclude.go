@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -40,11 +41,12 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 	}
 	if err := e.records.Save(ctx, m); err != nil {
 		before.DeepCopyInto(m)
+		e.engaged = e.engaged && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 		return outcome, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	e.saved, outcome.Saved = m.DeepCopy(), true
 	if decision.Record != nil {
-		e.engaged = e.engaged || m.Status.Claim != nil && m.Status.Claim.Holder == e.holder
+		e.engaged = m.Status.Claim != nil && m.Status.Claim.Holder == e.holder && (e.engaged || s.Record.Claim == nil || *s.Record.Claim != *m.Status.Claim)
 		outcome.Again = againUnseen
 	}
 	return outcome, nil
@@ -89,6 +91,8 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return *stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
 	default:
+		// It may still arrive: only a new epoch keeps it from doing harm.
+		e.engaged = false
 		return *stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
 	}
 }

@@ -79,7 +79,7 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	}
 	config, err := kubeconfig.Parse(secret.Data[key])
 	if err != nil {
-		return link{}, refused(where, key, err)
+		return link{}, refusedKubeconfig(where, key, err)
 	}
 	return c.get(fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config)
 }
@@ -88,7 +88,7 @@ func lacking(message, remedy string) error {
 	return &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
 }
 
-func refused(where, key string, err error) error {
+func refusedKubeconfig(where, key string, err error) error {
 	hold := Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
 	if reason, ok := errors.AsType[*kubeconfig.RefusedError](err); ok {
 		hold.Message = fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %s %s", where, key, reason.Field, reason.Why)

@@ -18,6 +18,8 @@ const (
 	DestinationSide SideName = "destination"
 )
 
+var sideNames = []SideName{SourceSide, DestinationSide}
+
 // Verb says what an effect does.
 type Verb string
 
@@ -35,7 +37,7 @@ const (
 	CreateSet Verb = "CreateSet"
 	// CreateBudget copies the PodDisruptionBudget with maxUnavailable 0.
 	CreateBudget Verb = "CreateBudget"
-	// SetBudget writes an integer maxUnavailable.
+	// SetBudget writes an integer maxUnavailable or minAvailable.
 	SetBudget Verb = "SetBudget"
 	// RestoreBudget writes the PodDisruptionBudget in its author's form.
 	RestoreBudget Verb = "RestoreBudget"
@@ -56,19 +58,6 @@ const (
 	DeleteSet    Verb = "DeleteSet"
 )
 
-// irrevocable are the verbs before which everything is read again from the API
-// servers: what they do cannot be undone, or starts or stops a pod.
-func (v Verb) irrevocable() bool {
-	switch v {
-	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, DeleteSet:
-		return true
-	case WriteFence, ReleaseFence, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget,
-		RestoreBudget, CreateExport, RestorePolicy, DeleteBudget, DeleteExport:
-		return false
-	}
-	return true
-}
-
 // Effect is one write. Name, UID and ResourceVersion are those of the object that
 // was judged: the API server refuses the write when another has come in between.
 type Effect struct {
@@ -79,14 +68,15 @@ type Effect struct {
 
 	UID             types.UID `json:"-"`
 	ResourceVersion string    `json:"-"`
-	// Fence is the annotation's new value, for WriteFence.
+	// Fence is the fence of the epoch in which it is written, for WriteFence, CreateSet,
+	// CreateBudget, SetBudget and CarryVolume.
 	Fence string `json:"-"`
 	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
 	Start    int32 `json:"start,omitempty"`
 	Replicas int32 `json:"replicas,omitempty"`
-	// MaxUnavailable is for SetBudget.
+	// MaxUnavailable is how many replicas SetBudget lets be unavailable.
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
-	// Form is for RestoreBudget.
+	// Form is for SetBudget and RestoreBudget.
 	Form pdb.Form `json:"-"`
 	// Volume and Template are for CarryVolume.
 	Volume   volumes.Action `json:"-"`
@@ -120,7 +110,7 @@ func (e Effect) String() string {
 	case CreateBudget:
 		return fmt.Sprintf("create PodDisruptionBudget %s%s with maxUnavailable 0", e.Name, on)
 	case SetBudget:
-		return fmt.Sprintf("set PodDisruptionBudget %s%s to maxUnavailable %d", e.Name, on, e.MaxUnavailable)
+		return fmt.Sprintf("set PodDisruptionBudget %s%s to %s", e.Name, on, e.Form)
 	case RestoreBudget:
 		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
 	case CreateExport:
@@ -157,7 +147,7 @@ func (e Effect) volumeString(on string) string {
 	case volumes.Point:
 		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
 	case volumes.CreateVolume:
-		return fmt.Sprintf("create volume %s%s for claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+		return fmt.Sprintf("create volume %s%s, parked", a.Volume, on)
 	case volumes.CreateClaim:
 		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
 	}

@@ -54,7 +54,8 @@ type Engine struct {
 	leave               []func()
 	watching            bool
 	sameCluster         bool
-	// engaged is true once this process has claimed the migration.
+	// engaged is true once this process has claimed the migration, and as long as it
+	// has had an answer to all that it wrote since.
 	engaged bool
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
@@ -144,19 +145,22 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		finding := findings[0]
 		return e.conclude(ctx, m, Snapshot{}, *stalled(finding.Reason, finding.Message, finding.Remedy))
 	}
-	snapshot := e.observe(ctx, m, scope{})
-	snapshot.Preflight = findings
-	decision := Plan(snapshot)
-	if decision.NeedsLiveRead() {
-		snapshot = e.observe(ctx, m, liveScope(decision))
+	var sc scope
+	for range rounds {
+		snapshot := e.observe(ctx, m, sc)
 		snapshot.Preflight = findings
-		decision = Plan(snapshot)
-	} else if decision.Effect != nil {
-		snapshot = e.probe(ctx, snapshot, m)
-		decision = Plan(snapshot)
+		decision := Plan(snapshot)
+		need := scopeOf(snapshot, decision)
+		if sc.covers(need) {
+			return e.conclude(ctx, m, snapshot, decision)
+		}
+		sc = need
 	}
-	return e.conclude(ctx, m, snapshot, decision)
+	return Outcome{Again: againUnseen}, nil
 }
+
+// rounds bounds how often a pass looks closer: the world may change while it looks.
+const rounds = 4
 
 // Look observes everything and decides, and writes nothing: the dry run.
 func (e *Engine) Look(ctx context.Context, m *api.Migration) (Snapshot, error) {
@@ -164,33 +168,9 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snapshot := e.observe(ctx, m, scope{live: true})
+	snapshot := e.observe(ctx, m, scope{live: true, wide: true})
 	snapshot.Preflight = findings
 	return snapshot, nil
-}
-
-func liveScope(decision Decision) scope {
-	sc := scope{live: true}
-	if decision.Effect != nil && decision.Effect.OfOrdinal() {
-		sc.ordinal = &decision.Effect.Ordinal
-	}
-	return sc
-}
-
-// probe reads both StatefulSets again: even a write that can be undone is done
-// only while both sides answer and nobody else has taken over.
-func (e *Engine) probe(ctx context.Context, s Snapshot, m *api.Migration) Snapshot {
-	source, destination := e.observeSets(ctx, m)
-	s.Source.renew(source)
-	s.Destination.renew(destination)
-	s.Now = e.clock.Now()
-	return s
-}
-
-// renew takes over what a read of the StatefulSet alone can say.
-func (s *Side) renew(fresh Side) {
-	fresh.Set.Templates, fresh.Set.RolledOut = s.Set.Templates, s.Set.RolledOut
-	s.Reach, s.ReachError, s.Set = fresh.Reach, fresh.ReachError, fresh.Set
 }
 
 // newest makes m the younger one of what the caller has read and what was written.

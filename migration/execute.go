@@ -38,7 +38,7 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 		}
 		return object, at.live.Create(ctx, object)
 	case SetBudget:
-		return pdb.Write(ctx, at.live, budgetTarget(at, effect), pdb.Integer(effect.MaxUnavailable), budgetMark(m, effect.MaxUnavailable))
+		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Mark(effect.Fence, effect.Form))
 	case RestoreBudget:
 		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, "")
 	case CarryVolume:
@@ -95,7 +95,7 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 		if err != nil {
 			return nil, err
 		}
-		return pdb.Copy(from, at.namespace, budgetMark(m, 0), m.UID), nil
+		return pdb.Copy(from, at.namespace, effect.Fence, m.UID), nil
 	default:
 		from, err := must[appsv1.StatefulSet](ctx, e.source, e.source.set)
 		if err != nil {

@@ -37,16 +37,6 @@ func (p place) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: p.namespace, Name: name}
 }
 
-// scope says what to look at. The zero value is everything, from the caches.
-type scope struct {
-	live bool
-	// ordinal limits the claims and volumes to one ordinal's. What concerns it is
-	// then read live, object by object; the other pods, which only the gate asks
-	// for, come from the watch. (A live list waits up to 100 ms for the watch cache
-	// of the API server: cacher, progressRequestPeriod.)
-	ordinal *int32
-}
-
 // found is what was read of one side, before it is made into small values.
 type found struct {
 	place    place
@@ -70,10 +60,11 @@ type found struct {
 func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
 	source, destination := &found{place: e.source}, &found{place: e.destination}
 	both(source, destination, func(f *found) error { return f.read(ctx, e.readerOf(f.place, sc)) })
-	if sc.ordinal != nil {
-		readOrdinal(ctx, source, destination, *sc.ordinal)
-	} else {
+	if sc.ordinal == nil {
 		both(source, destination, func(f *found) error { return f.readRest(ctx, e.readerOf(f.place, sc), source.set) })
+	}
+	if sc.live && !sc.wide {
+		readLive(ctx, source, destination, sc)
 	}
 	readExports(ctx, m, source, destination)
 
@@ -112,7 +103,7 @@ func both(source, destination *found, read func(*found) error) {
 
 // readerOf is the cache or the API server. A side that is not watched yet is read live.
 func (e *Engine) readerOf(p place, sc scope) client.Reader {
-	if p.cached == nil || sc.live && sc.ordinal == nil {
+	if p.cached == nil || sc.wide {
 		return p.live
 	}
 	return p.cached
@@ -230,8 +221,8 @@ func claimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
 
-// podName is the name that the StatefulSet controller gives a pod.
-func podName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
+// podObjectName is the name that the StatefulSet controller gives a pod.
+func podObjectName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
 // the one that the source's claim names, or the destination's when the source has
@@ -255,7 +246,7 @@ func holdingOf(m *api.Migration, f *found, ordinal int32, template, volume strin
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.place.namespace, Name: name}}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = usersOf(f, name, podName(f.place.set, ordinal))
+		h.Claim.Users = usersOf(f, name, podObjectName(f.place.set, ordinal))
 	}
 	if pv := f.volumes[volume]; pv != nil {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
@@ -303,11 +294,4 @@ func ordinalOf(set, pod string) (int32, bool) {
 		ordinal = ordinal*10 + int64(c-'0')
 	}
 	return int32(ordinal), ordinal <= 1<<31-1
-}
-
-// observeSets reads both StatefulSets live, and nothing else.
-func (e *Engine) observeSets(ctx context.Context, m *api.Migration) (source, destination Side) {
-	from, to := &found{place: e.source}, &found{place: e.destination}
-	both(from, to, func(f *found) error { return f.readSet(ctx) })
-	return sideOf(m, from), sideOf(m, to)
 }

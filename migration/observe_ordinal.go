@@ -12,20 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// readOrdinal reads live, on both sides, all that an ordinal's stop or start
-// depends on: the StatefulSets, its pod, the budgets, its claims, and the volumes
-// that they name. Where a volume can be attached, what uses and what attaches it is
-// read live too.
-func readOrdinal(ctx context.Context, source, destination *found, ordinal int32) {
+// readLive replaces what the caches say by what the API servers say now, as far as
+// the scope asks for it. Where a volume can be attached, what uses and what attaches
+// it is read live too.
+func readLive(ctx context.Context, source, destination *found, sc scope) {
 	both(source, destination, func(f *found) error {
-		return together(
-			func() error { return f.readSet(ctx) },
-			func() error { return f.readPod(ctx, ordinal) },
-			func() error { return f.readBudgets(ctx) },
-		)
+		reads := []func() error{func() error { return f.readSet(ctx) }}
+		if sc.pods && sc.ordinal != nil {
+			reads = append(reads, func() error { return f.readPod(ctx, *sc.ordinal) })
+		}
+		if sc.budgets {
+			reads = append(reads, func() error { return f.readBudgets(ctx) })
+		}
+		return together(reads...)
 	})
+	if sc.ordinal == nil {
+		return
+	}
 	templates := claimTemplates(source.set)
-	both(source, destination, func(f *found) error { return f.readClaims(ctx, templates, ordinal) })
+	if !sc.volumes {
+		return
+	}
+	both(source, destination, func(f *found) error { return f.readClaims(ctx, templates, *sc.ordinal) })
 	names := map[string]bool{}
 	for _, f := range []*found{source, destination} {
 		for _, claim := range f.claims {
@@ -35,7 +43,7 @@ func readOrdinal(ctx context.Context, source, destination *found, ordinal int32)
 	delete(names, "")
 	both(source, destination, func(f *found) error { return f.readVolumes(ctx, slices.Sorted(maps.Keys(names))) })
 	both(source, destination, func(f *found) error {
-		if f.attachable() {
+		if sc.pods && f.attachable() {
 			return f.readUse(ctx, f.place.live)
 		}
 		return nil
@@ -49,7 +57,7 @@ func (f *found) readSet(ctx context.Context) (err error) {
 
 // readPod replaces the ordinal's pod by what the API server says now.
 func (f *found) readPod(ctx context.Context, ordinal int32) error {
-	name := podName(f.place.set, ordinal)
+	name := podObjectName(f.place.set, ordinal)
 	pod, err := get[corev1.Pod](ctx, f.place.live, f.place.key(name))
 	f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p corev1.Pod) bool { return p.Name == name })
 	if pod != nil {

@@ -45,17 +45,16 @@ type Decision struct {
 	Hold *Hold
 	// Findings are all that the preflight found; Hold speaks of the first.
 	Findings []Finding
-	// Live asks for live reads though the decision writes nothing outside the record.
-	Live bool
 	// Step is where the ordinal in flight is.
 	Step api.Step
 	// Wait is when to look again though nothing has changed; 0: only on a change.
 	Wait time.Duration
 }
 
-// NeedsLiveRead says whether what is decided must be decided again on live reads.
+// NeedsLiveRead says whether what is decided must be decided again on live reads: a
+// cache may tell to wait, but nothing is written or concluded on its word.
 func (d Decision) NeedsLiveRead() bool {
-	return d.Live || d.Effect != nil && d.Effect.Verb.irrevocable()
+	return d.Record != nil || d.Effect != nil || d.Done != ""
 }
 
 // Hold is why nothing is done now.
@@ -79,7 +78,7 @@ func Plan(s Snapshot) Decision {
 		}
 	}
 	if s.Focused {
-		return Decision{Hold: &Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
+		return *done()
 	}
 	next := p.Record
 	next.Completed = p.outcome()
@@ -137,8 +136,8 @@ func (p *planner) outcome() string {
 	}
 }
 
-// finished lets go of both StatefulSets once a migration has been completed. One
-// that was rolled back may be run again: it begins anew.
+// finished cleans the source up and lets go of both StatefulSets once a migration
+// has been completed. One that was rolled back may be run again: it begins anew.
 func (p *planner) finished() *Decision {
 	if p.Record.Completed == "" {
 		if p.Record.Baseline == nil && (p.Deleting || p.Spec.Mode == api.ModeRollback) {
@@ -146,8 +145,12 @@ func (p *planner) finished() *Decision {
 		}
 		return nil
 	}
-	if decision := p.release(); decision != nil {
-		return decision
+	if p.Record.Baseline != nil {
+		for _, stage := range []func() *Decision{p.reachable, p.cleanSource, p.release} {
+			if decision := stage(); decision != nil {
+				return decision
+			}
+		}
 	}
 	if p.Record.Completed == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
 		return &Decision{Record: &Record{Claim: p.Record.Claim}}
@@ -178,6 +181,12 @@ func (p *planner) reachable() *Decision {
 
 func stalled(reason, message, remedy string) *Decision {
 	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
+}
+
+// done is for a snapshot of one ordinal when nothing is left to do for it: what is
+// next must be decided on all of them.
+func done() *Decision {
+	return &Decision{Hold: &Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
 }
 
 func effect(e Effect) *Decision { return &Decision{Effect: &e} }

@@ -1,7 +1,8 @@
 package migration
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
+	"fmt"
+	"strings"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -11,40 +12,69 @@ import (
 // many replicas are in flight (I4). It returns nil when they say so and the
 // disruption controllers have confirmed it, or when there is no budget.
 func (p *planner) share(inFlight int32) *Decision {
-	base := p.Record.Baseline
-	if base.DisruptionBudget == nil {
+	if p.Record.Baseline.DisruptionBudget == nil {
 		return nil
 	}
-	want := pdb.Share{Source: max(0, base.Budget-inFlight)}
-	size := pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas}
-	source, destination := pdb.Applied{}, pdb.Applied{Exact: true, Confirmed: true}
-	if p.Spec.SameNamespace {
-		// One PodDisruptionBudget selects both slices.
-		source = p.applied(p.Source, size.Source+size.Destination, want.Source)
-	} else {
-		want = pdb.Split(base.Budget, inFlight, size)
-		source = p.applied(p.Source, size.Source, want.Source)
-		destination = p.applied(p.Destination, size.Destination, want.Destination)
-	}
-	switch pdb.Next(source, destination, want) {
+	want := p.wanted(inFlight)
+	move, allows := pdb.Next(p.applied(SourceSide, inFlight, want.Source), p.applied(DestinationSide, inFlight, want.Destination), want)
+	switch move {
 	case pdb.SetSource:
-		return p.setBudget(SourceSide, want.Source)
+		return p.setBudget(SourceSide, allows, inFlight)
 	case pdb.SetDestination:
-		return p.setBudget(DestinationSide, want.Destination)
+		return p.setBudget(DestinationSide, allows, inFlight)
 	case pdb.AwaitConfirmation:
 		return &Decision{Hold: &Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}}
+	case pdb.AwaitRecovery:
+		if inFlight > 0 {
+			return nil // a handoff needs no budget to grow
+		}
+		return &Decision{Hold: &Hold{
+			Reason:  api.ReasonReplicaUnavailable,
+			Message: fmt.Sprintf("waiting until %s is available: until then no PodDisruptionBudget may allow more", strings.Join(p.allUnavailable(nil), ", ")),
+		}}
 	case pdb.Reached:
 	}
 	return nil
 }
 
-// applied is what a side's PodDisruptionBudget says now of a slice of so many
-// replicas. A side without replicas and without a budget allows nothing. The
-// author's own form is left alone while no ordinal is on its way and it allows
-// what is wanted, or nothing is left to move.
-func (p *planner) applied(side Side, replicas, want int32) pdb.Applied {
+// wanted is what both budgets shall allow. In one namespace the source's stands for
+// both: one PodDisruptionBudget selects both slices.
+func (p *planner) wanted(inFlight int32) pdb.Share {
+	d := p.Record.Baseline.Budget
+	if p.Spec.SameNamespace {
+		return pdb.Share{Source: max(0, d-inFlight)}
+	}
+	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
+}
+
+// selected is how many replicas a side's PodDisruptionBudget is about, and how many
+// of them are unavailable. While an ordinal is in flight it does not count.
+func (p *planner) selected(name SideName, inFlight int32) (replicas, down int32) {
+	var leaveOut *int32
+	if inFlight > 0 && p.Record.Handoff != nil {
+		leaveOut = &p.Record.Handoff.Ordinal
+	}
+	for _, at := range sideNames {
+		if at == name || p.Spec.SameNamespace {
+			side := *p.side(at)
+			replicas += side.Set.Replicas
+			down += int32(len(unavailable(p.Snapshot, side, leaveOut)))
+		}
+	}
+	return replicas, down
+}
+
+// applied is what a side's PodDisruptionBudget says now. A side without replicas and
+// without a budget allows nothing. The author's own form is left alone while no
+// ordinal is on its way and it allows what is wanted, or nothing is left to move.
+func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
+	if p.Spec.SameNamespace && name == DestinationSide {
+		return pdb.Applied{Exact: true, Confirmed: true}
+	}
+	replicas, down := p.selected(name, inFlight)
+	side := p.side(name)
 	if len(side.Budgets) == 0 {
-		return pdb.Applied{Exact: replicas == 0, Confirmed: true}
+		return pdb.Applied{Down: down, Exact: replicas == 0, Confirmed: true}
 	}
 	b := side.Budgets[0]
 	allows, err := pdb.Budget(b.Form, replicas)
@@ -52,25 +82,62 @@ func (p *planner) applied(side Side, replicas, want int32) pdb.Applied {
 		allows = replicas
 	}
 	_, more := p.next()
-	if !b.Claimed && p.Record.Handoff == nil && p.original(b) && (allows == want || !more) {
-		return pdb.Applied{Allows: want, Exact: true, Confirmed: b.Observed}
+	if p.Record.Handoff == nil && p.original(b) && (allows == want || !more || p.Deleting) {
+		return pdb.Applied{Allows: want, Down: down, Exact: true, Confirmed: b.Observed}
 	}
-	exact := b.Claimed && b.Form.MinAvailable == nil && b.Form.MaxUnavailable != nil && b.Form.MaxUnavailable.StrVal == ""
-	if exact {
+	if n := b.Form.MaxUnavailable; b.Fence != "" && n != nil && n.StrVal == "" {
 		// An integer speaks of the slice as it was when it was written: the slice
-		// may have been larger.
-		allows = b.Form.MaxUnavailable.IntVal
+		// may have been larger, and may be again.
+		allows = n.IntVal
 	}
-	return pdb.Applied{Allows: allows, Exact: exact, Confirmed: b.Observed}
+	exact := b.Fence == p.fence() && b.Form.Equal(p.form(name, allows, inFlight))
+	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed}
 }
 
-// original says whether a budget has its author's form.
+// form is how a side's PodDisruptionBudget says that it allows so many. It names what
+// must stay for the slice that gives an ordinal, and for two slices under one budget:
+// of those the disruption controller expects nothing of a slice whose last pod is
+// gone for a moment.
+func (p *planner) form(name SideName, allows, inFlight int32) pdb.Form {
+	if inFlight > 0 && name == p.giverName || p.Spec.SameNamespace {
+		replicas, _ := p.selected(name, inFlight)
+		return pdb.Available(max(0, replicas-allows))
+	}
+	return pdb.Unavailable(allows)
+}
+
+// overdrawn says why the ordinal in flight must not be stopped yet, although the
+// budgets are shared out: replicas of one slice are down that its share does not
+// cover, and the other's share could still be used up (I4).
+func (p *planner) overdrawn() *Hold {
+	base := p.Record.Baseline
+	if base.DisruptionBudget == nil {
+		return nil
+	}
+	want := p.wanted(1)
+	if pdb.Loss(p.applied(SourceSide, 1, want.Source), p.applied(DestinationSide, 1, want.Destination))+1 <= base.Budget {
+		return nil
+	}
+	return &Hold{
+		Reason: api.ReasonReplicaUnavailable,
+		Message: fmt.Sprintf("waiting until %s is available: together with evictions that are still allowed, another replica down would exceed the budget of %d",
+			strings.Join(p.allUnavailable(&p.Record.Handoff.Ordinal), ", "), base.Budget),
+	}
+}
+
+// original says whether a budget is its author's: it has the form that was recorded
+// and no migration has taken it over.
 func (p *planner) original(b Budget) bool {
-	original := p.Record.Baseline.DisruptionBudget
-	return equality.Semantic.DeepEqual(pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}, b.Form)
+	return b.Fence == "" && b.Form.Equal(p.author())
 }
 
-func (p *planner) setBudget(name SideName, allows int32) *Decision {
+// author is the form in which the PodDisruptionBudget was written.
+func (p *planner) author() pdb.Form {
+	original := p.Record.Baseline.DisruptionBudget
+	return pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
+}
+
+func (p *planner) setBudget(name SideName, allows, inFlight int32) *Decision {
 	side := p.side(name)
 	if len(side.Budgets) == 0 {
 		return stalled(api.ReasonForeignBudget,
@@ -78,20 +145,18 @@ func (p *planner) setBudget(name SideName, allows int32) *Decision {
 			"create it again as it was")
 	}
 	b := side.Budgets[0]
-	return effect(Effect{Verb: SetBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, MaxUnavailable: allows})
+	return effect(Effect{
+		Verb: SetBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
+		Fence: p.fence(), Form: p.form(name, allows, inFlight), MaxUnavailable: allows,
+	})
 }
 
 // restoreBudget writes the author's form on a side, once.
 func (p *planner) restoreBudget(name SideName) *Decision {
-	original := p.Record.Baseline.DisruptionBudget
 	side := p.side(name)
-	if original == nil || len(side.Budgets) == 0 {
+	if p.Record.Baseline.DisruptionBudget == nil || len(side.Budgets) == 0 || p.original(side.Budgets[0]) {
 		return nil
 	}
-	form := pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
 	b := side.Budgets[0]
-	if p.original(b) && !b.Claimed {
-		return nil
-	}
-	return effect(Effect{Verb: RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: form})
+	return effect(Effect{Verb: RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
 }

@@ -26,15 +26,15 @@ func FenceOwner(fence string) types.UID {
 func (p *planner) claim() *Decision {
 	current := p.Record.Claim
 	switch {
-	case current == nil || current.Direction != p.direction() && current.Holder == p.Holder:
+	case current == nil || !p.Engaged:
 		return p.newClaim()
-	case current.Holder != p.Holder && !p.Engaged:
+	case current.Holder == p.Holder && current.Direction != p.direction():
 		return p.newClaim()
 	case current.Holder != p.Holder:
 		return stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
 	}
-	want := Fence(p.UID, current.Epoch)
-	for _, name := range []SideName{SourceSide, DestinationSide} {
+	want := p.fence()
+	for _, name := range sideNames {
 		side := p.side(name)
 		set := side.Set
 		if set.Presence != Seen || set.Fence == want {
@@ -47,6 +47,12 @@ func (p *planner) claim() *Decision {
 	}
 	return nil
 }
+
+// fence is the fence of the present epoch. It is on everything that is written in
+// this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
+// still has an older one is written again before anything is built upon it, so that
+// the late write of an older epoch is refused.
+func (p *planner) fence() string { return Fence(p.UID, p.Record.Claim.Epoch) }
 
 func (p *planner) newClaim() *Decision {
 	next := p.Record
@@ -93,9 +99,6 @@ func claimedFinding(side Side) Finding {
 
 // release takes the fences off both StatefulSets: the last thing that is done.
 func (p *planner) release() *Decision {
-	if decision := p.reachable(); decision != nil {
-		return decision
-	}
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		side := p.side(name)
 		if side.Set.Presence == Seen && FenceOwner(side.Set.Fence) == p.UID {

@@ -6,15 +6,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// prepare makes what the destination needs while ordinals are still to come. On the
+// prepare makes what the destination needs before the first ordinal comes. On the
 // way back nothing is made.
 func (p *planner) prepare() *Decision {
-	if _, more := p.next(); p.Record.Handoff == nil && (p.resting() || !more) || p.direction() == api.Back {
+	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
 		return nil
 	}
 	side := &p.Destination
 	on := func(verb Verb, name string) *Decision {
-		return effect(Effect{Verb: verb, Side: DestinationSide, Name: name})
+		return effect(Effect{Verb: verb, Side: DestinationSide, Name: name, Fence: p.fence()})
 	}
 	switch {
 	case !side.NamespaceFound:
@@ -30,22 +30,24 @@ func (p *planner) prepare() *Decision {
 	if side.Set.Presence == Absent {
 		return effect(Effect{
 			Verb: CreateSet, Side: DestinationSide, Name: side.Set.Name,
-			Start: p.layout.emptyStart(), Fence: Fence(p.UID, p.Record.Claim.Epoch),
+			Start: p.layout.emptyStart(), Fence: p.fence(),
 		})
 	}
 	return nil
 }
 
 // exports makes the ServiceExports of both sides, the destination's first, and
-// reads their conditions: a Conflict stalls (KEP-1645).
+// reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
+// long as it owns an ordinal: after that it is withdrawn, and not made again.
 func (p *planner) exports() *Decision {
-	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
+	if !p.Spec.Export || !p.Source.Service.Needed {
 		return nil
 	}
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		side := p.side(name)
 		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
 		switch {
+		case !side.Export.Found && name == SourceSide && p.whole():
 		case !side.Export.Found:
 			return effect(Effect{Verb: CreateExport, Side: name, Name: side.Service.Name})
 		case side.Export.Conflict != "":
@@ -57,10 +59,4 @@ func (p *planner) exports() *Decision {
 		}
 	}
 	return nil
-}
-
-// stopped says whether an ordinal is down on its way: it is brought up before
-// anything else that may have to wait.
-func (p *planner) stopped() bool {
-	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }

@@ -73,6 +73,9 @@ func (p *planner) give(k int32) *Decision {
 	if decision := p.share(1); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
 	}
+	if hold := p.overdrawn(); hold != nil {
+		return p.held(api.StepReserveBudget, *hold)
+	}
 	held, hold := p.volumesOf(k)
 	if hold != nil {
 		return p.held(api.StepSecureVolumes, *hold)
@@ -94,7 +97,7 @@ func (p *planner) give(k int32) *Decision {
 // gate says why no replica may be taken down now (I5). The ordinal itself does not
 // count: it is given up, available or not.
 func (p *planner) gate(k int32) *Hold {
-	names := append(unavailable(p.Snapshot, p.Source, &k), unavailable(p.Snapshot, p.Destination, &k)...)
+	names := p.allUnavailable(&k)
 	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
 	if len(names) > 0 && (ordered || int32(len(names)) >= p.Record.Baseline.Budget) {
 		return &Hold{
@@ -255,7 +258,7 @@ func (p *planner) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
 }
 
 func (p *planner) pair(v OrdinalVolume) volumes.Pair {
-	pair := volumes.Pair{Shared: p.Spec.SameCluster, Giver: v.Source, Taker: v.Destination}
+	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Giver: v.Source, Taker: v.Destination}
 	if p.giverName == DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // layout is where a migration stands, read off the two slices.
@@ -189,4 +190,21 @@ func Available(now time.Time, side Side) int32 {
 		}
 	}
 	return n
+}
+
+// Allowed is how many of the slice's replicas its PodDisruptionBudget lets be
+// unavailable; nil without one, and as long as it has its author's form.
+func Allowed(s Snapshot, side Side) *int32 {
+	if len(side.Budgets) != 1 || side.Budgets[0].Fence == "" {
+		return nil
+	}
+	replicas := side.Set.Replicas
+	if s.Spec.SameNamespace {
+		replicas = s.Source.Set.Replicas + s.Destination.Set.Replicas
+	}
+	allows, err := pdb.Budget(side.Budgets[0].Form, replicas)
+	if err != nil {
+		return nil
+	}
+	return &allows
 }

@@ -56,7 +56,7 @@ func (p *planner) accept() *Decision {
 	}
 	next := p.Record
 	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil
-	return &Decision{Findings: findings, Record: &next, Live: true}
+	return &Decision{Findings: findings, Record: &next}
 }
 
 // Preflight returns all that stands in the way of a migration that has not begun,
@@ -181,12 +181,32 @@ func budgetFindings(s Snapshot) []Finding {
 	if _, finding := budget(s); finding != nil {
 		return []Finding{*finding}
 	}
-	if len(s.Source.Budgets) == 0 && len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
-		return []Finding{{
-			Reason: api.ReasonForeignBudget, Object: s.Destination.object(),
-			Message: fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s selects the pods and the source has none to share it with", s.Destination.Namespace, s.Destination.Budgets[0].Name, s.Destination.Cluster),
-			Remedy:  "create the same PodDisruptionBudget at the source, or delete this one",
-		}}
+	return foreignBudgetFindings(s)
+}
+
+// foreignBudgetFindings are about a PodDisruptionBudget that the destination has
+// already: the split of the source's goes over both, and in the end both get the
+// source's form back.
+func foreignBudgetFindings(s Snapshot) []Finding {
+	source, destination := s.Source.Budgets, s.Destination.Budgets
+	add := func(message, remedy string) []Finding {
+		return []Finding{{Reason: api.ReasonForeignBudget, Object: s.Destination.object(), Message: message, Remedy: remedy}}
+	}
+	name := ""
+	if len(destination) == 1 {
+		name = fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Destination.Namespace, destination[0].Name, s.Destination.Cluster)
+	}
+	switch {
+	case s.Spec.SameNamespace && len(source) == 1 && (len(destination) == 0 || destination[0].UID != source[0].UID):
+		return add(fmt.Sprintf("PodDisruptionBudget %s/%s does not select the pods of both StatefulSets: their replicas would have no budget in common", s.Source.Namespace, source[0].Name),
+			"let its selector match the labels of both pod templates")
+	case s.Spec.SameNamespace || len(destination) == 0:
+		return nil
+	case len(source) == 0:
+		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or delete this one")
+	case !destination[0].Form.Equal(source[0].Form) && destination[0].Fence == "":
+		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].Form, source[0].Form),
+			"give both the same form, or delete this one")
 	}
 	return nil
 }
@@ -270,6 +290,12 @@ func toMove(s Snapshot, ordinal, total int32) bool {
 		return ordinal < set.Start+total
 	}
 	return ordinal >= set.End()-total
+}
+
+// allUnavailable names the pods of both slices that are not available, other than
+// the one of the ordinal that is left out.
+func (p *planner) allUnavailable(leaveOut *int32) []string {
+	return append(unavailable(p.Snapshot, p.Source, leaveOut), unavailable(p.Snapshot, p.Destination, leaveOut)...)
 }
 
 // unavailable names the pods of a slice that are not available, other than the

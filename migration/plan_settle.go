@@ -8,23 +8,10 @@ import (
 )
 
 // settle restores what was changed and removes what is not needed any more, once
-// no ordinal is left to move in the plan's direction.
+// no ordinal is left to move in the plan's direction. Of a Migration that is being
+// deleted it restores the budgets only.
 func (p *planner) settle() *Decision {
-	if p.Deleting || p.Record.Handoff != nil {
-		return nil
-	}
-	stages := []func() *Decision{p.budgetForward, p.cleanSource, p.policies, p.withdrawSource, p.removeSourceSet}
-	if p.direction() == api.Back {
-		stages = []func() *Decision{p.budgetBack, p.cleanDestination, p.policies, p.withdrawBoth, p.removeDestinationSet}
-	}
-	if p.Focused {
-		// Only one ordinal's volumes were read: nothing may be concluded about the rest.
-		stages = []func() *Decision{p.cleanSource, p.policies}
-		if p.direction() == api.Back {
-			stages = []func() *Decision{p.cleanDestination, p.policies}
-		}
-	}
-	for _, stage := range stages {
+	for _, stage := range p.settling() {
 		if decision := stage(); decision != nil {
 			return decision
 		}
@@ -32,40 +19,45 @@ func (p *planner) settle() *Decision {
 	return nil
 }
 
-// whole says whether the destination owns the whole application: a part that was
-// moved leaves it split over both slices, and its budget split with it.
+func (p *planner) settling() []func() *Decision {
+	back := p.direction() == api.Back
+	switch {
+	case p.Deleting:
+		return []func() *Decision{p.budgets}
+	case p.Focused && back: // only one ordinal's volumes were read
+		return []func() *Decision{p.cleanDestination, p.policies}
+	case p.Focused:
+		return []func() *Decision{p.policies}
+	case back:
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, p.removeDestinationSet}
+	default:
+		return []func() *Decision{p.budgets, p.policies, p.withdrawSource}
+	}
+}
+
+// whole says whether the destination owns the whole application.
 func (p *planner) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
 
-func (p *planner) budgetForward() *Decision {
+// budgets gives the PodDisruptionBudgets back to their author where one of them is
+// about the whole application. An application that stays split over two of them
+// keeps its budget split.
+func (p *planner) budgets() *Decision {
 	if decision := p.share(0); decision != nil {
 		return decision
-	}
-	if !p.whole() {
-		return nil
 	}
 	if p.Spec.SameNamespace {
 		return p.restoreBudget(SourceSide)
 	}
+	if p.layout.moved > 0 && !p.whole() {
+		return nil
+	}
+	if p.direction() == api.Back && !p.Deleting && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
+		return p.deleteBudget(DestinationSide)
+	}
 	if decision := p.restoreBudget(DestinationSide); decision != nil {
 		return decision
 	}
-	if p.Spec.DeleteSource {
-		return p.deleteBudget(SourceSide)
-	}
 	return p.restoreBudget(SourceSide)
-}
-
-func (p *planner) budgetBack() *Decision {
-	if decision := p.share(0); decision != nil {
-		return decision
-	}
-	if !p.Spec.SameNamespace && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
-		return p.deleteBudget(DestinationSide)
-	}
-	if decision := p.restoreBudget(SourceSide); decision != nil || p.Spec.SameNamespace {
-		return decision
-	}
-	return p.restoreBudget(DestinationSide)
 }
 
 func (p *planner) deleteBudget(name SideName) *Decision {
@@ -113,9 +105,13 @@ func (p *planner) withdrawBoth() *Decision {
 }
 
 // cleanSource deletes what the source does not need any more, as far as it was
-// asked to: claims first, then their parked volumes.
+// asked to: claims, then their parked volumes, and at last the emptied StatefulSet
+// with its budget. What it deletes no rollback could bring back, so it begins when
+// the migration has been completed; and it goes no further than the source's fence:
+// without it the StatefulSet may be somebody else's by now.
 func (p *planner) cleanSource() *Decision {
-	if !p.Spec.DeleteSource {
+	set := p.Source.Set
+	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || FenceOwner(set.Fence) != p.UID {
 		return nil
 	}
 	for _, v := range p.Volumes {
@@ -126,15 +122,16 @@ func (p *planner) cleanSource() *Decision {
 			return decision
 		}
 	}
-	return nil
-}
-
-func (p *planner) removeSourceSet() *Decision {
-	set := p.Source.Set
-	if p.Spec.DeleteSource && p.whole() && set.Presence == Seen && !set.Terminating {
-		return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+	if p.Focused {
+		return done()
 	}
-	return nil
+	if !p.whole() || set.Terminating || set.Replicas > 0 || len(p.Source.Pods) > 0 {
+		return nil
+	}
+	if !p.Spec.SameNamespace && len(p.Source.Budgets) > 0 {
+		return p.deleteBudget(SourceSide)
+	}
+	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
 }
 
 // cleanDestination deletes the claims and volumes that the migration had made at
@@ -156,7 +153,12 @@ func (p *planner) cleanDestination() *Decision {
 // volume belongs to the other side by now and is left alone.
 func (p *planner) remove(name SideName, ordinal int32, h volumes.Holding, foreign bool) *Decision {
 	claim, volume := h.Claim, h.Volume
-	if !h.Bound() && claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
+	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
+		// As long as the binder has not seen it, the claim could get its volume back
+		// unchanged, and a late deletion would meet it.
+		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is known to have lost its volume"}}
+	}
+	if claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
 		return effect(Effect{Verb: DeleteClaim, Side: name, Ordinal: ordinal, Name: h.Ref.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion})
 	}
 	if p.Spec.SameCluster || !volume.Found || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {

@@ -149,9 +149,6 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, err
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify:  func() { r.queue.Add(reconcile.Request{NamespacedName: key}) },
 	})}
-	// A process that has claimed the migration before must notice when another one
-	// takes it over, also after it has connected anew.
-	created.engine.engaged = m.Status.Claim != nil && m.Status.Claim.Holder == r.Holder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engines[key] = created

@@ -89,18 +89,13 @@ func (w *world) stop(e Effect) {
 func plannedStep(w *world, e Effect) PlannedStep {
 	return PlannedStep{
 		Effect: e, Description: e.String(),
-		Source: forecast(w.state.Source), Destination: forecast(w.state.Destination),
+		Source: forecast(w.state, w.state.Source), Destination: forecast(w.state, w.state.Destination),
 		Available: available(w),
 	}
 }
 
-func forecast(side Side) Forecast {
-	f := Forecast{Start: side.Set.Start, Replicas: side.Set.Replicas}
-	if len(side.Budgets) == 1 && side.Budgets[0].Claimed {
-		value := side.Budgets[0].Form.MaxUnavailable.IntVal
-		f.MaxUnavailable = &value
-	}
-	return f
+func forecast(s Snapshot, side Side) Forecast {
+	return Forecast{Start: side.Set.Start, Replicas: side.Set.Replicas, MaxUnavailable: Allowed(s, side)}
 }
 
 func available(w *world) int32 {

@@ -19,7 +19,9 @@ type Snapshot struct {
 	// UID of the Migration; it is the owner in both fences.
 	UID types.UID
 	// Holder is the identity of this process. Engaged is true when this process has
-	// claimed the migration before: then a claim of another holder is not taken back.
+	// claimed the migration and has had an answer to everything that it wrote since.
+	// Otherwise it claims it anew: a write without an answer may still arrive, and only
+	// a new epoch refuses it. A process that is engaged does not take a claim back.
 	Holder  string
 	Engaged bool
 	// Deleting is true when the Migration itself is being deleted.
@@ -168,8 +170,9 @@ type Budget struct {
 	Disrupted []string
 	// EditedBy is who changed the budget after the migration had taken it over.
 	EditedBy string
-	// Claimed is true when the migration has taken it over.
-	Claimed bool
+	// Fence is the fence under which the migration wrote it; empty as long as it has
+	// not taken the budget over.
+	Fence string
 	// Ours is true when this migration created it.
 	Ours bool
 }

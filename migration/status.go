@@ -107,15 +107,11 @@ func renderSlices(m *api.Migration, s Snapshot) {
 
 func sliceStatus(s Snapshot, side Side) *api.SliceStatus {
 	set := side.Set
-	status := &api.SliceStatus{
+	return &api.SliceStatus{
 		Slice: fmt.Sprintf("%s/%s/%s %s", side.Cluster, side.Namespace, set.Name, span(set.Start, set.Replicas)),
 		Start: set.Start, Replicas: set.Replicas, Available: Available(s.Now, side),
+		MaxUnavailable: Allowed(s, side),
 	}
-	if len(side.Budgets) == 1 && side.Budgets[0].Claimed && side.Budgets[0].Form.MaxUnavailable != nil {
-		value := side.Budgets[0].Form.MaxUnavailable.IntVal
-		status.MaxUnavailable = &value
-	}
-	return status
 }
 
 // changed says whether the status tells something new.

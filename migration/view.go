@@ -2,7 +2,6 @@ package migration
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -169,23 +168,18 @@ func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 		view.Disrupted = append(view.Disrupted, pod)
 	}
 	slices.Sort(view.Disrupted)
-	owner, wrote, _ := strings.Cut(budget.Annotations[api.BudgetAnnotationKey], ".")
-	view.Claimed = owner == string(m.UID)
-	if view.Claimed {
-		have := budget.Spec.MaxUnavailable
-		if budget.Spec.MinAvailable != nil || have == nil || have.String() != wrote {
-			view.EditedBy = foreignWriter(budget.ManagedFields, `"f:maxUnavailable"`, `"f:minAvailable"`)
-			if view.EditedBy == "" {
-				view.EditedBy = "unknown"
-			}
+	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
+	if FenceOwner(fence) != m.UID {
+		return view
+	}
+	view.Fence = fence
+	if view.Form.String() != wrote {
+		view.EditedBy = foreignWriter(budget.ManagedFields, `"f:maxUnavailable"`, `"f:minAvailable"`)
+		if view.EditedBy == "" {
+			view.EditedBy = "unknown"
 		}
 	}
 	return view
-}
-
-// budgetMark is the value of BudgetAnnotationKey for what a migration writes.
-func budgetMark(m *api.Migration, value int32) string {
-	return string(m.UID) + "." + strconv.Itoa(int(value))
 }
 
 // foreignWriter names the writer of one of the fields that is not a migration; the

@@ -3,8 +3,8 @@ package migration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,19 +34,26 @@ var errConflict = errors.New("the object has changed")
 
 // newWorld starts from a snapshot that covers all ordinals.
 func newWorld(s Snapshot) *world {
-	w := &world{state: s, acted: map[SideName]acted{}}
-	for _, name := range []SideName{SourceSide, DestinationSide} {
-		side := w.side(name)
-		side.Pods = append([]Pod(nil), side.Pods...)
-		side.Budgets = append([]Budget(nil), side.Budgets...)
-		w.acted[name] = acted{side.Set.Start, side.Set.Replicas}
+	w := &world{state: s.clone(), acted: map[SideName]acted{}}
+	for _, name := range sideNames {
+		set := w.side(name).Set
+		w.acted[name] = acted{set.Start, set.Replicas}
 	}
-	w.state.Volumes = append([]OrdinalVolume(nil), s.Volumes...)
 	return w
 }
 
-// snapshot is what an observer sees now. It shares memory with the world.
-func (w *world) snapshot() Snapshot { return w.state }
+// clone returns a snapshot that shares no list with the first one.
+func (s Snapshot) clone() Snapshot {
+	for _, side := range []*Side{&s.Source, &s.Destination} {
+		side.Pods = slices.Clone(side.Pods)
+		side.Budgets = slices.Clone(side.Budgets)
+	}
+	s.Volumes = slices.Clone(s.Volumes)
+	return s
+}
+
+// snapshot is what an observer sees now.
+func (w *world) snapshot() Snapshot { return w.state.clone() }
 
 func (w *world) side(name SideName) *Side {
 	if name == SourceSide {
@@ -75,10 +82,27 @@ func (v *OrdinalVolume) holding(name SideName) *volumes.Holding {
 
 // putVolume stores a volume. In one cluster both sides see the same one.
 func (w *world) putVolume(v *OrdinalVolume, name SideName, volume volumes.Volume) {
-	volume.ResourceVersion = w.version()
+	if volume.Found {
+		volume.ResourceVersion = w.version()
+	}
 	v.holding(name).Volume = volume
 	if w.state.Spec.SameCluster {
 		v.Source.Volume, v.Destination.Volume = volume, volume
+	}
+}
+
+// putBudget stores a side's PodDisruptionBudget; nil: there is none. In one
+// namespace both sides see the same one.
+func (w *world) putBudget(name SideName, budget *Budget) {
+	for _, at := range sideNames {
+		if at != name && !w.state.Spec.SameNamespace {
+			continue
+		}
+		w.side(at).Budgets = nil
+		if budget != nil {
+			budget.ResourceVersion = w.version()
+			w.side(at).Budgets = []Budget{*budget}
+		}
 	}
 }
 
@@ -107,30 +131,34 @@ func (s *Side) removePod(ordinal int32) {
 }
 
 // controlSet lets a StatefulSet controller act once on the range it knows, and
-// reports whether it did anything. It knows a new range only after learn.
+// reports whether it did anything. It knows a new range only after learn. In
+// order, it goes on only when every replica below is Ready.
 func (w *world) controlSet(name SideName) bool {
 	side := w.side(name)
 	if side.Set.Presence != Seen {
 		return false
 	}
 	known := w.acted[name]
-	for i := range side.Pods {
-		pod := &side.Pods[i]
-		if (pod.Ordinal < known.start || pod.Ordinal >= known.start+known.replicas) && !pod.Terminating {
-			pod.Terminating = true
-			return true
-		}
-	}
-	if len(side.Pods) == int(known.replicas) {
-		return false
-	}
 	for ordinal := known.start; ordinal < known.start+known.replicas; ordinal++ {
 		pod, found := side.pod(ordinal)
 		switch {
 		case !found:
 			w.createPod(name, ordinal)
 			return true
-		case side.Set.Ordered && !pod.Ready:
+		case side.Set.Ordered && (!pod.Ready || pod.Terminating):
+			return false
+		}
+	}
+	for i := len(side.Pods) - 1; i >= 0; i-- {
+		pod := &side.Pods[i]
+		if pod.Ordinal >= known.start && pod.Ordinal < known.start+known.replicas {
+			continue
+		}
+		if !pod.Terminating {
+			pod.Terminating = true
+			return true
+		}
+		if side.Set.Ordered {
 			return false
 		}
 	}
@@ -150,7 +178,7 @@ func (w *world) learn(name SideName) bool {
 }
 
 // createPod does what the StatefulSet controller does: it makes a claim that does
-// not exist, empty, and then the pod.
+// not exist, empty, and then the pod. Its volumes are attached when they can be.
 func (w *world) createPod(name SideName, ordinal int32) {
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
@@ -161,9 +189,8 @@ func (w *world) createPod(name SideName, ordinal int32) {
 		if !h.Claim.Found {
 			h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending}
 		}
-		if w.attaches && h.Volume.Found && h.Bound() {
-			volume := h.Volume
-			volume.Attachments = []string{string(name)}
+		if volume := h.Volume; w.attaches && h.Bound() && !slices.Contains(volume.Attachments, string(name)) {
+			volume.Attachments = append(slices.Clone(volume.Attachments), string(name))
 			w.putVolume(v, name, volume)
 		}
 	}
@@ -172,34 +199,40 @@ func (w *world) createPod(name SideName, ordinal int32) {
 
 // controlBudgets lets the disruption controller of a side observe.
 func (w *world) controlBudgets(name SideName) bool {
-	changed := false
 	side := w.side(name)
-	for i := range side.Budgets {
-		if !side.Budgets[i].Observed {
-			side.Budgets[i].Observed = true
-			side.Budgets[i].ResourceVersion = w.version()
-			changed = true
-		}
+	if len(side.Budgets) != 1 || side.Budgets[0].Observed {
+		return false
 	}
-	return changed
+	budget := side.Budgets[0]
+	budget.Observed = true
+	w.putBudget(name, &budget)
+	return true
 }
 
-// bindClaims lets the volume controller of a side act once.
+// bindClaims lets the volume controller of a side act once: it binds a claim and
+// the volume that is reserved for it, finds a claim without its volume lost, and
+// ends deletions.
 func (w *world) bindClaims(name SideName) bool {
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
 		h := v.holding(name)
+		if w.finalize(v, name) {
+			return true
+		}
 		claim, volume := &h.Claim, h.Volume
-		if !claim.Found || claim.Volume == "" || !volume.Found || claim.Volume != volume.Name {
+		if !claim.Found || claim.Volume == "" {
 			continue
 		}
 		phase := corev1.ClaimLost
-		if volume.ClaimRef.Names(h.Ref) && volume.ClaimRef.UID == "" {
-			volume.ClaimRef.UID = claim.UID
-			w.putVolume(v, name, volume)
-		}
-		if volume.ClaimRef.Names(h.Ref) && volume.ClaimRef.UID == claim.UID {
-			phase = corev1.ClaimBound
+		if volume.Found && claim.Volume == volume.Name && volume.ClaimRef.Names(h.Ref) {
+			if volume.ClaimRef.UID == "" {
+				volume.ClaimRef.UID = claim.UID
+				w.putVolume(v, name, volume)
+				return true
+			}
+			if volume.ClaimRef.UID == claim.UID {
+				phase = corev1.ClaimBound
+			}
 		}
 		if claim.Phase != phase {
 			claim.Phase = phase
@@ -210,14 +243,35 @@ func (w *world) bindClaims(name SideName) bool {
 	return false
 }
 
-// ready makes a pod Ready, as its kubelet does.
-func (w *world) ready(name SideName, ordinal int32, since time.Time) bool {
+// finalize removes a claim that is being deleted once no pod uses it, and a volume
+// that is being deleted once no claim is bound to it.
+func (w *world) finalize(v *OrdinalVolume, name SideName) bool {
+	h := v.holding(name)
+	if _, used := w.side(name).pod(v.Ordinal); h.Claim.Terminating && !used {
+		h.Claim = volumes.Claim{}
+		return true
+	}
+	if h.Volume.Terminating && !(h.Claim.Found && h.Volume.ClaimRef.UID == h.Claim.UID) {
+		w.putVolume(v, name, volumes.Volume{})
+		return true
+	}
+	return false
+}
+
+// ready makes a pod Ready, as its kubelet does: it mounts only volumes that are
+// bound to the pod's own claims.
+func (w *world) ready(name SideName, ordinal int32) bool {
 	side := w.side(name)
 	pod, found := side.pod(ordinal)
 	if !found || pod.Ready || pod.Terminating {
 		return false
 	}
-	pod.Ready, pod.ReadySince = true, since
+	for i := range w.state.Volumes {
+		if v := &w.state.Volumes[i]; v.Ordinal == ordinal && !v.holding(name).Bound() {
+			return false
+		}
+	}
+	pod.Ready, pod.ReadySince = true, w.state.Now
 	side.setPod(pod)
 	return true
 }
@@ -242,8 +296,9 @@ func (w *world) detach(name SideName, ordinal int32) bool {
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
 		volume := v.holding(name).Volume
-		if v.Ordinal == ordinal && len(volume.Attachments) == 1 && volume.Attachments[0] == string(name) {
-			volume.Attachments = nil
+		at := slices.Index(volume.Attachments, string(name))
+		if v.Ordinal == ordinal && at >= 0 {
+			volume.Attachments = slices.Delete(slices.Clone(volume.Attachments), at, at+1)
 			w.putVolume(v, name, volume)
 			changed = true
 		}
@@ -257,7 +312,7 @@ func (w *world) settle() bool {
 	any := false
 	for changed := true; changed; any = any || changed {
 		changed = false
-		for _, name := range []SideName{SourceSide, DestinationSide} {
+		for _, name := range sideNames {
 			changed = w.learn(name) || changed
 			changed = w.controlSet(name) || changed
 			changed = w.controlBudgets(name) || changed
@@ -278,12 +333,10 @@ func (w *world) settlePods(name SideName) bool {
 			i--
 			continue
 		}
-		changed = w.ready(name, pod.Ordinal, w.state.Now) || changed
+		changed = w.ready(name, pod.Ordinal) || changed
 	}
-	if w.attaches {
-		for _, v := range w.state.Volumes {
-			changed = w.detach(name, v.Ordinal) || changed
-		}
+	for _, v := range w.state.Volumes {
+		changed = w.detach(name, v.Ordinal) || changed
 	}
 	return changed
 }

@@ -1,10 +1,7 @@
 package migration
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -73,33 +70,20 @@ func (w *world) applyBudget(side *Side, e Effect) error {
 		if len(side.Budgets) > 0 {
 			return errConflict
 		}
-		side.Budgets = []Budget{{Name: e.Name, UID: w.uid(), ResourceVersion: w.version(), Form: integer(0), Claimed: true, Ours: true}}
+		w.putBudget(e.Side, &Budget{Name: e.Name, UID: w.uid(), Form: pdb.Unavailable(0), Fence: e.Fence, Ours: true})
 		return nil
 	}
 	if len(side.Budgets) != 1 || side.Budgets[0].UID != e.UID || side.Budgets[0].ResourceVersion != e.ResourceVersion {
 		return errConflict
 	}
-	b := &side.Budgets[0]
-	switch e.Verb {
-	case DeleteBudget:
-		side.Budgets = nil
+	if e.Verb == DeleteBudget {
+		w.putBudget(e.Side, nil)
 		return nil
-	case SetBudget:
-		b.Form, b.Claimed = integer(e.MaxUnavailable), true
-	default:
-		b.Form, b.Claimed = e.Form, false
 	}
-	b.Observed, b.ResourceVersion = false, w.version()
-	if w.state.Spec.SameNamespace {
-		w.state.Source.Budgets[0] = *b
-		w.state.Destination.Budgets[0] = *b
-	}
+	b := side.Budgets[0]
+	b.Form, b.Fence, b.Observed = e.Form, e.Fence, false
+	w.putBudget(e.Side, &b)
 	return nil
-}
-
-func integer(n int32) pdb.Form {
-	value := intstr.FromInt32(n)
-	return pdb.Form{MaxUnavailable: &value}
 }
 
 func (w *world) applyVolume(e Effect) error {
@@ -114,7 +98,7 @@ func (w *world) applyVolume(e Effect) error {
 		}
 		return w.applyHolding(v, e)
 	}
-	return fmt.Errorf("no claim of ordinal %d for %s", e.Ordinal, e)
+	return errConflict
 }
 
 func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
@@ -123,7 +107,7 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 		if h.Claim.UID != e.UID || h.Claim.ResourceVersion != e.ResourceVersion {
 			return errConflict
 		}
-		h.Claim = volumes.Claim{}
+		h.Claim.Terminating, h.Claim.ResourceVersion = true, w.version()
 		return nil
 	}
 	if e.Verb == CarryVolume && (e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim) {
@@ -139,17 +123,16 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 	}
 	switch {
 	case e.Verb == DeleteVolume:
-		h.Volume = volumes.Volume{}
-		return nil
+		volume.Terminating = true
 	case e.Verb == RestorePolicy:
-		volume.Policy, volume.Original = volume.Original, ""
+		volume.Policy, volume.Original, volume.Fence = volume.Original, "", ""
 	case e.Volume.Verb == volumes.Secure:
 		if volume.Original == "" {
 			volume.Original = volume.Policy
 		}
-		volume.Policy = corev1.PersistentVolumeReclaimRetain
+		volume.Policy, volume.Fence = corev1.PersistentVolumeReclaimRetain, e.Volume.Fence
 	default:
-		volume.ClaimRef = e.Volume.Ref
+		volume.ClaimRef, volume.Fence = e.Volume.Ref, e.Volume.Fence
 	}
 	w.putVolume(v, e.Side, volume)
 	return nil
@@ -172,7 +155,8 @@ func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
 		from = v.Destination.Volume
 	}
 	created := from
-	created.UID, created.ClaimRef, created.Ours, created.Attachments = w.uid(), e.Volume.Ref, true, nil
+	created.UID, created.ClaimRef, created.Fence = w.uid(), e.Volume.Ref, e.Volume.Fence
+	created.Ours, created.Attachments, created.Terminating = true, nil, false
 	w.putVolume(v, e.Side, created)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -19,11 +20,39 @@ type scenario struct {
 	budget          *pdb.Form
 	spec            Spec
 	ordered         bool
+	// retained gives the volumes reclaim policy Retain from the beginning.
+	retained bool
+	// prepared is true when the user has made the empty destination beforehand, with
+	// its PodDisruptionBudget.
+	prepared bool
+	// service is true when the slice has a governing Service.
+	service bool
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func maxUnavailable(n int32) *pdb.Form {
+	value := intstr.FromInt32(n)
+	return &pdb.Form{MaxUnavailable: &value}
+}
+
+func minAvailable(n int32) *pdb.Form {
+	value := intstr.FromInt32(n)
+	return &pdb.Form{MinAvailable: &value}
+}
+
+func maxUnavailablePercent(n int) *pdb.Form {
+	value := intstr.FromString(fmt.Sprintf("%d%%", n))
+	return &pdb.Form{MaxUnavailable: &value}
+}
+
+func minAvailablePercent(n int) *pdb.Form {
+	value := intstr.FromString(fmt.Sprintf("%d%%", n))
+	return &pdb.Form{MinAvailable: &value}
 }
 
 // build returns the snapshot of a healthy application at the source.
 func (c scenario) build() Snapshot {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	if c.spec.Mode == "" {
 		c.spec.Mode = api.ModeRun
 	}
@@ -33,44 +62,71 @@ func (c scenario) build() Snapshot {
 	if c.spec.Deadline == 0 {
 		c.spec.Deadline = 10 * time.Minute
 	}
+	c.spec.SameCluster = c.spec.SameCluster || c.spec.SameNamespace
 	s := Snapshot{
-		Now: now, UID: "migration", Holder: "a", Spec: c.spec,
+		Now: epoch, UID: "migration", Holder: "a", Spec: c.spec,
 		Source: Side{
 			Cluster: "east", Namespace: "shop", Reach: Seen, NamespaceFound: true,
 			Set: Set{
 				Presence: Seen, Name: "web", UID: "source-set", ResourceVersion: "1", Start: c.start, Replicas: c.replicas,
 				Observed: true, RolledOut: true, Ordered: c.ordered, Templates: c.templates,
 			},
-		},
-		Destination: Side{
-			Cluster: "west", Namespace: "shop", Reach: Seen, NamespaceFound: true,
-			Set: Set{Presence: Absent, Name: "web"},
+			Service: Dependent{Needed: c.service, Found: c.service, Name: "web"},
 		},
 	}
-	if c.spec.SameCluster {
-		s.Destination.Cluster, s.Destination.Namespace = "east", "team"
-	}
+	s.Destination = c.destination(s.Source)
 	if c.budget != nil {
 		s.Source.Budgets = []Budget{{Name: "web", UID: "pdb", ResourceVersion: "1", Form: *c.budget, Observed: true}}
+		switch {
+		case c.spec.SameNamespace:
+			s.Destination.Budgets = []Budget{s.Source.Budgets[0]}
+		case c.prepared:
+			s.Destination.Budgets = []Budget{{Name: "web", UID: "prepared-pdb", ResourceVersion: "1", Form: *c.budget, Observed: true}}
+		}
 	}
 	for ordinal := c.start; ordinal < c.start+c.replicas; ordinal++ {
-		s.Source.Pods = append(s.Source.Pods, Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: now.Add(-time.Hour), Owned: true})
+		s.Source.Pods = append(s.Source.Pods, Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: epoch.Add(-time.Hour), Owned: true})
 		for _, template := range c.templates {
-			s.Volumes = append(s.Volumes, boundVolume(s, ordinal, template))
+			s.Volumes = append(s.Volumes, c.boundVolume(s, ordinal, template))
 		}
 	}
 	return s
 }
 
-func boundVolume(s Snapshot, ordinal int32, template string) OrdinalVolume {
+func (c scenario) destination(source Side) Side {
+	side := Side{
+		Cluster: "west", Namespace: "shop", Reach: Seen, NamespaceFound: true,
+		Set:     Set{Presence: Absent, Name: "web"},
+		Service: Dependent{Needed: c.service, Name: "web"},
+	}
+	switch {
+	case c.spec.SameNamespace:
+		side.Cluster, side.Set.Name, side.Service.Found = source.Cluster, "web-next", c.service
+	case c.spec.SameCluster:
+		side.Cluster, side.Namespace = source.Cluster, "team"
+	}
+	if c.prepared {
+		side.Set = Set{
+			Presence: Seen, Name: side.Set.Name, UID: "prepared-set", ResourceVersion: "1", Observed: true, RolledOut: true,
+			Ordered: c.ordered, Templates: c.templates,
+		}
+	}
+	return side
+}
+
+func (c scenario) boundVolume(s Snapshot, ordinal int32, template string) OrdinalVolume {
 	claim := fmt.Sprintf("%s-web-%d", template, ordinal)
 	name := "pv-" + claim
+	policy := corev1.PersistentVolumeReclaimDelete
+	if c.retained {
+		policy = corev1.PersistentVolumeReclaimRetain
+	}
 	v := OrdinalVolume{Ordinal: ordinal, Template: template}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
-	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: claim}
+	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
 	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}
 	v.Source.Volume = volumes.Volume{
-		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: corev1.PersistentVolumeReclaimDelete,
+		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy,
 		ClaimRef: volumes.Ref{Namespace: s.Source.Namespace, Name: claim, UID: v.Source.Claim.UID}, Handle: "disk-" + claim,
 	}
 	if s.Spec.SameCluster {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -45,26 +45,29 @@ func Write(ctx context.Context, c client.Client, target Target, form Form, mark 
 	return budget, c.Patch(ctx, budget, client.RawPatch(types.MergePatchType, data))
 }
 
-// Integer is the form that a migration writes.
-func Integer(n int32) Form {
-	value := intstr.FromInt32(n)
-	return Form{MaxUnavailable: &value}
+// Mark is the value of BudgetAnnotationKey: the fence and the form that was written
+// under it.
+func Mark(fence string, form Form) string { return fence + " " + form.String() }
+
+// Unmark takes a mark apart; both are empty when there is none.
+func Unmark(mark string) (fence, form string) {
+	fence, form, _ = strings.Cut(mark, " ")
+	return fence, form
 }
 
 // Copy makes the other side's PodDisruptionBudget: the same selector and eviction
 // policy, and maxUnavailable 0.
-func Copy(from *policyv1.PodDisruptionBudget, namespace, mark string, owner types.UID) *policyv1.PodDisruptionBudget {
+func Copy(from *policyv1.PodDisruptionBudget, namespace, fence string, owner types.UID) *policyv1.PodDisruptionBudget {
 	annotations := maps.Clone(from.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	annotations[api.OwnerAnnotationKey], annotations[api.BudgetAnnotationKey] = string(owner), mark
-	zero := intstr.FromInt32(0)
+	annotations[api.OwnerAnnotationKey], annotations[api.BudgetAnnotationKey] = string(owner), Mark(fence, Unavailable(0))
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: annotations},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &zero, Selector: from.Spec.Selector.DeepCopy(),
+			MaxUnavailable: Unavailable(0).MaxUnavailable, Selector: from.Spec.Selector.DeepCopy(),
 			UnhealthyPodEvictionPolicy: from.Spec.UnhealthyPodEvictionPolicy,
 		},
 	}

@@ -3,7 +3,7 @@
 //
 // The whole application has a disruption budget d: how many of its replicas may
 // be unavailable at once. While a migration runs, each slice has a
-// PodDisruptionBudget of its own with an integer maxUnavailable, and
+// PodDisruptionBudget of its own in integers, and
 //
 //	source + destination <= d - inFlight            (invariant I4)
 //
@@ -11,12 +11,15 @@
 // itself holds that replica unavailable. With d = 1 both are 0 during a handoff.
 //
 // Changing the split shrinks first: a side grows only when every side that had
-// to shrink has been confirmed by the disruption controller.
+// to shrink has been confirmed by the disruption controller, and when what is
+// unavailable already leaves room for it: a smaller budget does not bring back
+// what was evicted under the larger one.
 package pdb
 
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -24,6 +27,37 @@ import (
 type Form struct {
 	MinAvailable   *intstr.IntOrString
 	MaxUnavailable *intstr.IntOrString
+}
+
+// Unavailable is the form of a slice that keeps or gains replicas: it may lose n.
+func Unavailable(n int32) Form {
+	value := intstr.FromInt32(n)
+	return Form{MaxUnavailable: &value}
+}
+
+// Available is the form of a slice that is about to give a replica: n must stay.
+// For maxUnavailable the disruption controller expects spec.replicas pods
+// (getExpectedScale): between a scale-down and the end of its pod there is one
+// healthy pod more than that, and it would allow one eviction more. minAvailable
+// does not look at spec.replicas.
+func Available(n int32) Form {
+	value := intstr.FromInt32(n)
+	return Form{MinAvailable: &value}
+}
+
+// Equal says whether two forms are the same, word for word.
+func (f Form) Equal(other Form) bool { return equality.Semantic.DeepEqual(f, other) }
+
+// String is the form for people: "maxUnavailable 1".
+func (f Form) String() string {
+	switch {
+	case f.MaxUnavailable != nil:
+		return "maxUnavailable " + f.MaxUnavailable.String()
+	case f.MinAvailable != nil:
+		return "minAvailable " + f.MinAvailable.String()
+	default:
+		return "neither minAvailable nor maxUnavailable"
+	}
 }
 
 // Budget returns the disruption budget d that the form grants an application of
@@ -82,48 +116,4 @@ func Split(d, inFlight int32, size Share) Share {
 		}
 	}
 	return Share{Source: int32(source), Destination: int32(destination)}
-}
-
-// Applied is what one slice's PodDisruptionBudget says now.
-type Applied struct {
-	// Allows is how many of the slice's replicas it lets be unavailable.
-	Allows int32
-	// Exact is true when it says so in the form that is wanted: an integer.
-	Exact bool
-	// Confirmed is true when the disruption controller has observed it.
-	Confirmed bool
-}
-
-// Move is what to do next to reach a split.
-type Move string
-
-// The moves.
-const (
-	// Reached: both sides say and have confirmed what is wanted.
-	Reached Move = "Reached"
-	// AwaitConfirmation: a change has not been observed by the disruption controller.
-	AwaitConfirmation Move = "AwaitConfirmation"
-	// SetSource: write the source's share.
-	SetSource Move = "SetSource"
-	// SetDestination: write the destination's share.
-	SetDestination Move = "SetDestination"
-)
-
-// Next returns the next move from what is applied to what is wanted: shrinks
-// first, then confirmation, then growth.
-func Next(source, destination Applied, want Share) Move {
-	switch {
-	case source.Allows > want.Source:
-		return SetSource
-	case destination.Allows > want.Destination:
-		return SetDestination
-	case !source.Confirmed || !destination.Confirmed:
-		return AwaitConfirmation
-	case source.Allows < want.Source || !source.Exact:
-		return SetSource
-	case destination.Allows < want.Destination || !destination.Exact:
-		return SetDestination
-	default:
-		return Reached
-	}
 }

@@ -29,11 +29,11 @@ type Carrier struct {
 func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
-		return c.patch(ctx, c.Giver, action, secured(pair.Giver.Volume))
+		return c.patch(ctx, c.Giver, action, secured(pair.Giver.Volume, action.Fence))
 	case Park:
-		return c.patch(ctx, c.Giver, action, claimRef(action.Ref))
+		return c.patch(ctx, c.Giver, action, claimRef(action.Ref, action.Fence))
 	case Point:
-		return c.patch(ctx, c.Taker, action, claimRef(action.Ref))
+		return c.patch(ctx, c.Taker, action, claimRef(action.Ref, action.Fence))
 	case CreateVolume:
 		return c.createVolume(ctx, action, pair)
 	case CreateClaim:
@@ -46,27 +46,27 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 func RestorePolicy(ctx context.Context, c client.Client, volume Volume) (client.Object, error) {
 	carrier := Carrier{Taker: c}
 	return carrier.patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil}},
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}},
 		"spec":     map[string]any{"persistentVolumeReclaimPolicy": volume.Original},
 	})
 }
 
 // secured keeps the first policy that was recorded: a second attempt must not take
 // its own Retain for the original.
-func secured(volume Volume) map[string]any {
+func secured(volume Volume, fence string) map[string]any {
 	original := volume.Original
 	if original == "" {
 		original = volume.Policy
 	}
 	return map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: original}},
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: original, api.FenceAnnotationKey: fence}},
 		"spec":     map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
 	}
 }
 
 // claimRef points a volume elsewhere in one update. The uid is written as the
 // binder expects it: absent for a reservation.
-func claimRef(ref Ref) map[string]any {
+func claimRef(ref Ref, fence string) map[string]any {
 	target := map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
 		"uid": nil, "resourceVersion": nil,
@@ -74,7 +74,10 @@ func claimRef(ref Ref) map[string]any {
 	if ref.UID != "" {
 		target["uid"] = ref.UID
 	}
-	return map[string]any{"spec": map[string]any{"claimRef": target}}
+	return map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: fence}},
+		"spec":     map[string]any{"claimRef": target},
+	}
 }
 
 // patch writes to the volume that was judged: another uid or resourceVersion is
@@ -105,6 +108,7 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), action.Volume, errors.New("it is not parked any more"))
 	}
 	volume := CopyVolume(&from, action.Ref, c.Owner, c.StorageClass)
+	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
 }
 

@@ -58,6 +58,7 @@ func carried(annotations map[string]string, owner types.UID) map[string]string {
 	for _, key := range bookkeeping {
 		delete(out, key)
 	}
+	delete(out, api.FenceAnnotationKey)
 	out[api.OwnerAnnotationKey] = string(owner)
 	return out
 }

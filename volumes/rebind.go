@@ -80,6 +80,8 @@ type Volume struct {
 	Ours bool
 	// Attachments are the VolumeAttachments that name it.
 	Attachments []string
+	// Fence is the fence under which a migration wrote it last.
+	Fence string
 }
 
 // Holding is one side's claim for an ordinal, with the volume it names.
@@ -111,7 +113,11 @@ func (h Holding) Secured() bool {
 // Pair is one claim template's claim of one ordinal, seen from both sides.
 type Pair struct {
 	// Shared is true when both sides are in one cluster, and so share one volume.
-	Shared       bool
+	Shared bool
+	// Fence is the one of the present epoch. A volume is written under it before
+	// anything is built upon where it is: a late write of an older epoch carries the
+	// resourceVersion from before and is refused.
+	Fence        string
 	Giver, Taker Holding
 }
 
@@ -141,6 +147,8 @@ type Action struct {
 	Ref             Ref
 	UID             types.UID
 	ResourceVersion string
+	// Fence is what the volume is marked with.
+	Fence string
 }
 
 // Verdict is what to do next: at most one of Action, Waits and Blocked is set; with
@@ -158,15 +166,17 @@ func (v Verdict) Done() bool { return v.Action == nil && v.Waits == "" && v.Bloc
 
 // SecureGiver returns what makes the giver's volume survive the loss of its claim.
 func SecureGiver(pair Pair) Verdict {
-	volume := pair.Giver.Volume
 	if problem := usable(pair.Giver); problem != nil {
 		return Verdict{Blocked: problem}
 	}
-	if pair.Giver.Secured() {
+	if pair.secured(pair.Giver) {
 		return Verdict{}
 	}
-	return act(Secure, volume, pair.Giver.Ref)
+	return pair.act(Secure, pair.Giver.Volume, pair.Giver.Ref)
 }
+
+// secured says whether a volume is secured, and no late write can undo it.
+func (p Pair) secured(h Holding) bool { return h.Secured() && h.Volume.Fence == p.Fence }
 
 // Rebind returns the next step that brings the volume to the taker. It must be
 // asked only when the giver's pod and the attachments of its volumes are gone.
@@ -174,43 +184,42 @@ func Rebind(pair Pair) Verdict {
 	if pair.Shared {
 		return rebindShared(pair)
 	}
-	giver := pair.Giver
-	if giver.Volume.Found && !giver.Parked() {
+	giver, taker := pair.Giver, pair.Taker
+	switch {
+	case giver.Volume.Found && !pair.secured(giver):
+		return pair.act(Secure, giver.Volume, giver.Ref)
+	case giver.Volume.Found && !giver.Parked():
 		return park(pair)
-	}
-	taker := pair.Taker
-	if !taker.Volume.Found {
-		if !giver.Volume.Found {
-			return blocked(volumeLost(giver))
-		}
-		if taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name {
-			return blocked(foreignClaim(taker))
-		}
-		return act(CreateVolume, giver.Volume, target(taker))
-	}
-	if giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle {
+	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
 		return blocked(foreignVolume(taker, giver.Volume.Handle))
+	case taker.Volume.Found:
+		return bind(pair)
+	case !giver.Volume.Found:
+		return blocked(volumeLost(giver))
+	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
+		return blocked(foreignClaim(taker))
 	}
-	return bind(taker)
+	// It is made parked: a create has no resourceVersion that could refuse it when it
+	// comes too late, so what it makes must be of no use by itself.
+	return pair.act(CreateVolume, giver.Volume, Parked(taker.Ref))
 }
 
 func rebindShared(pair Pair) Verdict {
-	volume := pair.Giver.Volume
-	if !volume.Found {
-		volume = pair.Taker.Volume
+	giver := pair.Giver
+	if !giver.Volume.Found {
+		giver.Volume = pair.Taker.Volume
 	}
+	pair.Taker.Volume = giver.Volume
 	taker := pair.Taker
-	taker.Volume = volume
-	if volume.Found && volume.ClaimRef.Names(pair.Giver.Ref) {
-		if problem := repointable(pair.Giver.Ref, volume); problem != nil {
-			return blocked(problem)
-		}
-		if taker.Claim.Found && taker.Claim.Volume != volume.Name {
-			return blocked(foreignClaim(taker))
-		}
-		return act(Point, volume, target(taker))
+	switch {
+	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
+		return bind(pair)
+	case !pair.secured(giver):
+		return pair.act(Secure, giver.Volume, giver.Ref)
+	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
+		return blocked(foreignClaim(taker))
 	}
-	return bind(taker)
+	return pair.act(Point, giver.Volume, target(taker))
 }
 
 func park(pair Pair) Verdict {
@@ -218,14 +227,12 @@ func park(pair Pair) Verdict {
 	if !giver.Volume.ClaimRef.Names(giver.Ref) {
 		return blocked(foreignVolume(giver, ""))
 	}
-	if problem := repointable(giver.Ref, giver.Volume); problem != nil {
-		return blocked(problem)
-	}
-	return act(Park, giver.Volume, Parked(giver.Ref))
+	return pair.act(Park, giver.Volume, Parked(giver.Ref))
 }
 
-// bind brings the taker's volume and claim together. The volume exists.
-func bind(taker Holding) Verdict {
+// bind brings the taker's volume and claim together.
+func bind(pair Pair) Verdict {
+	taker := pair.Taker
 	if !taker.Volume.Found {
 		return blocked(volumeLost(taker))
 	}
@@ -241,14 +248,14 @@ func bind(taker Holding) Verdict {
 		return blocked(foreignVolume(taker, ""))
 	}
 	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
-	if !reserved {
+	if !reserved || taker.Volume.Fence != pair.Fence {
 		if problem := repointable(taker.Ref, taker.Volume); problem != nil {
 			return blocked(problem)
 		}
-		return act(Point, taker.Volume, want)
+		return pair.act(Point, taker.Volume, want)
 	}
 	if !taker.Claim.Found {
-		return act(CreateClaim, taker.Volume, want)
+		return pair.act(CreateClaim, taker.Volume, want)
 	}
 	if !taker.Bound() {
 		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name}
@@ -267,8 +274,8 @@ func target(taker Holding) Ref {
 	return ref
 }
 
-func act(verb Verb, volume Volume, ref Ref) Verdict {
-	return Verdict{Action: &Action{Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion}}
+func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
+	return Verdict{Action: &Action{Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Fence: p.Fence}}
 }
 
 func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }

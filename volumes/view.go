@@ -29,7 +29,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Policy:   volume.Spec.PersistentVolumeReclaimPolicy,
 		Original: corev1.PersistentVolumeReclaimPolicy(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
 		Handle:   Handle(volume), Terminating: volume.DeletionTimestamp != nil,
-		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner),
+		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

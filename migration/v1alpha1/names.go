@@ -2,18 +2,19 @@ package v1alpha1
 
 // Annotations and labels that a migration puts on the objects it touches.
 const (
-	// FenceAnnotationKey is on both StatefulSets while a migration owns them. Its
-	// value is "<UID of the Migration>.<epoch>"; see Fence. A writer that acts on
-	// an older epoch is refused by the API server, because writing a new epoch
-	// changes the resourceVersion that the late write carries.
+	// FenceAnnotationKey is on both StatefulSets while a migration owns them, and on
+	// the volumes that it has written. Its value is "<UID of the Migration>.<epoch>";
+	// see Fence. A writer that acts on an older epoch is refused by the API server,
+	// because writing a new epoch changes the resourceVersion that the late write
+	// carries.
 	FenceAnnotationKey = "migration.sliceshift.io/fence"
 	// OriginalReclaimPolicyAnnotationKey is on a PersistentVolume whose reclaim
 	// policy a migration set to Retain. Its value is the policy to go back to.
 	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
 	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
-	// over. Its value is "<UID of the Migration>.<maxUnavailable>": what the migration
-	// wrote last, so that a change by somebody else is noticed.
-	BudgetAnnotationKey = "migration.sliceshift.io/max-unavailable"
+	// over. Its value is the fence under which it was written and what was written,
+	// such as "<fence> maxUnavailable 0", so that a change by somebody else is noticed.
+	BudgetAnnotationKey = "migration.sliceshift.io/budget"
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"

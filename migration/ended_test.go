@@ -1,0 +1,213 @@
+package migration
+
+import (
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// enough passes for every migration of these tests, twice there and back.
+const enough = 3000
+
+// finish drives the migration without faults until it is done, and returns the last
+// decision.
+func (m *machine) finish(p *process, verify func()) Decision {
+	m.settleAll(verify)
+	var last Decision
+	for range enough {
+		last = m.pass(p, conditions{cached: m.snapshot, between: func() {}})
+		verify()
+		if last.Done != "" {
+			return last
+		}
+		m.state.Now = m.state.Now.Add(last.Wait)
+		m.settleAll(verify)
+	}
+	return last
+}
+
+// ended says what is wrong with a world in which a migration has ended; empty when
+// all is as it should be.
+func (m *machine) ended(last Decision) string {
+	if last.Done == "" {
+		return fmt.Sprintf("liveness: the migration does not end: %+v", last.Hold)
+	}
+	if FenceOwner(m.state.Source.Set.Fence) != "" || FenceOwner(m.state.Destination.Set.Fence) != "" {
+		return "a fence is left: " + m.state.Source.Set.Fence + m.state.Destination.Set.Fence
+	}
+	switch {
+	case m.tardy:
+		return m.placed()
+	case last.Done == api.ReasonReleased:
+		return m.released()
+	case last.Done == api.ReasonRolledBack:
+		return m.asInTheBeginning()
+	default:
+		return m.moved()
+	}
+}
+
+// placed says which ordinal is not available on exactly one side.
+func (m *machine) placed() string {
+	for ordinal := m.begin.Source.Set.Start; ordinal < m.begin.Source.Set.End(); ordinal++ {
+		owners := 0
+		for _, name := range sideNames {
+			if !m.side(name).Set.Has(ordinal) {
+				continue
+			}
+			owners++
+			if pod, found := m.side(name).pod(ordinal); !found || !pod.Ready {
+				return fmt.Sprintf("ordinal %d is not Ready on the %s", ordinal, name)
+			}
+		}
+		if owners != 1 {
+			return fmt.Sprintf("ordinal %d has %d owners", ordinal, owners)
+		}
+	}
+	return ""
+}
+
+// released says what is wrong when the Migration was deleted on the way.
+func (m *machine) released() string {
+	if wrong := m.placed(); wrong != "" {
+		return wrong
+	}
+	moved := m.state.Destination.Set.Replicas
+	for _, name := range sideNames {
+		for _, b := range m.side(name).Budgets {
+			split := moved > 0 && moved < m.begin.Source.Set.Replicas && !m.state.Spec.SameNamespace
+			if b.Fence != "" && !split {
+				return fmt.Sprintf("the budget of the %s was not given back to its author", name)
+			}
+		}
+	}
+	return ""
+}
+
+// asInTheBeginning says what a rollback has not restored.
+func (m *machine) asInTheBeginning() string {
+	if wrong := m.placed(); wrong != "" {
+		return wrong
+	}
+	return cmp.Diff(essence(m.begin), essence(m.state), cmpopts.EquateEmpty())
+}
+
+// essence leaves out of a snapshot what changes by itself.
+func essence(s Snapshot) Snapshot {
+	s = s.clone()
+	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = epoch, "", Record{}, "", false, false
+	for _, at := range []*Side{&s.Source, &s.Destination} {
+		at.Set.ResourceVersion = ""
+		if at.Set.Replicas == 0 {
+			at.Set.Start = 0
+		}
+		for i := range at.Pods {
+			at.Pods[i].UID, at.Pods[i].ReadySince = "", epoch
+		}
+		for i := range at.Budgets {
+			at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted = "", nil
+		}
+	}
+	// What else the slice needs is left at the destination: it does no harm.
+	s.Destination.NamespaceFound, s.Destination.Service = true, Dependent{}
+	for i := range s.Volumes {
+		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
+			h.Claim.ResourceVersion, h.Volume.ResourceVersion = "", ""
+		}
+	}
+	return s
+}
+
+// moved says what is wrong when the ordinals that were asked for have moved.
+func (m *machine) moved() string {
+	if wrong := m.placed(); wrong != "" {
+		return wrong
+	}
+	begin, total := m.begin.Source.Set, Total(m.state.Spec, m.begin.Source.Set.Replicas)
+	want := Set{Start: begin.End() - total, Replicas: total}
+	if m.state.Spec.Order == api.LowestFirst {
+		want.Start = begin.Start
+	}
+	got := m.state.Destination.Set
+	if got.Start != want.Start || got.Replicas != want.Replicas {
+		return fmt.Sprintf("the destination owns %s instead of %s", span(got.Start, got.Replicas), span(want.Start, want.Replicas))
+	}
+	whole := total == begin.Replicas
+	for i, v := range m.state.Volumes {
+		if wrong := m.volumeMoved(v, m.begin.Volumes[i].Source, want.Has(v.Ordinal)); wrong != "" {
+			return wrong
+		}
+	}
+	if m.state.Spec.DeleteSource && whole && m.state.Source.Set.Presence != Absent {
+		return "the source was not deleted"
+	}
+	return m.budgetsMoved(whole)
+}
+
+// volumeMoved says what is wrong with a volume of a migration that has ended.
+func (m *machine) volumeMoved(v OrdinalVolume, begin volumes.Holding, moved bool) string {
+	here, there := v.Source, v.Destination
+	if moved {
+		here, there = there, here
+	}
+	name := fmt.Sprintf("%s-%d", v.Template, v.Ordinal)
+	switch {
+	case !here.Bound():
+		return name + " is not bound"
+	case here.Volume.Policy != begin.Volume.Policy || here.Volume.Original != "":
+		return fmt.Sprintf("the volume of %s has policy %s (original %s) instead of %s", name, here.Volume.Policy, here.Volume.Original, begin.Volume.Policy)
+	case usable(there):
+		return name + " is usable on both sides"
+	case moved && !m.state.Spec.SameCluster && !m.state.Spec.DeleteSource && !there.Parked():
+		return "the source's volume of " + name + " is not parked"
+	case moved && m.state.Spec.DeleteSource && there.Claim.Found:
+		return "the source's claim of " + name + " was not deleted"
+	case moved && m.state.Spec.DeleteSource && !m.state.Spec.SameCluster && there.Volume.Found:
+		return "the source's volume of " + name + " was not deleted"
+	}
+	return ""
+}
+
+// budgetsMoved says what is wrong with the PodDisruptionBudgets of a migration that
+// has ended: the author's form where one of them covers the whole application, and
+// shares that add up to no more than d where it stays split.
+func (m *machine) budgetsMoved(whole bool) string {
+	if len(m.begin.Source.Budgets) == 0 {
+		return ""
+	}
+	author := m.begin.Source.Budgets[0].Form
+	var total int32
+	for _, name := range sideNames {
+		budgets := m.side(name).Budgets
+		if name == SourceSide && whole && m.state.Spec.DeleteSource && !m.state.Spec.SameNamespace {
+			if len(budgets) != 0 {
+				return "the source's budget was not deleted"
+			}
+			continue
+		}
+		if len(budgets) != 1 {
+			return fmt.Sprintf("the %s has %d budgets", name, len(budgets))
+		}
+		b := budgets[0]
+		if whole || m.state.Spec.SameNamespace {
+			if diff := cmp.Diff(author, b.Form); diff != "" || b.Fence != "" {
+				return fmt.Sprintf("the budget of the %s is not in its author's form: %s", name, diff)
+			}
+			continue
+		}
+		allows, err := pdb.Budget(b.Form, m.side(name).Set.Replicas)
+		if err != nil {
+			return err.Error()
+		}
+		total += allows
+	}
+	if d := m.state.Record.Baseline.Budget; total > d || !whole && !m.state.Spec.SameNamespace && total < min(d, m.begin.Source.Set.Replicas) {
+		return fmt.Sprintf("both budgets allow %d instead of %d", total, d)
+	}
+	return ""
+}

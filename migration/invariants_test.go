@@ -1,0 +1,291 @@
+package migration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// check returns what is wrong with the present state, by the numbers of the
+// invariants; empty when nothing is.
+func (m *machine) check() string {
+	wrong := m.broken
+	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.dataKept, m.budgetKept} {
+		if found := invariant(); found != "" {
+			wrong = append(wrong, found)
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
+
+// atMostOne is I1.
+func (m *machine) atMostOne() string {
+	for _, pod := range m.state.Source.Pods {
+		if _, found := m.state.Destination.pod(pod.Ordinal); found {
+			return fmt.Sprintf("I1: ordinal %d has a pod on both sides", pod.Ordinal)
+		}
+	}
+	return ""
+}
+
+// usable says whether a pod of a side could mount the volume.
+func usable(h volumes.Holding) bool {
+	return h.Claim.Found && h.Volume.Found && h.Claim.Volume == h.Volume.Name &&
+		h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID == h.Claim.UID
+}
+
+// exclusiveVolumes is I2.
+func (m *machine) exclusiveVolumes() string {
+	for _, v := range m.state.Volumes {
+		if usable(v.Source) && usable(v.Destination) {
+			return fmt.Sprintf("I2: the disk of %s-%d is usable on both sides", v.Template, v.Ordinal)
+		}
+		for _, name := range sideNames {
+			if other := v.holding(otherSide(name)); usable(*other) && m.inUse(name, v) {
+				return fmt.Sprintf("I2: the disk of %s-%d is usable on the %s while the %s holds it", v.Template, v.Ordinal, otherSide(name), name)
+			}
+		}
+	}
+	return ""
+}
+
+// inUse says whether a side has a pod of the ordinal, or the volume attached.
+func (m *machine) inUse(name SideName, v OrdinalVolume) bool {
+	_, found := m.side(name).pod(v.Ordinal)
+	return found || slices.Contains(v.holding(name).Volume.Attachments, string(name))
+}
+
+func otherSide(name SideName) SideName {
+	if name == SourceSide {
+		return DestinationSide
+	}
+	return SourceSide
+}
+
+// dataKept is I3: every disk has a volume; none of them would be deleted with its
+// claim gone; and no controller has made an empty claim.
+func (m *machine) dataKept() string {
+	for i, v := range m.state.Volumes {
+		disk := m.begin.Volumes[i].Source.Volume.Handle
+		kept := false
+		for _, name := range sideNames {
+			h := v.holding(name)
+			kept = kept || h.Volume.Found && h.Volume.Handle == disk
+			switch {
+			case h.Claim.Found && h.Claim.Volume == "":
+				return fmt.Sprintf("I3: the controller of the %s made an empty claim %s", name, h.Ref.Name)
+			case h.Volume.Found && h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID != "" &&
+				(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
+				return fmt.Sprintf("I3: volume %s on the %s is released with policy %s", h.Volume.Name, name, h.Volume.Policy)
+			}
+			if pod, found := m.side(name).pod(v.Ordinal); found && pod.Ready && !pod.Terminating && !usable(*h) {
+				return fmt.Sprintf("I3: volume %s was taken from a running pod of ordinal %d on the %s", h.Volume.Name, v.Ordinal, name)
+			}
+		}
+		if !kept {
+			return fmt.Sprintf("I3: no volume is left of disk %s", disk)
+		}
+	}
+	return ""
+}
+
+// budgetKept is I4: what the migration holds down, what was evicted and is not back,
+// and what may still be evicted. As long as the migration holds nothing down, the
+// author's own budget counts, which may be larger than d.
+func (m *machine) budgetKept() string {
+	base := m.state.Record.Baseline
+	if base == nil || base.DisruptionBudget == nil || m.authorOverBoth() {
+		return ""
+	}
+	down := map[int32]bool{}
+	for ordinal := range m.evicted {
+		down[ordinal] = true
+	}
+	limit := base.Budget
+	for ordinal := range m.held {
+		down[ordinal] = true
+	}
+	if len(m.held) == 0 {
+		author, err := pdb.Budget(m.begin.Source.Budgets[0].Form, m.begin.Source.Set.Replicas)
+		if err != nil {
+			return err.Error()
+		}
+		limit = max(limit, author)
+	}
+	total := int32(len(down))
+	for _, name := range sideNames {
+		if at, _ := m.budgetOf(name); at == name && len(m.side(name).Budgets) == 1 && m.side(name).Budgets[0].Observed {
+			total += m.allowed[name]
+		}
+	}
+	if total > limit {
+		return fmt.Sprintf("I4: held %v, evicted %v, and source %d + destination %d more evictions allowed: more than %d",
+			keys(m.held), keys(m.evicted), m.allowed[SourceSide], m.allowed[DestinationSide], limit)
+	}
+	return ""
+}
+
+// authorOverBoth says whether one PodDisruptionBudget in its author's form is about
+// both slices. Kubernetes does not count a slice then whose last pod is just gone;
+// the migration writes another form as long as the budget is its own.
+func (m *machine) authorOverBoth() bool {
+	s := m.state
+	return s.Spec.SameNamespace && s.Source.Budgets[0].Fence == "" && s.Source.Set.Replicas > 0 && s.Destination.Set.Replicas > 0
+}
+
+func keys(set map[int32]bool) []int32 {
+	var list []int32
+	for ordinal := range set {
+		list = append(list, ordinal)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// wrote checks a write that has just landed against the world before it.
+func (m *machine) wrote(e Effect, before Snapshot, late bool) {
+	side := &before.Source
+	if e.Side == DestinationSide {
+		side = &before.Destination
+	}
+	switch e.Verb {
+	case ScaleDown:
+		m.held[e.Ordinal] = true
+		m.scaled(e, side.Set, -1)
+	case ScaleUp:
+		m.scaled(e, side.Set, 1)
+		m.started(e, before)
+	case DeleteSet:
+		if side.Set.Replicas > 0 || len(side.Pods) > 0 {
+			m.breaks("I6: %s with %d replicas and %d pods", e, side.Set.Replicas, len(side.Pods))
+		}
+	case CarryVolume:
+		m.carried(e, before, late)
+	case DeleteClaim, DeleteVolume:
+		m.deleted(e, before)
+	case DeleteBudget:
+		if side.Set.Replicas > 0 {
+			m.breaks("I4: %s that protects %d replicas", e, side.Set.Replicas)
+		}
+	case WriteFence, ReleaseFence, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
+		CreateExport, RestorePolicy, DeleteExport:
+	}
+	m.mannerly(e, *side)
+}
+
+// scaled checks that exactly one ordinal is added or taken.
+func (m *machine) scaled(e Effect, set Set, by int32) {
+	after := Set{Start: e.Start, Replicas: e.Replicas}
+	if after.Replicas != set.Replicas+by || after.Has(e.Ordinal) == set.Has(e.Ordinal) ||
+		set.Replicas > 0 && after.Replicas > 0 && after.Start != set.Start && after.End() != set.End() {
+		m.breaks("I9: %s of %s", e, span(set.Start, set.Replicas))
+	}
+}
+
+// started checks that an ordinal starts on its own disks (I3).
+func (m *machine) started(e Effect, before Snapshot) {
+	for i, v := range before.Volumes {
+		h := v.holding(e.Side)
+		if v.Ordinal == e.Ordinal && (!h.Bound() || h.Volume.Handle != m.begin.Volumes[i].Source.Volume.Handle) {
+			m.breaks("I3: %s without its volume %s", e, v.Template)
+		}
+	}
+}
+
+// carried checks that no volume is touched in use, nor pointed elsewhere before it
+// is safe (I2, I3). A create cannot be fenced: late, it must make nothing usable.
+func (m *machine) carried(e Effect, before Snapshot, late bool) {
+	for i := range before.Volumes {
+		v := before.Volumes[i]
+		if v.Ordinal != e.Ordinal || v.Template != e.Template {
+			continue
+		}
+		now := m.state.Volumes[i].holding(e.Side)
+		busy := len(v.Source.Volume.Attachments)+len(v.Destination.Volume.Attachments) > 0
+		for _, name := range sideNames {
+			_, found := m.side(name).pod(e.Ordinal)
+			busy = busy || found
+		}
+		switch e.Volume.Verb {
+		case volumes.Secure:
+		case volumes.Park, volumes.Point:
+			if busy {
+				m.breaks("I2: %s while it is in use", e)
+			}
+			if v.holding(e.Side).Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+				m.breaks("I3: %s, whose policy is not Retain", e)
+			}
+		case volumes.CreateVolume:
+			if busy && !(late && now.Parked()) {
+				m.breaks("I2: %s while the disk is in use", e)
+			}
+		case volumes.CreateClaim:
+			if busy && !late {
+				m.breaks("I2: %s while the disk is in use", e)
+			}
+		}
+	}
+}
+
+// deleted is the rest of I3: nothing is deleted that has a use.
+func (m *machine) deleted(e Effect, before Snapshot) {
+	for _, v := range before.Volumes {
+		h := v.holding(e.Side)
+		if v.Ordinal != e.Ordinal || e.Name != h.Ref.Name && e.Name != h.Volume.Name {
+			continue
+		}
+		_, found := m.side(e.Side).pod(e.Ordinal)
+		switch {
+		case found:
+			m.breaks("I3: %s while a pod of its ordinal exists", e)
+		case usable(*h):
+			m.breaks("I3: %s, which is in place", e)
+		case e.Verb == DeleteVolume && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
+			m.breaks("I3: %s, whose policy is %s", e, h.Volume.Policy)
+		case e.Verb == DeleteVolume && len(h.Volume.Attachments) > 0:
+			m.breaks("I3: %s, which is attached", e)
+		case e.Verb == DeleteVolume && m.state.Spec.SameCluster:
+			m.breaks("I3: %s, which both sides share", e)
+		}
+	}
+}
+
+// mannerly is I9: only what the migration made, or was asked to clean up, goes, and
+// nothing of another name is touched.
+func (m *machine) mannerly(e Effect, side Side) {
+	var ours, known bool
+	switch e.Verb {
+	case DeleteSet:
+		ours, known = side.Set.Ours, e.Name == side.Set.Name
+	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, CreateSet:
+		ours, known = true, e.Name == side.Set.Name
+	case DeleteBudget:
+		ours, known = side.Budgets[0].Ours, true
+	case SetBudget, RestoreBudget:
+		ours, known = true, e.Name == side.Budgets[0].Name
+	case DeleteClaim, DeleteVolume:
+		for _, v := range m.state.Volumes {
+			h := v.holding(e.Side)
+			switch e.Name {
+			case h.Ref.Name:
+				ours, known = h.Claim.Ours, true
+			case h.Volume.Name:
+				ours, known = h.Volume.Ours, true
+			}
+		}
+	case CreateNamespace, CreateService, CreateBudget, CreateExport, DeleteExport, CarryVolume, RestorePolicy:
+		ours, known = true, true
+	}
+	if e.Side == SourceSide && m.state.Spec.DeleteSource && m.state.Record.Completed != api.ReasonRolledBack {
+		ours = true
+	}
+	if !known || !ours {
+		m.breaks("I9: %s, which is not the migration's", e)
+	}
+}

@@ -1,0 +1,281 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// machine is a world together with what a dry run does not need: evictions, caches
+// that lag, clusters that do not answer, and the processes that drive the migration.
+type machine struct {
+	*world
+	begin Snapshot
+	// version is the resourceVersion of the Migration: of its mode and its record.
+	version int
+	// past is what a cache may still show, the newest last.
+	past []Snapshot
+	// cut are the sides that do not answer.
+	cut map[SideName]bool
+	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
+	allowed map[SideName]int32
+	// evicted are the ordinals whose eviction was granted and that are not Ready
+	// again; held those that the migration has stopped.
+	evicted, held map[int32]bool
+	// late are writes that were decided and have not arrived yet.
+	late []lateWrite
+	// tardy is true when a write has arrived after the end that nothing could refuse.
+	tardy bool
+	// landed is set when a write has landed: a check of atomicity.
+	landed int
+	// interleaved counts the steps of others; a pass during which it stood still was
+	// atomic.
+	interleaved int
+	// broken are the invariants that a write has broken.
+	broken []string
+	log    []string
+	names  int
+}
+
+// lateWrite is a write on its way, decided by a process that is gone.
+type lateWrite struct {
+	effect Effect
+	judged Snapshot
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// remembered is how many states a cache may lag behind.
+const remembered = 12
+
+func newMachine(s Snapshot) *machine {
+	m := &machine{
+		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, allowed: map[SideName]int32{},
+		evicted: map[int32]bool{}, held: map[int32]bool{},
+	}
+	m.attaches = true
+	for i := range m.state.Volumes {
+		v := &m.state.Volumes[i]
+		volume := v.Source.Volume
+		volume.Attachments = []string{string(SourceSide)}
+		m.putVolume(v, SourceSide, volume)
+	}
+	m.begin.Volumes = slices.Clone(m.state.Volumes)
+	for _, name := range sideNames {
+		m.syncBudget(name)
+	}
+	m.remember()
+	return m
+}
+
+func (m *machine) remember() {
+	m.state.Now = m.state.Now.Add(1e9)
+	m.past = append(m.past, m.state.clone())
+	if len(m.past) > remembered {
+		m.past = m.past[1:]
+	}
+}
+
+func (m *machine) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if len(m.log) == 0 || m.log[len(m.log)-1] != line {
+		m.log = append(m.log, line)
+	}
+}
+
+func (m *machine) breaks(format string, args ...any) {
+	m.broken = append(m.broken, fmt.Sprintf(format, args...))
+}
+
+// budgetOf is the side whose list holds the PodDisruptionBudget of a side, and the
+// sides whose pods it selects.
+func (m *machine) budgetOf(name SideName) (SideName, []SideName) {
+	if m.state.Spec.SameNamespace {
+		return SourceSide, sideNames
+	}
+	return name, []SideName{name}
+}
+
+// syncBudget lets the disruption controller compute the status of a side's
+// PodDisruptionBudget, as getExpectedPodCount, countHealthyPods and updatePdbStatus
+// do (kubernetes pkg/controller/disruption).
+func (m *machine) syncBudget(name SideName) bool {
+	name, selected := m.budgetOf(name)
+	side := m.side(name)
+	if len(side.Budgets) != 1 {
+		changed := m.allowed[name] != 0
+		m.allowed[name] = 0
+		return changed
+	}
+	budget := side.Budgets[0]
+	var healthy, pods, scale int32
+	disrupted := []string{}
+	for _, at := range selected {
+		set := m.side(at).Set
+		if len(m.side(at).Pods) > 0 {
+			scale += set.Replicas
+		}
+		for _, pod := range m.side(at).Pods {
+			pods++
+			pending := !pod.Terminating && slices.Contains(budget.Disrupted, podName(set, pod.Ordinal))
+			if pending {
+				disrupted = append(disrupted, podName(set, pod.Ordinal))
+			}
+			if pod.Ready && !pod.Terminating && !pending {
+				healthy++
+			}
+		}
+	}
+	allowed := max(0, healthy-desiredHealthy(budget.Form, scale))
+	if budget.Form.MinAvailable != nil && budget.Form.MinAvailable.StrVal == "" {
+		scale = pods
+	}
+	if scale <= 0 {
+		allowed = 0
+	}
+	if allowed == m.allowed[name] && budget.Observed && len(disrupted) == len(budget.Disrupted) {
+		return false
+	}
+	m.allowed[name] = allowed
+	budget.Disrupted = disrupted
+	m.putBudget(name, &budget)
+	m.controlBudgets(name)
+	if m.state.Spec.SameNamespace {
+		m.controlBudgets(DestinationSide)
+	}
+	return true
+}
+
+// desiredHealthy is how many pods must stay, of so many.
+func desiredHealthy(form pdb.Form, scale int32) int32 {
+	if form.MinAvailable != nil && form.MinAvailable.StrVal == "" {
+		return form.MinAvailable.IntVal
+	}
+	budget, err := pdb.Budget(form, scale)
+	if err != nil {
+		panic(err)
+	}
+	return scale - budget
+}
+
+func podName(set Set, ordinal int32) string { return fmt.Sprintf("%s-%d", set.Name, ordinal) }
+
+// evict asks for the eviction of a pod; the API server grants it as long as the
+// status that it knows allows one. The pod itself is deleted later.
+func (m *machine) evict(name SideName, ordinal int32) bool {
+	at, _ := m.budgetOf(name)
+	pod, found := m.side(name).pod(ordinal)
+	if !found || !pod.Ready || pod.Terminating || len(m.side(at).Budgets) != 1 {
+		return false
+	}
+	budget := m.side(at).Budgets[0]
+	pending := podName(m.side(name).Set, ordinal)
+	if !budget.Observed || m.allowed[at] == 0 || slices.Contains(budget.Disrupted, pending) {
+		return false
+	}
+	m.allowed[at]--
+	budget.Disrupted = append(slices.Clone(budget.Disrupted), pending)
+	m.putBudget(at, &budget)
+	m.evicted[ordinal] = true
+	m.note("eviction of ordinal %d on the %s granted", ordinal, name)
+	return true
+}
+
+// remove deletes a pod: after an eviction that was granted, or by somebody else.
+func (m *machine) remove(name SideName, ordinal int32) bool {
+	side := m.side(name)
+	pod, found := side.pod(ordinal)
+	if !found || pod.Terminating {
+		return false
+	}
+	pod.Terminating = true
+	side.setPod(pod)
+	m.note("pod of ordinal %d on the %s deleted", ordinal, name)
+	return true
+}
+
+// fail makes a pod unready.
+func (m *machine) fail(name SideName, ordinal int32) bool {
+	side := m.side(name)
+	pod, found := side.pod(ordinal)
+	if !found || !pod.Ready {
+		return false
+	}
+	pod.Ready = false
+	side.setPod(pod)
+	m.note("pod of ordinal %d on the %s fails", ordinal, name)
+	return true
+}
+
+// step is one act of a controller or a kubelet.
+type step struct {
+	name string
+	do   func() bool
+}
+
+// steps are all that controllers and kubelets might do next.
+func (m *machine) steps() []step {
+	var steps []step
+	for _, name := range sideNames {
+		steps = append(steps,
+			step{fmt.Sprintf("StatefulSet controller of the %s learns", name), func() bool { return m.learn(name) }},
+			step{fmt.Sprintf("StatefulSet controller of the %s acts", name), func() bool { return m.controlSet(name) }},
+			step{fmt.Sprintf("disruption controller of the %s acts", name), func() bool { return m.syncBudget(name) }},
+			step{fmt.Sprintf("volume controller of the %s acts", name), func() bool { return m.bindClaims(name) }},
+		)
+		for ordinal := m.begin.Source.Set.Start; ordinal < m.begin.Source.Set.End(); ordinal++ {
+			steps = append(steps,
+				step{fmt.Sprintf("pod of ordinal %d on the %s is Ready", ordinal, name), func() bool { return m.recover(name, ordinal) }},
+				step{fmt.Sprintf("pod of ordinal %d on the %s is gone", ordinal, name), func() bool { return m.gone(name, ordinal) }},
+				step{fmt.Sprintf("eviction of ordinal %d on the %s ends", ordinal, name), func() bool { return m.pending(name, ordinal) && m.remove(name, ordinal) }},
+				step{fmt.Sprintf("volumes of ordinal %d on the %s are detached", ordinal, name), func() bool { return m.detach(name, ordinal) }},
+			)
+		}
+	}
+	return steps
+}
+
+// recover makes a pod Ready: nobody holds its ordinal down any more.
+func (m *machine) recover(name SideName, ordinal int32) bool {
+	if !m.ready(name, ordinal) {
+		return false
+	}
+	if m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
+		delete(m.held, ordinal)
+		delete(m.evicted, ordinal)
+	}
+	return true
+}
+
+// pending says whether the eviction of a pod was granted and it still runs.
+func (m *machine) pending(name SideName, ordinal int32) bool {
+	pod, found := m.side(name).pod(ordinal)
+	return found && !pod.Terminating && disrupted(*m.side(name), ordinal)
+}
+
+// act does one step of a controller.
+func (m *machine) act(s step) bool {
+	if !s.do() {
+		return false
+	}
+	m.note("%s", s.name)
+	m.interleaved++
+	m.remember()
+	return true
+}
+
+// settle lets everybody act until nothing changes: the fair, fault-free world.
+// Every state on the way is checked.
+func (m *machine) settleAll(check func()) {
+	for changed := true; changed; {
+		changed = false
+		for _, s := range m.steps() {
+			if m.act(s) {
+				changed = true
+				check()
+			}
+		}
+	}
+}

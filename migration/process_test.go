@@ -1,0 +1,265 @@
+package migration
+
+import (
+	"fmt"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// process drives the migration, as an Engine does: it plans on what its caches show,
+// plans again on live reads before it writes, and writes once.
+type process struct {
+	holder  string
+	engaged bool
+	// the Migration as it was last read or written, of a certain version
+	version  int
+	record   Record
+	mode     api.Mode
+	deleting bool
+}
+
+// fate is what becomes of a write.
+type fate int
+
+// The fates.
+const (
+	// lands: the write arrives and its answer comes back.
+	lands fate = iota
+	// unanswered: it arrives, its answer does not, and the process goes on.
+	unanswered
+	// refused: it does not arrive, and the process goes on.
+	refused
+	// delayed: the process goes on while the write is still on the way.
+	delayed
+	// crashAfter and crashBefore end the process after or before the write.
+	crashAfter
+	crashBefore
+	// stalls ends the process while its write is still on the way.
+	stalls
+)
+
+// conditions are what a pass meets with.
+type conditions struct {
+	// stale makes the process not read the Migration again.
+	stale bool
+	// cached returns what the caches show.
+	cached func() Snapshot
+	// between is called between two reads and before the write: others act.
+	between func()
+	fate    fate
+}
+
+func (m *machine) newProcess() *process {
+	m.names++
+	p := &process{holder: fmt.Sprintf("p%d", m.names)}
+	m.reread(p)
+	return p
+}
+
+// restart is a process that has crashed and come up again.
+func (m *machine) restart(p *process) { *p = *m.newProcess() }
+
+func (m *machine) reread(p *process) {
+	p.version, p.record, p.mode, p.deleting = m.version, m.state.Record, m.state.Spec.Mode, m.state.Deleting
+}
+
+// through is a snapshot of the world as this process sees the Migration.
+func (p *process) through(s Snapshot) Snapshot {
+	s.Holder, s.Engaged = p.holder, p.engaged
+	s.Record, s.Spec.Mode, s.Deleting = p.record, p.mode, p.deleting
+	return s
+}
+
+// live reads both sides, each kind after the one that it must not be older than.
+func (m *machine) live(p *process, between func()) Snapshot {
+	s := m.snapshot()
+	reads := []func(from Snapshot){
+		func(from Snapshot) {
+			for _, name := range sideNames {
+				to, seen := side(&s, name), side(&from, name)
+				pods, budgets := to.Pods, to.Budgets
+				*to = *seen
+				to.Pods, to.Budgets = pods, budgets
+			}
+		},
+		func(from Snapshot) {
+			s.Source.Budgets, s.Destination.Budgets = from.Source.Budgets, from.Destination.Budgets
+		},
+		func(from Snapshot) { s.Source.Pods, s.Destination.Pods = from.Source.Pods, from.Destination.Pods },
+		func(from Snapshot) { s.Volumes = from.Volumes },
+	}
+	down := map[SideName]bool{}
+	for _, read := range reads {
+		between()
+		for name := range m.cut {
+			down[name] = true
+		}
+		read(m.snapshot())
+	}
+	for name := range down {
+		to := side(&s, name)
+		*to = Side{Cluster: to.Cluster, Namespace: to.Namespace, NamespaceFound: true, ReachError: "no answer", Set: Set{Name: to.Set.Name}}
+	}
+	s.Now = m.state.Now
+	return p.through(s)
+}
+
+func side(s *Snapshot, name SideName) *Side {
+	if name == SourceSide {
+		return &s.Source
+	}
+	return &s.Destination
+}
+
+// focused leaves only one ordinal's volumes in a snapshot.
+func focused(s Snapshot, ordinal int32) Snapshot {
+	var only []OrdinalVolume
+	for _, v := range s.Volumes {
+		if v.Ordinal == ordinal {
+			only = append(only, v)
+		}
+	}
+	s.Volumes, s.Focused = only, true
+	return s
+}
+
+// pass does one step of a process and returns what it came to.
+func (m *machine) pass(p *process, c conditions) Decision {
+	if !c.stale {
+		m.reread(p)
+	}
+	stood := m.interleaved
+	decision := Plan(p.through(c.cached()))
+	if decision.NeedsLiveRead() {
+		s := m.live(p, c.between)
+		if decision.Effect != nil && decision.Effect.OfOrdinal() {
+			s = focused(s, decision.Effect.Ordinal)
+		}
+		return m.conclude(p, c, s, Plan(s), stood)
+	}
+	s := p.through(c.cached())
+	if decision.Effect != nil {
+		fresh := m.live(p, c.between)
+		s.Source.Reach, s.Source.Set = fresh.Source.Reach, fresh.Source.Set
+		s.Destination.Reach, s.Destination.Set = fresh.Destination.Reach, fresh.Destination.Set
+		decision = Plan(s)
+	}
+	return m.conclude(p, c, s, decision, stood)
+}
+
+func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decision, stood int) Decision {
+	m.lawful(s, decision)
+	c.between()
+	switch {
+	case decision.Record != nil:
+		m.save(p, c.fate, *decision.Record)
+	case decision.Effect != nil:
+		if decision.Effect.Verb == ScaleDown && m.interleaved == stood {
+			m.gated(*decision.Effect, s)
+		}
+		m.send(p, c.fate, *decision.Effect, s)
+	case decision.Hold != nil:
+		m.note("%s waits: %s", p.holder, decision.Hold.Message)
+	}
+	return decision
+}
+
+// lawful checks a decision against what it was taken on.
+func (m *machine) lawful(s Snapshot, decision Decision) {
+	if decision.Effect != nil && (s.Source.Reach != Seen || s.Destination.Reach != Seen) {
+		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
+	}
+	let := FenceOwner(s.Source.Set.Fence) != s.UID && FenceOwner(s.Destination.Set.Fence) != s.UID
+	if decision.Effect != nil && s.Record.Completed != "" && let {
+		m.breaks("I9: %s after the migration has let go", *decision.Effect)
+	}
+}
+
+// gated is I5, judged on what was read at the very moment of the write.
+func (m *machine) gated(e Effect, s Snapshot) {
+	var others int32
+	for _, at := range []Side{s.Source, s.Destination} {
+		for ordinal := at.Set.Start; ordinal < at.Set.End(); ordinal++ {
+			if pod, found := at.pod(ordinal); ordinal != e.Ordinal && (!found || !pod.Available(s.Now, at.Set.MinReady)) {
+				others++
+			}
+		}
+	}
+	if others+1 > s.Record.Baseline.Budget {
+		m.breaks("I5: %s while %d other replicas are unavailable, of %d", e, others, s.Record.Baseline.Budget)
+	}
+}
+
+// save writes the record, over the version that was read.
+func (m *machine) save(p *process, f fate, record Record) {
+	arrives := f == lands || f == unanswered || f == crashAfter
+	if arrives && p.version == m.version {
+		m.version++
+		m.state.Record = record
+		m.interleaved++
+		m.note("%s records %s", p.holder, recorded(record))
+		m.remember()
+		if f == lands {
+			m.reread(p)
+			p.engaged = p.engaged || record.Claim != nil && record.Claim.Holder == p.holder
+		}
+	} else {
+		m.note("%s could not record %s", p.holder, recorded(record))
+	}
+	m.outcome(p, f)
+}
+
+// outcome is what a process makes of the answer to a write, or of its absence.
+func (m *machine) outcome(p *process, f fate) {
+	switch {
+	case f >= crashAfter:
+		m.restart(p)
+	case f != lands:
+		p.engaged = false
+	}
+}
+
+func recorded(r Record) string {
+	text := ""
+	if r.Claim != nil {
+		text += fmt.Sprintf("epoch %d %s %s", r.Claim.Epoch, r.Claim.Holder, r.Claim.Direction)
+	}
+	if r.Handoff != nil {
+		text += fmt.Sprintf(", handoff of %d", r.Handoff.Ordinal)
+	}
+	if r.Completed != "" {
+		text += ", completed " + r.Completed
+	}
+	return text
+}
+
+// send writes one effect.
+func (m *machine) send(p *process, f fate, e Effect, judged Snapshot) {
+	switch f {
+	case lands, unanswered, crashAfter:
+		err := m.land(e, false)
+		m.note("%s: %s: %v", p.holder, e, err)
+	case stalls, delayed:
+		m.late = append(m.late, lateWrite{e, judged})
+		m.note("%s stalls: %s", p.holder, e)
+	default:
+		m.note("%s fails: %s", p.holder, e)
+	}
+	m.outcome(p, f)
+}
+
+// land lets a write arrive.
+func (m *machine) land(e Effect, late bool) error {
+	if m.cut[e.Side] {
+		return errNoAnswer
+	}
+	before := m.snapshot()
+	if err := m.apply(e); err != nil {
+		return err
+	}
+	m.landed++
+	m.interleaved++
+	m.wrote(e, before, late)
+	m.remember()
+	return nil
+}

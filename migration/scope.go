@@ -1,0 +1,64 @@
+package migration
+
+import "github.com/sliceshift/sliceshift/volumes"
+
+// scope says what to look at. The zero value is everything, from the caches: they
+// may tell to wait, but nothing is written on their word.
+type scope struct {
+	// live reads both StatefulSets from the API servers, object by object, and
+	// besides them what the next fields say.
+	live bool
+	// ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
+	ordinal *int32
+	// pods, budgets and volumes are of that ordinal, read live. Other pods, which
+	// only the gate asks for, come from the watch: a live list waits up to 100 ms
+	// for the watch cache of the API server (cacher, progressRequestPeriod).
+	pods, budgets, volumes bool
+	// wide lists everything live.
+	wide bool
+}
+
+// scopeOf is what must be read live before a decision is carried out.
+func scopeOf(s Snapshot, decision Decision) scope {
+	if !decision.NeedsLiveRead() {
+		return scope{}
+	}
+	sc := scope{live: true, budgets: true}
+	if handoff := s.Record.Handoff; handoff != nil {
+		sc.ordinal, sc.pods = &handoff.Ordinal, true
+	}
+	effect := decision.Effect
+	if effect == nil {
+		// What begins or ends a migration is concluded from all there is.
+		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != ""
+		return sc
+	}
+	if !effect.OfOrdinal() {
+		sc.wide = effect.Verb == DeleteSet
+		return sc
+	}
+	sc.ordinal, sc.volumes, sc.pods = &effect.Ordinal, true, true
+	switch {
+	case effect.Verb == CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
+		// What these make is of no use by itself.
+		sc.pods, sc.budgets = false, false
+	case effect.Verb == CarryVolume, effect.Verb == ScaleUp:
+		sc.budgets = false
+	}
+	return sc
+}
+
+// covers says whether all that a wider scope asks for has been read.
+func (sc scope) covers(need scope) bool {
+	switch {
+	case !need.live || sc.wide:
+		return true
+	case need.wide || !sc.live:
+		return false
+	case need.ordinal != nil && sc.ordinal != nil && *need.ordinal != *sc.ordinal:
+		return false
+	case need.ordinal == nil && sc.ordinal != nil || need.volumes && sc.ordinal == nil:
+		return false
+	}
+	return (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
+}
