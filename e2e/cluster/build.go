@@ -19,8 +19,11 @@ const binaryPrefix = "controlplane-"
 // Build returns the control plane binary, and builds it first if no one has
 // built it from the same sources before: about 5 minutes with cold caches.
 // Several processes may call it at once; one builds, the others wait for it.
-// Only a build writes to progress.
+// Only a build writes to progress, which may be nil.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
 	cacheDir, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the user's cache folder: %w", err)

@@ -67,7 +67,8 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestFingerprintIgnoresTheFolder(t *testing.T) {
-	if fingerprintOf(t, makeRecipe(t)) != fingerprintOf(t, makeRecipe(t)) {
+	one, other := makeRecipe(t), makeRecipe(t)
+	if fingerprintOf(t, one) != fingerprintOf(t, other) {
 		t.Error("two copies of the module differ")
 	}
 }

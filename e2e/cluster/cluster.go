@@ -41,6 +41,7 @@ type Options struct {
 type Cluster struct {
 	options Options
 	dir     string
+	binary  string
 	lock    *os.File // marks dir as in use, see sweep
 	ports   map[Role]port
 	ca      *authority
@@ -50,6 +51,7 @@ type Cluster struct {
 	mu        sync.Mutex // guards what follows
 	processes map[Role]*process
 	keepLogs  bool
+	stopped   bool // no role starts any more
 
 	stop func() error // tearDown, but only once
 }
@@ -117,6 +119,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // prepare makes what the roles need in the cluster's folder.
 func (c *Cluster) prepare() error {
+	c.linkBinary()
 	var err error
 	if c.ports, err = reservePorts(); err != nil {
 		return err

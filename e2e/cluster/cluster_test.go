@@ -22,7 +22,7 @@ const startBound = 30 * time.Second
 func TestClusters(t *testing.T) {
 	binary := controlPlane(t)
 	start := clock.RealClock{}.Now()
-	clusters, err := StartAll(t.Context(), Options{Binary: binary, Log: os.Stderr}, "a", "b")
+	clusters, err := StartAll(bounded(t), Options{Binary: binary, Log: os.Stderr}, "a", "b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func testStatefulSet(t *testing.T, c *Cluster) {
 }
 
 func testKubectl(t *testing.T, c *Cluster) {
-	output, err := c.Kubectl(t.Context(), "get", "pod", set+"-0", "-o", "jsonpath={.status.phase}").CombinedOutput()
+	output, err := c.Kubectl(bounded(t), "get", "pod", set+"-0", "-o", "jsonpath={.status.phase}").CombinedOutput()
 	if err != nil || string(output) != "Running" {
 		t.Errorf("kubectl says %q, %v; want Running", output, err)
 	}
-	output, err = c.Kubectl(t.Context(), "version").CombinedOutput()
+	output, err = c.Kubectl(bounded(t), "version").CombinedOutput()
 	if err != nil || bytes.Count(output, []byte("v1.")) != 2 { // client and server
 		t.Errorf("kubectl version says %q, %v", output, err)
 	}
@@ -98,14 +98,14 @@ func testKill(t *testing.T, c *Cluster, role Role) {
 	if err := c.Kill(role); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.StartRole(t.Context(), role); err != nil {
+	if err := c.StartRole(bounded(t), role); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.WaitReady(t.Context()); err != nil {
+	if err := c.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 	scale(t, clientOf(t, c), set, before+1)
-	if err := c.StartRole(t.Context(), role); err == nil {
+	if err := c.StartRole(bounded(t), role); err == nil {
 		t.Error("started a role that runs, want an error")
 	}
 }
@@ -127,7 +127,7 @@ func testKillInFlight(t *testing.T, c *Cluster, role Role) {
 	if err := c.Kill(role); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.StartRole(t.Context(), role); err != nil {
+	if err := c.StartRole(bounded(t), role); err != nil {
 		t.Fatal(err)
 	}
 	waitStatefulSet(t, client, name, count)
@@ -150,7 +150,7 @@ func testFreeze(t *testing.T, c *Cluster, role Role) {
 	if err := c.Thaw(role); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.WaitReady(t.Context()); err != nil {
+	if err := c.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 	scale(t, client, set, before+1)
@@ -164,10 +164,10 @@ func testStopRole(t *testing.T, c *Cluster) {
 	if err := c.Freeze(Scheduler); err == nil {
 		t.Error("froze a role that does not run, want an error")
 	}
-	if err := c.WaitReady(t.Context()); err != nil {
+	if err := c.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.StartRole(t.Context(), Scheduler); err != nil {
+	if err := c.StartRole(bounded(t), Scheduler); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Freeze(ControllerManager); err != nil { // Stop must cope
@@ -186,6 +186,9 @@ func testStop(t *testing.T, c *Cluster) {
 	}
 	if err := c.Stop(); err != nil {
 		t.Errorf("second stop: %v", err)
+	}
+	if err := c.StartRole(bounded(t), Etcd); err == nil {
+		t.Error("started a role of a stopped cluster, want an error")
 	}
 	for _, path := range append(volumes, c.Kubeconfig()) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -221,7 +224,7 @@ func TestStartFails(t *testing.T) {
 			if tc.options.Dir == "" {
 				tc.options.Dir = t.TempDir()
 			}
-			c, err := Start(t.Context(), tc.options)
+			c, err := Start(bounded(t), tc.options)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("start: %v, %v; want an error with %q", c, err, tc.want)
 			}

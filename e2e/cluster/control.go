@@ -110,13 +110,16 @@ func (c *Cluster) isActive(role Role) bool {
 func (c *Cluster) launch(role Role) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.stopped {
+		return c.errorf(role, "start: the cluster is stopped")
+	}
 	if p := c.processes[role]; p != nil && p.isRunning() {
 		return c.errorf(role, "is already running")
 	}
 	if role == Etcd {
 		c.removeSockets()
 	}
-	p, err := startProcess(c.options.Binary, c.dir, c.LogFile(role), c.arguments(role))
+	p, err := startProcess(c.binary, c.dir, c.LogFile(role), c.arguments(role))
 	if err != nil {
 		return c.errorf(role, "start: %w", err)
 	}

@@ -35,6 +35,16 @@ func (c *Cluster) makeDir() error {
 	return err
 }
 
+// linkBinary gives the cluster a name of its own for the binary, for the roles
+// that a test starts again: a Build from changed sources removes the other one.
+// If the folders are on different file systems, that is a risk to live with.
+func (c *Cluster) linkBinary() {
+	c.binary = filepath.Join(c.dir, "controlplane")
+	if err := os.Link(c.options.Binary, c.binary); err != nil {
+		c.binary = c.options.Binary
+	}
+}
+
 func makeEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

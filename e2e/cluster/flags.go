@@ -21,7 +21,6 @@ const (
 
 	serviceCIDR    = "10.96.0.0/16"
 	firstServiceIP = "10.96.0.1"
-	podCIDR        = "10.244.0.0/16"
 )
 
 // featureGates switches on the native StatefulSet's maxUnavailable, which our
@@ -76,8 +75,6 @@ func (c *Cluster) arguments(role Role) []string {
 		flags = []string{
 			"--kubeconfig=" + c.kubeconfigPath(roleUser(role)),
 			"--config=" + stagesFile,
-			"--manage-all-nodes=true",
-			"--cidr=" + podCIDR,
 		}
 	}
 	return append(append([]string{string(role)}, flags...), c.options.Args[role]...)

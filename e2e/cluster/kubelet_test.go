@@ -113,7 +113,7 @@ func testNotReadyStays(t *testing.T, c *Cluster) {
 		if err := c.Kill(Kwok); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.StartRole(t.Context(), Kwok); err != nil {
+		if err := c.StartRole(bounded(t), Kwok); err != nil {
 			t.Fatal(err)
 		}
 	}

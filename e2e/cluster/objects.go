@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,7 +64,7 @@ func makeNode(index int, version string) *corev1.Node {
 			Labels: map[string]string{
 				corev1.LabelHostname:   name,
 				corev1.LabelOSStable:   "linux",
-				corev1.LabelArchStable: "amd64",
+				corev1.LabelArchStable: runtime.GOARCH,
 			},
 		},
 		Status: corev1.NodeStatus{
@@ -74,7 +75,7 @@ func makeNode(index int, version string) *corev1.Node {
 				{Type: corev1.NodeHostName, Address: name},
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: version,
+				Architecture: runtime.GOARCH, OperatingSystem: "linux", KubeletVersion: version,
 			},
 		},
 	}

@@ -31,8 +31,10 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func TestChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs only as the child of TestNothingOutlivesItsStarter")
 	}
-	c, err := Start(t.Context(), Options{Name: "child", Dir: filepath.Join(dir, "child"), Binary: controlPlane(t)})
+	c, err := Start(bounded(t), Options{Name: "child", Dir: filepath.Join(dir, "child"), Binary: controlPlane(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Annotations of a pod that slow its kubelet down. Both take a Go duration such
 // as "3s". The time runs from the last change of the pod: whoever touches it
-// while it waits starts the wait anew.
+// while it waits starts the wait anew, and so does a new kwok.
 const (
 	// ReadyDelayAnnotationKey lets a pod become Ready that much after it was
 	// scheduled. It may come from a pod template.

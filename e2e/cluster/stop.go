@@ -50,6 +50,9 @@ func (c *Cluster) StopAfter(t TB) {
 
 func (c *Cluster) tearDown() error {
 	volumes := c.volumes()
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
 	// The data goes away, so nobody gets time to finish.
 	roles := Roles()
 	slices.Reverse(roles)

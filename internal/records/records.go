@@ -64,6 +64,15 @@ const dataKey = "migration.yaml"
 // LabelKey is on every ConfigMap that keeps a migration.
 const LabelKey = "migration.sliceshift.io/record"
 
+// Annotations of a migration that is kept in a ConfigMap. They are kept with it:
+// its spec names no cluster, and whoever goes on with it must not go elsewhere.
+const (
+	// DestinationAnnotationKey identifies the destination's cluster.
+	DestinationAnnotationKey = "migration.sliceshift.io/destination-cluster"
+	// DestinationNameAnnotationKey is what its first user called that cluster.
+	DestinationNameAnnotationKey = "migration.sliceshift.io/destination-cluster-name"
+)
+
 // ConfigMap keeps a migration in a ConfigMap of the source's namespace. The
 // ConfigMap's UID and resourceVersion are the migration's.
 type ConfigMap struct {
@@ -71,13 +80,13 @@ type ConfigMap struct {
 	Namespace, Name string
 }
 
-// objectName is the name of the ConfigMap for a migration.
-func (c ConfigMap) objectName() string { return "sliceshift-" + c.Name }
+// ObjectName is the name of the ConfigMap for a migration.
+func (c ConfigMap) ObjectName() string { return "sliceshift-" + c.Name }
 
 // Load implements Store.
 func (c ConfigMap) Load(ctx context.Context) (*api.Migration, error) {
 	object := &corev1.ConfigMap{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.objectName()}, object); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ObjectName()}, object); err != nil {
 		return nil, err
 	}
 	return c.decode(object)
@@ -123,14 +132,14 @@ func (c ConfigMap) Save(ctx context.Context, m *api.Migration) error {
 func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
 	kept := m.DeepCopy()
 	kept.TypeMeta = metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "Migration"}
-	kept.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}
+	kept.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Annotations: m.Annotations}
 	data, err := yaml.Marshal(kept)
 	if err != nil {
 		return nil, err
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.Namespace, Name: c.objectName(), UID: m.UID, ResourceVersion: m.ResourceVersion,
+			Namespace: c.Namespace, Name: c.ObjectName(), UID: m.UID, ResourceVersion: m.ResourceVersion,
 			Labels: map[string]string{LabelKey: c.Name},
 		},
 		Data: map[string]string{dataKey: string(data)},
@@ -156,5 +165,5 @@ func (c ConfigMap) SetMode(ctx context.Context, mode api.Mode) error {
 
 // Watched implements Store.
 func (c ConfigMap) Watched() client.Object {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.objectName()}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.ObjectName()}}
 }

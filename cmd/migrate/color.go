@@ -1,0 +1,36 @@
+package main
+
+import "strings"
+
+// painter colours text, or leaves it as it is.
+type painter struct{ on bool }
+
+// paint decides about colour: the flag first, then https://no-color.org, then
+// whether anybody looks.
+func (c *common) paint() painter {
+	switch c.color.value {
+	case "always":
+		return painter{true}
+	case "never":
+		return painter{}
+	}
+	return painter{c.getenv("NO_COLOR") == "" && c.terminal()}
+}
+
+func (p painter) sgr(code, text string) string {
+	if !p.on || text == "" {
+		return text
+	}
+	// Each line by itself: a pager or a redraw may begin in the middle.
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = "\x1b[" + code + "m" + line + "\x1b[0m"
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p painter) bold(text string) string   { return p.sgr("1", text) }
+func (p painter) dim(text string) string    { return p.sgr("2", text) }
+func (p painter) red(text string) string    { return p.sgr("31", text) }
+func (p painter) green(text string) string  { return p.sgr("32", text) }
+func (p painter) yellow(text string) string { return p.sgr("33", text) }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+)
+
+// requestTimeout bounds each request unless --request-timeout says otherwise: a
+// cluster that hangs must be noticed.
+const requestTimeout = 15 * time.Second
+
+// destinationFlags say where the replicas go.
+type destinationFlags struct {
+	kubeconfig, context, namespace, name string
+}
+
+func (f *destinationFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&f.context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
+	f.addPlace(flags)
+}
+
+func (f *destinationFlags) addPlace(flags *pflag.FlagSet) {
+	flags.StringVar(&f.namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
+	flags.StringVar(&f.name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+}
+
+func (f *destinationFlags) none() bool { return *f == destinationFlags{} }
+
+// place is a cluster of a kubeconfig that has not been connected to.
+type place struct {
+	name   string
+	config *rest.Config
+}
+
+// source is where the flags --kubeconfig and --context lead to.
+func (c *common) source() (place, error) { return locate(c.config, "--kubeconfig or --context") }
+
+// destination is where the flags --to-kubeconfig and --to-context lead to.
+func (c *common) destination(to destinationFlags) (place, error) {
+	config := genericclioptions.NewConfigFlags(false)
+	config.KubeConfig, config.Timeout, config.CacheDir = c.config.KubeConfig, c.config.Timeout, nil
+	if to.kubeconfig != "" {
+		config.KubeConfig = &to.kubeconfig
+	}
+	switch {
+	case to.context != "":
+		config.Context = &to.context
+	case to.kubeconfig == "":
+		config.Context = c.config.Context
+	}
+	return locate(config, "--to-kubeconfig or --to-context")
+}
+
+func locate(config *genericclioptions.ConfigFlags, flags string) (place, error) {
+	loader := config.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return place{}, fmt.Errorf("reading the kubeconfig: %w; set %s", err, flags)
+	}
+	name := raw.CurrentContext
+	if *config.Context != "" {
+		name = *config.Context
+	}
+	if name != "" && raw.Contexts[name] == nil {
+		return place{}, fmt.Errorf("the kubeconfig has no context %q, only: %s; set %s", name, contextsOf(raw), flags)
+	}
+	out, err := config.ToRESTConfig()
+	switch {
+	case err != nil:
+		return place{}, fmt.Errorf("reading the kubeconfig: %w; set %s", err, flags)
+	case len(raw.Clusters) == 0 && *config.APIServer == "" && strings.HasSuffix(out.Host, "//localhost:8080"):
+		// What client-go falls back to when there is nothing at all.
+		return place{}, fmt.Errorf("no kubeconfig was found; set %s, or KUBECONFIG", flags)
+	}
+	if name == "" {
+		name = out.Host
+	}
+	// Priority and fairness of the API server bounds us; the default here would be
+	// five requests a second.
+	out.QPS = -1
+	out.WarningHandler = rest.NoWarnings{}
+	if out.Timeout == 0 {
+		out.Timeout = requestTimeout
+	}
+	return place{name, out}, nil
+}
+
+func contextsOf(config clientcmdapi.Config) string {
+	names := slices.Sorted(maps.Keys(config.Contexts))
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// namespace is what -n or the context says.
+func (c *common) namespace() (string, error) {
+	namespace, _, err := c.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w; set --namespace", err)
+	}
+	return namespace, nil
+}
+
+// connect prepares the connection to a place.
+func (p place) connect(wrap func(*rest.Config)) (*clusters.Connection, error) {
+	config := rest.CopyConfig(p.config)
+	if wrap != nil {
+		wrap(config)
+	}
+	return clusters.Connect(p.name, config)
+}
+
+// apart gives two clusters different names in messages: contexts of two files are
+// often called alike.
+func apart(source, destination *place) {
+	if source.name == destination.name && source.config.Host != destination.config.Host {
+		source.name += " (" + source.config.Host + ")"
+		destination.name += " (" + destination.config.Host + ")"
+	}
+}
+
+// clusterID tells one cluster from another whatever address it is reached at: the
+// UID of its namespace kube-system, as the engine has it. Whoever may not read that
+// is given the address.
+func clusterID(ctx context.Context, connection *clusters.Connection) (string, error) {
+	var system corev1.Namespace
+	err := connection.Live().Get(ctx, client.ObjectKey{Name: "kube-system"}, &system)
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return connection.Host(), nil
+	case err != nil:
+		return "", unreachable(connection.Name(), err)
+	}
+	return string(system.UID), nil
+}
+
+// unreachable says that a cluster gave no answer, or none that helps.
+func unreachable(cluster string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("cluster %s does not know this user: %w; log in again, or check the kubeconfig", cluster, err)
+	}
+	return fmt.Errorf("cluster %s cannot be read: %w; check that it runs and that the kubeconfig is right", cluster, err)
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// createOptions are those of the verb create.
+type createOptions struct {
+	*common
+	to   destinationFlags
+	spec specFlags
+	name string
+	// sourceSecret and destinationSecret are NAME or NAME/KEY.
+	sourceSecret, destinationSecret string
+	serviceAccount                  string
+	mode, dryRun                    *choice
+	format                          *genericclioptions.PrintFlags
+
+	migration *api.Migration
+	printer   printers.ResourcePrinter
+}
+
+const createHelp = `Writes a Migration for a manager to carry out.
+
+The manager reaches a remote cluster with a kubeconfig in a Secret of the Migration's
+namespace, and its own cluster as a ServiceAccount of that namespace. Where no manager
+is installed, "migrate run" does the same from here.`
+
+const createExamples = `  # From the manager's cluster to the one whose kubeconfig is in Secret west
+  migrate create web -n shop --destination-secret west --service-account mover
+
+  # To another namespace of the manager's cluster; begin paused
+  migrate create web -n shop --to-namespace store --service-account mover --mode pause
+
+  # Between two remote clusters; only show what would be written
+  migrate create web -n shop --source-secret east --destination-secret west/kubeconfig --dry-run=client -o yaml`
+
+func newCreate(c *common) *cobra.Command {
+	o := &createOptions{
+		common: c, mode: newChoice("run", "run", "pause"), dryRun: newChoice("none", "none", "client", "server"),
+		format: genericclioptions.NewPrintFlags("created").WithTypeSetter(clusters.NewScheme()),
+	}
+	o.format.TemplatePrinterFlags = nil
+	cmd := &cobra.Command{
+		Use:     "create STATEFULSET",
+		Short:   "Write a Migration for a manager to carry out",
+		Long:    createHelp,
+		Example: c.example(createExamples),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(cmd, args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.to.addPlace(flags)
+	o.spec.add(flags)
+	flags.StringVar(&o.name, "name", "", "name of the Migration (default: the StatefulSet's)")
+	flags.StringVar(&o.sourceSecret, "source-secret", "", "Secret with the kubeconfig of the source's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
+	flags.StringVar(&o.destinationSecret, "destination-secret", "", "Secret with the kubeconfig of the destination's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
+	flags.StringVar(&o.serviceAccount, "service-account", "", "ServiceAccount under which the manager's cluster is read and written")
+	flags.Var(o.mode, "mode", "begin at once, or wait for migrate resume")
+	flags.Var(o.dryRun, "dry-run", "client: only print; server: let the API server judge it, without keeping it")
+	flags.Lookup("dry-run").NoOptDefVal = "client"
+	flags.StringVarP(o.format.OutputFormat, "output", "o", "", "format of the output: yaml, json or name")
+	return cmd
+}
+
+// Complete makes the Migration.
+func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
+	set, err := oneArg(cmd, args, "StatefulSet")
+	if err != nil {
+		return err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	spec, err := o.spec.spec(set, o.to)
+	if err != nil {
+		return err
+	}
+	if spec.Source.KubeConfigSecretRef, err = secretRef("source-secret", o.sourceSecret); err != nil {
+		return err
+	}
+	if spec.Destination.KubeConfigSecretRef, err = secretRef("destination-secret", o.destinationSecret); err != nil {
+		return err
+	}
+	spec.ServiceAccountName = o.serviceAccount
+	if o.mode.value == "pause" {
+		spec.Mode = api.ModePause
+	}
+	if o.name == "" {
+		o.name = set
+	}
+	o.migration = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.name}, Spec: spec}
+	return o.completePrinter()
+}
+
+func (o *createOptions) completePrinter() error {
+	suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[o.dryRun.value]
+	if err := o.format.Complete("%s" + suffix); err != nil {
+		return err
+	}
+	var err error
+	if o.printer, err = o.format.ToPrinter(); err != nil {
+		return usageError(err)
+	}
+	return nil
+}
+
+// secretRef reads NAME or NAME/KEY.
+func secretRef(flag, text string) (*api.SecretKeyReference, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil is the API's "the cluster that holds this object"
+	}
+	name, key, found := strings.Cut(text, "/")
+	if !found {
+		key = "value"
+	}
+	if name == "" || key == "" || strings.Contains(key, "/") {
+		return nil, usagef("--%s must be NAME or NAME/KEY, not %q", flag, text)
+	}
+	return &api.SecretKeyReference{Name: name, Key: key}, nil
+}
+
+// Validate refuses what cannot be meant.
+func (o *createOptions) Validate() error {
+	spec := o.migration.Spec
+	sameName := spec.Destination.Name == "" || spec.Destination.Name == spec.Source.Name
+	if spec.Source.KubeConfigSecretRef == nil && spec.Destination.KubeConfigSecretRef == nil && spec.Destination.Namespace == "" && sameName {
+		return usagef("source and destination are the same StatefulSet: give --destination-secret, --source-secret, --to-namespace or --to-name")
+	}
+	return nil
+}
+
+// Run writes the Migration and prints it.
+func (o *createOptions) Run(ctx context.Context) error {
+	if o.dryRun.value != "client" {
+		if err := o.write(ctx); err != nil {
+			return err
+		}
+	}
+	shown := o.migration.DeepCopy()
+	shown.ManagedFields = nil
+	return o.printer.PrintObj(shown, o.Out)
+}
+
+func (o *createOptions) write(ctx context.Context) error {
+	where, err := o.source()
+	if err != nil {
+		return err
+	}
+	connection, err := where.connect(nil)
+	if err != nil {
+		return err
+	}
+	served, err := connection.Serves(ctx, &api.Migration{})
+	switch {
+	case err != nil:
+		return unreachable(where.name, err)
+	case !served:
+		return fmt.Errorf("cluster %s does not serve %s Migrations: install the manager there first, or use %q, which needs nothing installed", where.name, api.GroupVersion, o.program+" run")
+	}
+	var options []client.CreateOption
+	if o.dryRun.value == "server" {
+		options = append(options, client.DryRunAll)
+	}
+	err = connection.Live().Create(ctx, o.migration, options...)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("migration %s/%s exists already in cluster %s: look at it with %q, or give another --name",
+			o.migration.Namespace, o.name, where.name, fmt.Sprintf("%s status %s -n %s", o.program, o.name, o.migration.Namespace))
+	}
+	if err != nil {
+		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", where.name, o.migration.Namespace, o.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// eventKind says what has happened.
+type eventKind string
+
+const (
+	eventStarted   eventKind = "Started"
+	eventFinding   eventKind = "Finding"
+	eventWritten   eventKind = "Written"
+	eventWaiting   eventKind = "Waiting"
+	eventStalled   eventKind = "Stalled"
+	eventGoingOn   eventKind = "GoingOn"
+	eventMode      eventKind = "Mode"
+	eventOrdinal   eventKind = "OrdinalDone"
+	eventCompleted eventKind = "Completed"
+	eventStopped   eventKind = "Stopped"
+)
+
+// event is one thing that has happened in a run.
+type event struct {
+	Time           time.Time          `json:"time"`
+	ElapsedSeconds float64            `json:"elapsedSeconds"`
+	Kind           eventKind          `json:"kind"`
+	Ordinal        *int32             `json:"ordinal,omitempty"`
+	Step           api.Step           `json:"step,omitempty"`
+	Side           migration.SideName `json:"side,omitempty"`
+	Verb           migration.Verb     `json:"verb,omitempty"`
+	Object         string             `json:"object,omitempty"`
+	Reason         string             `json:"reason,omitempty"`
+	Message        string             `json:"message"`
+	Remedy         string             `json:"remedy,omitempty"`
+	Warning        bool               `json:"warning,omitempty"`
+	// Seconds is how long the ordinal took.
+	Seconds *float64 `json:"seconds,omitempty"`
+	Moved   int32    `json:"moved"`
+	Total   int32    `json:"total"`
+	Summary *summary `json:"summary,omitempty"`
+
+	elapsed time.Duration
+	// short is the message without what only a program needs.
+	short string
+}
+
+// summary is what a run came to. The seconds are those of the ordinals that this
+// process saw from their beginning.
+type summary struct {
+	Outcome         string  `json:"outcome,omitempty"`
+	Ordinals        int     `json:"ordinals"`
+	TotalSeconds    float64 `json:"totalSeconds"`
+	MinSeconds      float64 `json:"minSeconds,omitempty"`
+	MedianSeconds   float64 `json:"medianSeconds,omitempty"`
+	MaxSeconds      float64 `json:"maxSeconds,omitempty"`
+	FewestAvailable int32   `json:"fewestAvailable"`
+	Replicas        int32   `json:"replicas"`
+	Writes          int     `json:"writes"`
+}
+
+// times puts how long each ordinal took into the summary.
+func (s *summary) times(took []time.Duration) {
+	if s.Ordinals = len(took); len(took) == 0 {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(took))
+	middle := sorted[len(sorted)/2]
+	if len(sorted)%2 == 0 {
+		middle = (sorted[len(sorted)/2-1] + middle) / 2
+	}
+	s.MinSeconds, s.MedianSeconds, s.MaxSeconds = rounded(sorted[0]), rounded(middle), rounded(sorted[len(sorted)-1])
+}
+
+// rounded is a duration in seconds, to the millisecond.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// lines is what people read: the time since the start, the ordinal, what happened.
+func (e event) lines(p painter) []string {
+	ordinal := ""
+	if e.Ordinal != nil {
+		ordinal = fmt.Sprint(*e.Ordinal)
+	}
+	text := strings.Split(e.text(), "\n")
+	paint := e.color(p)
+	out := []string{fmt.Sprintf("%s %s  %s", p.dim(fmt.Sprintf("%8s", duration(e.elapsed))), p.dim(fmt.Sprintf("%4s", ordinal)), paint(text[0]))}
+	for _, more := range text[1:] {
+		out = append(out, fmt.Sprintf("%15s%s", "", paint(more)))
+	}
+	return out
+}
+
+func (e event) text() string {
+	remedy := ""
+	if e.Remedy != "" {
+		remedy = "\nto mend it: " + e.Remedy
+	}
+	switch e.Kind {
+	case eventStalled:
+		return "STALLED (" + e.Reason + ") " + e.Message + remedy
+	case eventFinding:
+		label := "error: "
+		if e.Warning {
+			label = "warning: "
+		}
+		return label + e.Reason + ": " + e.Message + remedy
+	case eventCompleted:
+		return e.Message + e.Summary.text()
+	case eventWritten:
+		return e.short
+	default:
+		return e.Message
+	}
+}
+
+// text is the summary's lines.
+func (s *summary) text() string {
+	if s == nil {
+		return ""
+	}
+	took := func(seconds float64) string { return duration(time.Duration(seconds * float64(time.Second))) }
+	text := fmt.Sprintf("\n%s in %s", count(s.Writes, "write"), took(s.TotalSeconds))
+	if s.Ordinals > 0 {
+		text += fmt.Sprintf("; each ordinal took %s to %s, median %s", took(s.MinSeconds), took(s.MaxSeconds), took(s.MedianSeconds))
+	}
+	if s.FewestAvailable >= 0 {
+		text += fmt.Sprintf("\nnever seen fewer than %d of %d replicas available", s.FewestAvailable, s.Replicas)
+	}
+	return text
+}
+
+func (e event) color(p painter) func(string) string {
+	switch e.Kind {
+	case eventStalled:
+		return p.red
+	case eventWaiting:
+		return p.dim
+	case eventOrdinal, eventGoingOn:
+		return p.green
+	case eventStarted, eventCompleted:
+		return p.bold
+	case eventMode, eventStopped:
+		return p.yellow
+	case eventFinding:
+		if e.Warning {
+			return p.yellow
+		}
+		return p.red
+	default:
+		return func(text string) string { return text }
+	}
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// narrator turns the passes of an engine into what people want to know: each thing
+// once, when it happens.
+type narrator struct {
+	progress
+	mode     api.Mode
+	replicas int32
+	// shown is the hold that was told last.
+	shown *migration.Hold
+	took  []time.Duration
+	// fewest is the fewest available replicas that were seen; -1: none yet.
+	fewest int32
+	writes int
+}
+
+// progress is where a run is, for the bar.
+type progress struct {
+	start time.Time
+	// moved ordinals have arrived, of total; on the way back they have not left.
+	moved, total int32
+	back         bool
+	// ordinal is on its way since then, if any.
+	ordinal *int32
+	since   time.Time
+	// fresh is true when this process saw the ordinal's beginning.
+	fresh bool
+	step  api.Step
+	// hold is what is waited for since then, if anything.
+	hold      *migration.Hold
+	holdSince time.Time
+	// mean is how long an ordinal takes; 0 before the first has arrived.
+	mean time.Duration
+}
+
+func newNarrator(now time.Time, m *api.Migration) *narrator {
+	n := &narrator{progress: progress{start: now}, mode: m.Spec.Mode, fewest: -1}
+	n.moved, n.total = m.Status.Moved, m.Status.Total
+	if h := m.Status.Handoff; h != nil {
+		n.ordinal, n.since = &h.Ordinal, h.StartTime.Time
+	}
+	return n
+}
+
+// event fills in what all events say.
+func (n *narrator) event(now time.Time, kind eventKind, message string) event {
+	elapsed := now.Sub(n.start)
+	return event{Time: now.UTC(), ElapsedSeconds: rounded(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: n.moved, Total: n.total}
+}
+
+// of says which ordinal an event is about.
+func (e event) of(ordinal *int32, step api.Step) event {
+	e.Ordinal, e.Step = ordinal, step
+	return e
+}
+
+// tell returns what a pass has brought.
+func (n *narrator) tell(now time.Time, m *api.Migration, outcome migration.Outcome) []event {
+	var events []event
+	if mode := m.Spec.Mode; mode != n.mode && mode != "" {
+		n.mode = mode
+		events = append(events, n.event(now, eventMode, modeText(mode)))
+	}
+	if outcome.Wrote {
+		events = append(events, n.written(now, outcome))
+	}
+	n.measure(m, outcome)
+	if done := outcome.Finished; done != nil {
+		events = append(events, n.arrived(now, done))
+	}
+	n.follow(now, m, outcome.Decision)
+	events = append(events, n.holds(now, m, outcome)...)
+	if outcome.Done {
+		events = append(events, n.completed(now, outcome.Decision))
+	}
+	return events
+}
+
+// written tells of a write. The names of volumes are long and say little: for
+// people their claim template stands for them.
+func (n *narrator) written(now time.Time, outcome migration.Outcome) event {
+	n.writes++
+	effect := *outcome.Decision.Effect
+	e := n.event(now, eventWritten, effect.String()).of(n.ordinal, outcome.Decision.Step)
+	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, objectOf(effect), e.Message
+	if effect.OfOrdinal() {
+		e.Ordinal = &effect.Ordinal
+	}
+	name, volume := strings.CutPrefix(e.Object, "persistentvolume/")
+	if template := templatesOf(outcome.Snapshot)[e.Object]; volume && template != "" {
+		e.short = strings.ReplaceAll(e.Message, name, template)
+	}
+	return e
+}
+
+func modeText(mode api.Mode) string {
+	switch mode {
+	case api.ModePause:
+		return "mode is now Pause: no further ordinal begins"
+	case api.ModeRollback:
+		return "mode is now Rollback: every ordinal goes back to the source"
+	default:
+		return "mode is now Run: going on to the destination"
+	}
+}
+
+// measure takes from a snapshot what counts. A pass that looked at nothing, or
+// could not read both sides, says nothing.
+func (n *narrator) measure(m *api.Migration, outcome migration.Outcome) {
+	s := outcome.Snapshot
+	if s.Source.Reach != migration.Seen || s.Destination.Reach != migration.Seen || m.Status.Baseline == nil {
+		return
+	}
+	n.replicas = m.Status.Baseline.Replicas
+	available := migration.Available(s.Now, s.Source) + migration.Available(s.Now, s.Destination)
+	if n.fewest < 0 || available < n.fewest {
+		n.fewest = available
+	}
+	n.total = migration.Total(s.Spec, n.replicas)
+	claim := m.Status.Claim
+	n.back = claim != nil && claim.Direction == api.Back
+	n.moved = s.Destination.Set.Replicas
+	if h := m.Status.Handoff; h != nil {
+		switch there := s.Destination.Set.Presence == migration.Seen && s.Destination.Set.Has(h.Ordinal); {
+		case there && !n.back:
+			n.moved--
+		case !there && n.back && !s.Source.Set.Has(h.Ordinal), !there && n.back && outcome.Finished == nil:
+			n.moved++
+		}
+	}
+}
+
+// arrived tells that an ordinal's handoff is done.
+func (n *narrator) arrived(now time.Time, done *api.Handoff) event {
+	began := done.StartTime.Time
+	if n.ordinal != nil && *n.ordinal == done.Ordinal {
+		began = n.since
+	}
+	took := max(0, now.Sub(began))
+	if n.fresh {
+		n.took = append(n.took, took)
+		var sum time.Duration
+		for _, each := range n.took {
+			sum += each
+		}
+		n.mean = sum / time.Duration(len(n.took))
+	}
+	text := fmt.Sprintf("ordinal %d is available at the destination after %s (%d/%d)", done.Ordinal, duration(took), n.moved, n.total)
+	if n.back {
+		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%d left)", done.Ordinal, duration(took), n.moved)
+	}
+	e := n.event(now, eventOrdinal, text).of(&done.Ordinal, "")
+	seconds := rounded(took)
+	e.Seconds = &seconds
+	return e
+}
+
+// follow keeps track of the ordinal on its way.
+func (n *narrator) follow(now time.Time, m *api.Migration, decision migration.Decision) {
+	h := m.Status.Handoff
+	switch {
+	case h == nil:
+		n.ordinal, n.step = nil, ""
+		return
+	case n.ordinal == nil || *n.ordinal != h.Ordinal:
+		ordinal := h.Ordinal
+		n.ordinal, n.since, n.fresh = &ordinal, now, true
+	}
+	if n.step = h.Step; decision.Step != "" {
+		n.step = decision.Step
+	}
+}
+
+// holds tells of a wait or a stall when it is a new one.
+func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outcome) []event {
+	hold := outcome.Decision.Hold
+	switch {
+	case hold == nil && !outcome.Wrote && !outcome.Saved, hold != nil && hold.Reason == api.ReasonMoving:
+		return nil // nothing was looked at, or the world had moved on meanwhile
+	case hold == nil:
+		stalled := n.shown != nil && n.shown.Stalled
+		n.shown, n.hold = nil, nil
+		if stalled {
+			return []event{n.event(now, eventGoingOn, "going on: what had stalled it is gone").of(n.ordinal, n.step)}
+		}
+		return nil
+	}
+	return n.holdOn(now, *hold, m.Status.Handoff)
+}
+
+// holdOn tells of a hold, unless it was told already.
+func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Handoff) []event {
+	if n.shown != nil && n.shown.Reason == hold.Reason && n.shown.Message == hold.Message && n.shown.Stalled == hold.Stalled {
+		return nil
+	}
+	if n.hold == nil || n.hold.Reason != hold.Reason {
+		n.holdSince = now
+	}
+	n.shown, n.hold = &hold, &hold
+	kind := eventWaiting
+	if hold.Stalled {
+		kind = eventStalled
+	}
+	e := n.event(now, kind, hold.Message)
+	if handoff != nil {
+		e = e.of(n.ordinal, n.step)
+	}
+	e.Reason = hold.Reason
+	if hold.Stalled {
+		e.Remedy = hold.Remedy
+	}
+	return []event{e}
+}
+
+func (n *narrator) completed(now time.Time, decision migration.Decision) event {
+	text := map[string]string{
+		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
+		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",
+	}[decision.Done]
+	if text == "" {
+		text = "completed: " + decision.Done
+	}
+	e := n.event(now, eventCompleted, text)
+	e.Reason = decision.Done
+	e.Summary = n.summary(now, decision.Done)
+	return e
+}
+
+func (n *narrator) summary(now time.Time, outcome string) *summary {
+	s := &summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(n.start)), FewestAvailable: n.fewest, Replicas: n.replicas, Writes: n.writes}
+	s.times(n.took)
+	return s
+}
+
+// stopped tells where things stand when a run ends before its time.
+func (n *narrator) stopped(now time.Time) event {
+	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", n.moved, n.total)
+	if n.ordinal != nil {
+		text += fmt.Sprintf("; ordinal %d is on its way, at %s", *n.ordinal, n.step)
+		switch n.step { //nolint:exhaustive // in the other steps it runs
+		case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp:
+			text += ", and stays down until the run goes on"
+		case api.StepAwaitReadiness:
+			text += ", and starts by itself"
+		}
+	}
+	e := n.event(now, eventStopped, text).of(n.ordinal, n.step)
+	e.Summary = n.summary(now, "")
+	return e
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// planDocument is a plan, for people and for programs.
+type planDocument struct {
+	Source      planSide `json:"source"`
+	Destination planSide `json:"destination"`
+	// Standing is beginning, underway or over.
+	Standing standing `json:"standing"`
+	// Mode is what the migration is told to do; a paused one is planned as if resumed.
+	Mode api.Mode `json:"mode"`
+	// Findings are what the preflight found; Refused is true when one of them is
+	// more than a warning.
+	Findings []migration.Finding `json:"findings"`
+	Refused  bool                `json:"refused"`
+	Steps    []planStep          `json:"steps"`
+	Summary  planSummary         `json:"summary"`
+	// Outcome is how it ends: Moved or RolledBack.
+	Outcome string `json:"outcome,omitempty"`
+	// Stalled is why it does not get to its end.
+	Stalled *planStall `json:"stalled,omitempty"`
+}
+
+type planSide struct {
+	Cluster     string `json:"cluster"`
+	Namespace   string `json:"namespace"`
+	StatefulSet string `json:"statefulSet"`
+}
+
+type planStall struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+type planSummary struct {
+	// Ordinals are to be moved, in Writes writes to both API servers.
+	Ordinals int32 `json:"ordinals"`
+	Writes   int   `json:"writes"`
+	// FewestAvailable of Replicas are available at any time.
+	FewestAvailable int32 `json:"fewestAvailable"`
+	Replicas        int32 `json:"replicas"`
+	// Budget is d: how many replicas may be unavailable at once.
+	Budget  int32 `json:"budget"`
+	Volumes int   `json:"volumes"`
+}
+
+// phase is the part of a move that a step belongs to.
+type phase string
+
+const (
+	phasePrepare phase = "prepare"
+	phaseHandoff phase = "handoff"
+	phaseRestore phase = "restore"
+)
+
+// planStep is one write.
+type planStep struct {
+	Step  int   `json:"step"`
+	Phase phase `json:"phase"`
+	// Ordinal is the one on its way; absent outside of a handoff.
+	Ordinal     *int32              `json:"ordinal,omitempty"`
+	Verb        migration.Verb      `json:"verb"`
+	Action      string              `json:"action"`
+	Side        migration.SideName  `json:"side"`
+	Object      string              `json:"object"`
+	Volume      string              `json:"volume,omitempty"`
+	Source      *migration.Forecast `json:"source,omitempty"`
+	Destination *migration.Forecast `json:"destination,omitempty"`
+	Available   int32               `json:"available"`
+}
+
+func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) planDocument {
+	d := planDocument{
+		Source:      planSide{s.Source.Cluster, s.Source.Namespace, s.Source.Set.Name},
+		Destination: planSide{s.Destination.Cluster, s.Destination.Namespace, s.Destination.Set.Name},
+		Standing:    stands, Mode: s.Spec.Mode, Findings: []migration.Finding{}, Steps: []planStep{},
+	}
+	d.Summary.Replicas = s.Source.Set.Replicas
+	if base := m.Status.Baseline; base != nil {
+		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
+	} else {
+		d.Findings = append(d.Findings, migration.Preflight(s)...)
+		d.Refused = refusals(d.Findings) > 0
+	}
+	if d.Refused {
+		return d
+	}
+	if first := migration.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
+		d.Summary.Budget = first.Record.Baseline.Budget
+	}
+	simulation, _ := simulate(s)
+	d.steps(s, simulation.Steps)
+	d.Summary.Writes, d.Summary.FewestAvailable = len(simulation.Steps), simulation.Fewest
+	d.Outcome = simulation.Outcome
+	if hold := simulation.Held; hold != nil && d.Outcome == "" {
+		d.Stalled = &planStall{hold.Reason, hold.Message, hold.Remedy}
+	}
+	return d
+}
+
+// steps numbers the writes, tells which part of the move each belongs to, and
+// counts what they move.
+func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep) {
+	next := nextOrdinals(steps)
+	sourceExists := s.Source.Set.Presence == migration.Seen
+	destinationExists := s.Destination.Set.Presence == migration.Seen
+	carried, templates := map[string]bool{}, templatesOf(s)
+	begun := s.Record.Handoff != nil
+	for i, planned := range steps {
+		e := planned.Effect
+		step := planStep{
+			Step: i + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
+			Object: objectOf(e), Volume: templates[objectOf(e)], Available: planned.Available,
+		}
+		begun = begun || inHandoff(e.Verb) || e.Verb == migration.SetBudget
+		switch {
+		case next[i] != nil && begun && e.Verb != migration.WriteFence:
+			step.Phase, step.Ordinal = phaseHandoff, next[i]
+		case next[i] == nil:
+			step.Phase = phaseRestore
+			if e.OfOrdinal() {
+				step.Ordinal = &steps[i].Effect.Ordinal
+			}
+		}
+		switch {
+		case e.Verb == migration.CreateSet:
+			destinationExists = true
+		case e.Verb == migration.DeleteSet && e.Side == migration.SourceSide:
+			sourceExists = false
+		case e.Verb == migration.DeleteSet:
+			destinationExists = false
+		case e.Verb == migration.ScaleUp:
+			d.Summary.Ordinals++
+		case e.Verb == migration.CarryVolume:
+			carried[objectOf(e)] = true
+		}
+		if sourceExists {
+			step.Source = &steps[i].Source
+		}
+		if destinationExists {
+			step.Destination = &steps[i].Destination
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	d.Summary.Volumes = len(carried)
+}
+
+// templatesOf maps claims and volumes to the claim template that they are of.
+func templatesOf(s migration.Snapshot) map[string]string {
+	templates := map[string]string{}
+	for _, v := range s.Volumes {
+		for _, h := range []volumes.Holding{v.Source, v.Destination} {
+			templates["persistentvolumeclaim/"+h.Ref.Name] = v.Template
+			if h.Volume.Found {
+				templates["persistentvolume/"+h.Volume.Name] = v.Template
+			}
+		}
+	}
+	return templates
+}
+
+// inHandoff says whether a write brings one ordinal on its way.
+func inHandoff(verb migration.Verb) bool {
+	return verb == migration.CarryVolume || verb == migration.ScaleDown || verb == migration.ScaleUp
+}
+
+// nextOrdinals is, for each step, the ordinal that is on its way then or next; nil
+// after the last one has been started.
+func nextOrdinals(steps []migration.PlannedStep) []*int32 {
+	next := make([]*int32, len(steps))
+	var ordinal *int32
+	for i := len(steps) - 1; i >= 0; i-- {
+		if inHandoff(steps[i].Effect.Verb) {
+			ordinal = &steps[i].Effect.Ordinal
+		}
+		next[i] = ordinal
+	}
+	return next
+}
+
+// objectOf names the object that a write changes.
+func objectOf(e migration.Effect) string {
+	kind := map[migration.Verb]string{
+		migration.CreateNamespace: "namespace", migration.CreateService: "service",
+		migration.CreateBudget: "poddisruptionbudget", migration.SetBudget: "poddisruptionbudget",
+		migration.RestoreBudget: "poddisruptionbudget", migration.DeleteBudget: "poddisruptionbudget",
+		migration.CreateExport: "serviceexport", migration.DeleteExport: "serviceexport",
+		migration.RestorePolicy: "persistentvolume", migration.DeleteVolume: "persistentvolume",
+		migration.CarryVolume: "persistentvolume", migration.DeleteClaim: "persistentvolumeclaim",
+	}[e.Verb]
+	if kind == "" {
+		kind = "statefulset"
+	}
+	return kind + "/" + e.Name
+}

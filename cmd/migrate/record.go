@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// standing is where a move is when a verb begins.
+type standing string
+
+const (
+	// beginning: nothing has been written in its name.
+	beginning standing = "beginning"
+	// underway: an earlier run has begun it.
+	underway standing = "underway"
+	// over: an earlier run has completed it.
+	over standing = "over"
+)
+
+// resolve puts what is asked for together with what is recorded. The result is the
+// migration to go on with; its status is empty when the move is to begin.
+func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
+	if t.recorded == nil {
+		return t.asked, beginning, nil
+	}
+	m := t.recorded.DeepCopy()
+	completed := completedReason(m)
+	if completed == api.ReasonMoved {
+		back, err := t.isBack(ctx, m)
+		if err != nil {
+			return nil, "", err
+		}
+		if !back {
+			if different := t.differences(); len(different) > 0 {
+				return nil, "", t.refuse("an earlier move of it is completed and recorded", different)
+			}
+			return m, over, nil
+		}
+	}
+	if completed != "" || m.Status.Baseline == nil {
+		m.Spec, m.Annotations = t.asked.Spec, t.asked.Annotations
+		// The epoch goes on counting: a process of before must find itself superseded.
+		m.Status = api.MigrationStatus{Claim: m.Status.Claim}
+		return m, beginning, nil
+	}
+	if different := t.differences(); len(different) > 0 {
+		return nil, "", t.refuse("a move of it is under way and recorded", different)
+	}
+	t.adopt(m)
+	return m, underway, nil
+}
+
+// completedReason is the reason of the condition Completed when it is True.
+func completedReason(m *api.Migration) string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason
+	}
+	return ""
+}
+
+// isBack says whether the source of a completed move has replicas that it had
+// given away: somebody has moved them back since, and they may be moved again.
+func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
+	base := m.Status.Baseline
+	if base == nil {
+		return false, nil
+	}
+	var set appsv1.StatefulSet
+	err := t.source.Live().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Source.Name}, &set)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, unreachable(t.source.Name(), err)
+	}
+	replicas := int32(1) // the default of the API
+	if set.Spec.Replicas != nil {
+		replicas = *set.Spec.Replicas
+	}
+	return replicas > base.Replicas-m.Status.Total, nil
+}
+
+// differences names what is asked for otherwise than recorded and cannot be changed
+// any more: where to, always; the rest when a flag was given for it.
+func (t *task) differences() []string {
+	have, want := t.recorded.Spec, t.asked.Spec
+	var out []string
+	add := func(given bool, what, recorded, asked string) {
+		if given && recorded != asked {
+			out = append(out, fmt.Sprintf("%s: recorded %s, asked for %s", what, recorded, asked))
+		}
+	}
+	if id := t.recorded.Annotations[records.DestinationAnnotationKey]; id != t.asked.Annotations[records.DestinationAnnotationKey] {
+		name := t.recorded.Annotations[records.DestinationNameAnnotationKey]
+		if name == t.destination.Name() || name == "" {
+			name += " (another one of that name)"
+		}
+		add(true, "destination cluster", strings.TrimSpace(name), t.destination.Name())
+	}
+	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
+	add(true, "destination", place(have.Destination), place(want.Destination))
+	add(t.spec.given(flagOrder), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
+	add(t.spec.given(flagCount), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
+	if t.spec.given(flagMaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
+		recorded := "the PodDisruptionBudget's"
+		if have.MaxUnavailable != nil {
+			recorded = have.MaxUnavailable.String()
+		}
+		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
+	}
+	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
+	add(t.spec.given(flagExportServices), "export-services", fmt.Sprint(have.Services.Export), fmt.Sprint(want.Services.Export))
+	return out
+}
+
+func number(n *int32, none string) string {
+	if n == nil {
+		return none
+	}
+	return fmt.Sprint(*n)
+}
+
+func classes(volumes []api.VolumeSpec) string {
+	words := make([]string, 0, len(volumes))
+	for _, v := range volumes {
+		if v.StorageClassName != nil {
+			words = append(words, v.ClaimTemplate+"="+*v.StorageClassName)
+		}
+	}
+	if len(words) == 0 {
+		return "the source's"
+	}
+	return strings.Join(words, ",")
+}
+
+func (t *task) refuse(why string, different []string) error {
+	return refusedf("StatefulSet %s/%s in cluster %s: %s in ConfigMap %s, with other settings:\n  %s\n"+
+		"Go on with the recorded ones; or take the move back first (%s); or, when it is over, begin anew: kubectl delete configmap -n %s %s",
+		t.store.Namespace, t.store.Name, t.source.Name(), why, t.store.ObjectName(), strings.Join(different, "\n  "),
+		"migrate rollback", t.store.Namespace, t.store.ObjectName())
+}
+
+// adopt takes over what may still be changed in mid-move.
+func (t *task) adopt(m *api.Migration) {
+	if t.spec.given(flagMinReady) {
+		m.Spec.Handoff.MinReadySeconds = t.asked.Spec.Handoff.MinReadySeconds
+	}
+	if t.spec.given(flagDeadline) {
+		m.Spec.Handoff.ProgressDeadlineSeconds = t.asked.Spec.Handoff.ProgressDeadlineSeconds
+	}
+	if t.spec.given(flagCleanup) {
+		m.Spec.Cleanup = t.asked.Spec.Cleanup
+	}
+}
+
+// keep writes the record of a migration that resolve returned.
+func (t *task) keep(ctx context.Context, m *api.Migration) error {
+	if t.recorded == nil {
+		if err := t.store.Create(ctx, m); err != nil {
+			return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
+		}
+		return nil
+	}
+	if equality.Semantic.DeepEqual(t.recorded, m) {
+		return nil
+	}
+	if err := t.store.Save(ctx, m); err != nil {
+		return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
+	}
+	return nil
+}
+
+// refusals are the findings that forbid a move.
+func refusals(findings []migration.Finding) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Warning {
+			n++
+		}
+	}
+	return n
+}
+
+// since is how long ago something recorded was; never negative, whatever the clocks.
+func since(now time.Time, then metav1.Time) time.Duration {
+	return max(0, now.Sub(then.Time))
+}

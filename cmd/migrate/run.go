@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// runOptions are those of the verb run.
+type runOptions struct {
+	moveOptions
+	output      *choice
+	quiet       bool
+	timeout     time.Duration
+	exitOnStall bool
+}
+
+const runHelp = `Moves a StatefulSet from here: the engine runs in this process, and nothing needs to be
+installed in either cluster. What must not be forgotten is kept in a ConfigMap beside
+the StatefulSet, so a run that was interrupted goes on where it was when it is called
+again.
+
+Everything is checked before the first write; a move that cannot be safe is refused and
+nothing is changed. When something outside must change first, the run says what and
+waits: it goes on by itself once the cause is gone.
+
+Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
+
+const runExamples = `  # To another cluster
+  migrate run web -n shop --context east --to-context west
+
+  # Two ordinals only, each Ready for a minute before the next; then stay split
+  migrate run web -n shop --context east --to-context west --count 2 --min-ready 1m
+
+  # Unattended: give up at the first stall, or after two hours
+  migrate run web -n shop --context east --to-context west --exit-on-stall --timeout 2h
+
+  # For a program: one JSON object a line
+  migrate run web -n shop --context east --to-context west -o json`
+
+func newRun(c *common) *cobra.Command {
+	o := &runOptions{moveOptions: moveOptions{common: c}, output: newChoice("text", "text", "json")}
+	cmd := &cobra.Command{
+		Use:     "run STATEFULSET",
+		Short:   "Move a StatefulSet from here, or go on with a move",
+		Long:    runHelp,
+		Example: c.example(runExamples),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(cmd, args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.to.add(flags)
+	o.spec.add(flags)
+	flags.VarP(o.output, "output", "o", "format of the output")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
+	return cmd
+}
+
+// Complete fills in the defaults.
+func (o *runOptions) Complete(cmd *cobra.Command, args []string) error {
+	set, err := oneArg(cmd, args, "StatefulSet")
+	if err != nil {
+		return err
+	}
+	return o.complete(set)
+}
+
+// Validate refuses what cannot be meant.
+func (o *runOptions) Validate() error {
+	switch {
+	case o.timeout < 0:
+		return usagef("--timeout must not be negative")
+	case o.quiet && o.output.value == "json":
+		return usagef("--quiet and -o json exclude each other")
+	}
+	return o.validate()
+}
+
+// Run moves the StatefulSet.
+func (o *runOptions) Run(ctx context.Context) error {
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
+		defer cancel()
+	}
+	return ended(ctx, o.run(ctx))
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	stopper := &brake{}
+	t, err := o.open(ctx, stopper.wrap)
+	if err != nil {
+		return err
+	}
+	m, stands, err := t.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	if stands == over {
+		return o.alreadyOver(t, m)
+	}
+	d := o.display()
+	defer d.close()
+	n := newNarrator(o.clock.Now(), m)
+	if stands == beginning {
+		if err := o.preflight(ctx, t, m, n, d); err != nil {
+			return err
+		}
+	} else {
+		d.show(o.goingOn(t, m, n))
+	}
+	if err := t.keep(ctx, m); err != nil {
+		return err
+	}
+	return o.drive(ctx, runner{options: o, task: t, narrator: n, display: d, brake: stopper, asked: m.Spec.Mode})
+}
+
+func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
+	if o.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. The record of it is ConfigMap %s.\n",
+		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
+	return err
+}
+
+func (o *runOptions) display() display {
+	switch {
+	case o.quiet:
+		return quietDisplay{o.ErrOut}
+	case o.output.value == "json":
+		return jsonDisplay{o.Out}
+	case o.terminal():
+		return newScreen(o.environment, o.paint())
+	default:
+		return plainDisplay{o.Out, o.paint()}
+	}
+}
+
+// preflight looks at everything before anything is written.
+func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n *narrator, d display) error {
+	snapshot, err := t.look(ctx, m)
+	if err != nil {
+		return err
+	}
+	findings := migration.Preflight(snapshot)
+	if refusals(findings) > 0 && o.output.value != "json" {
+		// What was found is the reason of the error, so it goes where errors go.
+		fmt.Fprint(o.ErrOut, findingsText(findings, painter{o.paint().on && o.terminal()}))
+	} else {
+		for _, f := range findings {
+			e := n.event(o.clock.Now(), eventFinding, f.Message)
+			e.Reason, e.Remedy, e.Warning, e.Object = f.Reason, f.Remedy, f.Warning, f.Object
+			d.show(e)
+		}
+	}
+	if refused := refusals(findings); refused > 0 {
+		return refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, count(refused, "error"))
+	}
+	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
+	if first := migration.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
+		base := first.Record.Baseline
+		n.total, n.replicas = migration.Total(snapshot.Spec, base.Replicas), base.Replicas
+		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", n.total, base.Replicas, base.Budget)
+	}
+	d.show(n.event(o.clock.Now(), eventStarted, text))
+	return nil
+}
+
+// destinationName says where the ordinals go, as short as it is clear.
+func destinationName(t *task, m *api.Migration) string {
+	name := "cluster " + t.destination.Name()
+	to := m.Spec.Destination
+	if to.Namespace != m.Namespace || to.Name != m.Spec.Source.Name {
+		name = to.Namespace + "/" + to.Name + " in " + name
+	}
+	return name
+}
+
+func (o *runOptions) goingOn(t *task, m *api.Migration, n *narrator) event {
+	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: going on where it was, %d of %d moved",
+		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Moved, m.Status.Total)}
+	switch m.Spec.Mode {
+	case api.ModePause:
+		text = append(text, fmt.Sprintf("its mode is Pause: it waits for %s resume %s", o.program, o.set))
+	case api.ModeRollback:
+		text = append(text, fmt.Sprintf("its mode is Rollback: every ordinal goes back to the source; to turn round: %s resume %s", o.program, o.set))
+	case api.ModeRun:
+	}
+	return n.event(o.clock.Now(), eventStarted, strings.Join(text, "\n"))
+}

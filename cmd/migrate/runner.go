@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// runner drives a migration in this process and tells what happens.
+type runner struct {
+	options  *runOptions
+	task     *task
+	narrator *narrator
+	display  display
+	brake    *brake
+	// asked is the mode that the run began with.
+	asked   api.Mode
+	outcome string
+}
+
+// drive runs the engine until it is done, stalled or told to stop.
+func (o *runOptions) drive(ctx context.Context, r runner) error {
+	// A signal or the timeout must not tear a write apart: the engine's own context
+	// ends only when none is on its way.
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() {
+		r.brake.press()
+		end(causeOf(ctx))
+	})()
+
+	changes, stop, err := records.Follow(running, r.task.source, r.task.store)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	m, err := r.task.store.Load(running)
+	if err != nil {
+		return unreachable(r.task.source.Name(), err)
+	}
+	kept := heardStore{r.task.store, func(m *api.Migration, err error) {
+		if running.Err() == nil && !errors.Is(err, errBraked) {
+			r.unsaved(m, err)
+		}
+	}}
+	bell := migration.NewBell()
+	engine := migration.NewEngine(m, migration.Options{
+		Source: r.task.source, Destination: r.task.destination, Records: kept, Holder: o.holder(), Notify: bell.Ring, Clock: o.clock,
+	})
+	err = migration.Loop{Engine: engine, Store: kept, Bell: bell, Changes: changes, Report: r.report}.Run(running)
+	if running.Err() != nil {
+		err = context.Cause(running)
+	}
+	return r.ended(err)
+}
+
+// holder identifies this process among all that ever drove a migration.
+func (o *runOptions) holder() string {
+	const letters = 8
+	name, err := o.hostname()
+	if err != nil {
+		name = "cli"
+	}
+	return name + "-" + rand.String(letters)
+}
+
+// report tells what a pass has brought, and says whether to go on.
+func (r *runner) report(m *api.Migration, outcome migration.Outcome) error {
+	for _, e := range r.narrator.tell(r.options.clock.Now(), m, outcome) {
+		r.display.show(e)
+	}
+	r.display.update(r.narrator.progress)
+	decision := outcome.Decision
+	switch hold := decision.Hold; {
+	case outcome.Done:
+		return r.done(decision)
+	case hold == nil || !hold.Stalled:
+		return nil
+	case hold.Reason == api.ReasonSuperseded:
+		return fmt.Errorf("%s; look at it with %s status %s", hold.Message, r.options.program, r.options.set)
+	case m.Status.Baseline == nil && hold.Reason != api.ReasonClusterUnreachable:
+		// Something has changed since the preflight.
+		return refusedf("the move is refused: %s; nothing has been changed", hold.Message)
+	case r.options.exitOnStall:
+		return refusedf("stalled: %s: %s", hold.Reason, hold.Message)
+	}
+	return nil
+}
+
+// done says what it means that nothing is left to do. A run that was turned round
+// from elsewhere has not done what it was called for.
+func (r *runner) done(decision migration.Decision) error {
+	switch hold := decision.Hold; {
+	case hold != nil && hold.Stalled || hold != nil && hold.Reason == api.ReasonAlreadyCompleted:
+		return fmt.Errorf("%s; %s", hold.Message, hold.Remedy)
+	case decision.Done == api.ReasonRolledBack && r.asked != api.ModeRollback:
+		return errors.New("rolled back: somebody has set the mode to Rollback meanwhile")
+	}
+	return nil
+}
+
+// unsaved tells that the record cannot be written. The engine then goes no further,
+// and cannot say so in the record.
+func (r *runner) unsaved(m *api.Migration, err error) {
+	if apierrors.IsConflict(err) {
+		return
+	}
+	hold := migration.Hold{
+		Reason: api.ReasonClusterUnreachable, Stalled: true,
+		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", r.task.source.Name(), err),
+		Remedy:  "nothing is done on either side until it can; check the cluster and the kubeconfig",
+	}
+	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+		hold.Reason = c.Reason
+		hold.Message, hold.Remedy = cutRemedy(c.Message)
+	}
+	for _, e := range r.narrator.holdOn(r.options.clock.Now(), hold, m.Status.Handoff) {
+		r.display.show(e)
+	}
+	r.display.update(r.narrator.progress)
+}
+
+// ended tells how to go on when a run ends before its time.
+func (r *runner) ended(err error) error {
+	code := exitCode(err)
+	if code == exitDone || code == exitFailure && !errors.Is(err, errInterrupted) {
+		return err
+	}
+	r.display.show(r.narrator.stopped(r.options.clock.Now()))
+	return withCode(code, fmt.Errorf("%w\nto go on: %s", err, r.options.again()))
+}
+
+// heardStore is a record whose failed writes are heard of.
+type heardStore struct {
+	records.ConfigMap
+	failed func(*api.Migration, error)
+}
+
+// Save implements migration.Records.
+func (s heardStore) Save(ctx context.Context, m *api.Migration) error {
+	err := s.ConfigMap.Save(ctx, m)
+	if err != nil {
+		s.failed(m, err)
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// redrawEvery bounds how often the bar is drawn.
+const redrawEvery = 100 * time.Millisecond
+
+// screen writes lines on a terminal and keeps a bar below them. The bar also moves
+// while nothing happens: a ticker draws it, under the same mutex as the lines.
+type screen struct {
+	out   io.Writer
+	width func() int
+	clock clock.WithTicker
+	bar   bar
+	paint painter
+
+	mu    sync.Mutex
+	state progress
+	known bool
+	drawn []string
+	last  time.Time
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+func newScreen(env environment, paint painter) *screen {
+	s := &screen{
+		out: env.Out, width: env.width, clock: env.clock, paint: paint,
+		bar: bar{paint: paint, unicode: env.unicode()}, stop: make(chan struct{}),
+	}
+	ticker := s.clock.NewTicker(redrawEvery)
+	s.stopped.Go(func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case <-ticker.C():
+				s.mu.Lock()
+				s.draw()
+				s.mu.Unlock()
+			}
+		}
+	})
+	return s
+}
+
+// show writes an event's lines above the bar.
+func (s *screen) show(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.erased() + strings.Join(e.lines(s.paint), "\n") + "\n"
+	s.drawn = nil
+	text += s.drawing()
+	_, _ = io.WriteString(s.out, text) // a terminal that has gone away does not stop a move
+}
+
+// update brings the bar up to date.
+func (s *screen) update(p progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.known = p, true
+	if s.clock.Since(s.last) >= redrawEvery {
+		s.draw()
+	}
+}
+
+// draw draws the bar when it looks different from what is there.
+func (s *screen) draw() {
+	before := s.drawn
+	erase := s.erased()
+	text := s.drawing()
+	if strings.Join(before, "\n") != strings.Join(s.drawn, "\n") {
+		_, _ = io.WriteString(s.out, erase+text)
+	}
+}
+
+// erased is what takes the bar away: up to its first line, and clear to the end.
+func (s *screen) erased() string {
+	if len(s.drawn) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", len(s.drawn))
+}
+
+func (s *screen) drawing() string {
+	s.last = s.clock.Now()
+	if s.drawn = nil; s.known {
+		s.drawn = s.bar.lines(s.state, s.last, s.width())
+	}
+	if len(s.drawn) == 0 {
+		return ""
+	}
+	return strings.Join(s.drawn, "\n") + "\n"
+}
+
+// close takes the bar away.
+func (s *screen) close() {
+	close(s.stop)
+	s.stopped.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.out, s.erased())
+	s.drawn, s.known = nil, false
+}

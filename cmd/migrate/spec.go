@@ -1,0 +1,131 @@
+package main
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// specFlags are what a move may be asked for.
+type specFlags struct {
+	order, cleanup  *choice
+	count           int32
+	maxUnavailable  string
+	minReady        time.Duration
+	deadline        time.Duration
+	storageClasses  map[string]string
+	exportServices  bool
+	createNamespace bool
+	flags           *pflag.FlagSet
+}
+
+// Names of flags that are asked for again when a run is continued.
+const (
+	flagOrder          = "order"
+	flagCount          = "count"
+	flagMaxUnavailable = "max-unavailable"
+	flagMinReady       = "min-ready"
+	flagDeadline       = "deadline"
+	flagStorageClass   = "storage-class"
+	flagExportServices = "export-services"
+	flagCleanup        = "cleanup"
+)
+
+func (f *specFlags) add(flags *pflag.FlagSet) {
+	f.flags = flags
+	f.order = newChoice("highest-first", "highest-first", "lowest-first")
+	f.cleanup = newChoice("retain", "retain", "delete")
+	flags.Var(f.order, flagOrder, "end of the source that moves first")
+	flags.Int32Var(&f.count, flagCount, 0, "how many ordinals move; the application then stays split (default: all)")
+	flags.StringVar(&f.maxUnavailable, flagMaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
+	flags.DurationVar(&f.minReady, flagMinReady, 0, "how long a moved replica must be Ready before the next one moves")
+	flags.DurationVar(&f.deadline, flagDeadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
+	flags.StringToStringVar(&f.storageClasses, flagStorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
+	flags.Lookup(flagStorageClass).DefValue = "" // [] says nothing to people
+	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
+	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
+	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
+}
+
+// given says whether a flag was set by its user.
+func (f *specFlags) given(name string) bool { return f.flags.Changed(name) }
+
+// bounds of the API, in seconds.
+const (
+	longestMinReady = 86400
+	longestDeadline = 604800
+)
+
+// spec is what the flags ask for.
+func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec, error) {
+	spec := api.MigrationSpec{
+		Source:      api.SourceReference{Name: source, APIVersion: "apps/v1"},
+		Destination: api.DestinationReference{Namespace: to.namespace, Name: to.name, CreateNamespace: f.createNamespace},
+		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
+		Mode:        api.ModeRun,
+		Services:    api.ServicesSpec{Export: f.exportServices},
+		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
+	}
+	if f.order.value == "lowest-first" {
+		spec.Ordinals.Order = api.LowestFirst
+	}
+	if f.cleanup.value == "delete" {
+		spec.Cleanup.Source = api.CleanupDelete
+	}
+	if f.given(flagCount) {
+		if f.count < 1 {
+			return spec, usagef("--%s must be at least 1, not %d", flagCount, f.count)
+		}
+		spec.Ordinals.Count = ptr.To(f.count)
+	}
+	var err error
+	if spec.MaxUnavailable, err = budgetFlag(f.maxUnavailable); err != nil {
+		return spec, err
+	}
+	if spec.Handoff.MinReadySeconds, err = seconds(flagMinReady, f.minReady, 0, longestMinReady); err != nil {
+		return spec, err
+	}
+	if spec.Handoff.ProgressDeadlineSeconds, err = seconds(flagDeadline, f.deadline, 1, longestDeadline); err != nil {
+		return spec, err
+	}
+	for _, template := range slices.Sorted(maps.Keys(f.storageClasses)) {
+		if template == "" || f.storageClasses[template] == "" {
+			return spec, usagef("--%s must be TEMPLATE=CLASS", flagStorageClass)
+		}
+		spec.Volumes = append(spec.Volumes, api.VolumeSpec{
+			ClaimTemplate: template, Method: api.MethodRebind, StorageClassName: ptr.To(f.storageClasses[template]),
+		})
+	}
+	return spec, nil
+}
+
+// budgetFlag reads --max-unavailable.
+func budgetFlag(text string) (*intstr.IntOrString, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil is the API's "from the PodDisruptionBudget"
+	}
+	value := intstr.Parse(text)
+	const many = 100 // any number of replicas: only the form is judged
+	if allowed, err := pdb.Budget(pdb.Form{MaxUnavailable: &value}, many); err != nil || allowed < 1 {
+		return nil, usagef("--%s must be a number of at least 1 or a percentage from 1%% to 100%%, not %q", flagMaxUnavailable, text)
+	}
+	return &value, nil
+}
+
+// seconds rounds a duration up to the whole seconds that the API counts in.
+func seconds(flag string, value time.Duration, least, most int32) (*int32, error) {
+	rounded := math.Ceil(value.Seconds())
+	if rounded < float64(least) || rounded > float64(most) {
+		return nil, usagef("--%s must be from %s to %s, not %s", flag,
+			time.Duration(least)*time.Second, time.Duration(most)*time.Second, value)
+	}
+	return ptr.To(int32(rounded)), nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// statusOptions are those of the verb status.
+type statusOptions struct {
+	*common
+	name   string
+	output *choice
+	watch  bool
+}
+
+const statusHelp = `Shows where a migration is: of a Migration, or, when there is none, of the record that a
+run keeps beside the StatefulSet.
+
+With -w it is shown again whenever it changes, until the migration is completed: on a
+terminal in place, elsewhere one line a change.
+
+Exit codes: 0 done, 1 error, 3 the migration is stalled (without -w).`
+
+const statusExamples = `  # Where it is
+  migrate status web -n shop --context east
+
+  # Watch it to its end
+  migrate status web -n shop --context east -w
+
+  # For a program
+  migrate status web -n shop --context east -o json | jq .status.moved`
+
+func newStatus(c *common) *cobra.Command {
+	o := &statusOptions{common: c, output: newChoice("table", "table", "json", "yaml")}
+	cmd := &cobra.Command{
+		Use:     "status NAME",
+		Short:   "Show where a migration is",
+		Long:    statusHelp,
+		Example: c.example(statusExamples),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(cmd, args); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
+	return cmd
+}
+
+// Complete takes the name.
+func (o *statusOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+	o.name, err = oneArg(cmd, args, "migration")
+	return err
+}
+
+// Run prints the status once, or until it is completed.
+func (o *statusOptions) Run(ctx context.Context) error {
+	k, err := o.find(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return o.follow(ctx, k)
+	}
+	if o.output.value != "table" {
+		err = printData(o.Out, o.output.value, exported(k.Migration))
+	} else {
+		_, err = fmt.Fprint(o.Out, statusText(k, o.clock.Now(), o.paint(), o.unicode() && o.terminal()))
+	}
+	if err != nil {
+		return err
+	}
+	if stall := stallOf(k.Migration); stall != nil {
+		return refusedf("%s is stalled: %s", k.title(), stall.Reason)
+	}
+	return nil
+}
+
+// exported is the migration as kubectl would print it.
+func exported(m *api.Migration) *api.Migration {
+	out := m.DeepCopy()
+	out.APIVersion, out.Kind = api.GroupVersion.String(), "Migration"
+	out.ManagedFields = nil
+	return out
+}

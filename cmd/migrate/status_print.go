@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// stall is why a migration is stalled.
+type stall struct{ Reason, Message, Remedy string }
+
+func stallOf(m *api.Migration) *stall {
+	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	message, remedy := cutRemedy(c.Message)
+	return &stall{c.Reason, message, remedy}
+}
+
+// cutRemedy takes the way out off a condition's message.
+func cutRemedy(message string) (what, remedy string) {
+	what, remedy, _ = strings.Cut(message, ". To mend it: ")
+	return what, remedy
+}
+
+// statusText is a migration's status for people.
+func statusText(k *kept, now time.Time, p painter, unicode bool) string {
+	status, b := k.Status, strings.Builder{}
+	field := func(name, value string) { fmt.Fprintf(&b, "%-13s%s\n", name, value) }
+	fmt.Fprintf(&b, "%s\n", p.bold(fmt.Sprintf("Migration %s/%s", k.Namespace, k.Name)))
+	if k.record {
+		field("Record", k.where+" in cluster "+k.connection.Name())
+	} else {
+		field("Cluster", k.connection.Name())
+	}
+	mode := string(k.Spec.Mode)
+	if mode == "" {
+		mode = string(api.ModeRun)
+	}
+	field("Mode", mode)
+	field("Source", sliceText(status.Source, k.Spec.Source.Name))
+	field("Destination", sliceText(status.Destination, k.Spec.Destination.Name))
+	if status.Baseline != nil {
+		meter := bar{paint: p, unicode: unicode}
+		done := progress{moved: status.Moved, total: status.Total}
+		const width = 20
+		field("Moved", fmt.Sprintf("%s %d of %d", meter.drawn(done.fraction(), width), status.Moved, status.Total))
+		field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
+	}
+	field("Handoff", handoffText(status.Handoff, now))
+	if stall := stallOf(k.Migration); stall != nil {
+		field("Stalled", p.red(stall.Reason+": "+stall.Message))
+		if stall.Remedy != "" {
+			field("", "to mend it: "+stall.Remedy)
+		}
+	}
+	if claim := status.Claim; claim != nil {
+		field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
+	}
+	b.WriteString("Conditions\n" + conditionsText(status.Conditions, now, p, unicode))
+	return b.String()
+}
+
+func sliceText(s *api.SliceStatus, name string) string {
+	if s == nil || s.Slice == "" {
+		return name + " (not looked at yet)"
+	}
+	text := fmt.Sprintf("%s  %d/%d available", s.Slice, s.Available, s.Replicas)
+	if s.MaxUnavailable != nil {
+		text += fmt.Sprintf(", maxUnavailable %d", *s.MaxUnavailable)
+	}
+	return text
+}
+
+func handoffText(h *api.Handoff, now time.Time) string {
+	if h == nil {
+		return "none in flight"
+	}
+	text := fmt.Sprintf("ordinal %d", h.Ordinal)
+	if h.Step != "" {
+		text += " at " + string(h.Step)
+	}
+	if !h.StepTime.IsZero() {
+		text += " for " + coarse(since(now, h.StepTime))
+	}
+	text += fmt.Sprintf(", begun %s ago", coarse(since(now, h.StartTime)))
+	if h.Attempts > 1 {
+		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
+	}
+	return text
+}
+
+// conditionsText is the tree of conditions, in the order of a migration's life.
+func conditionsText(conditions []metav1.Condition, now time.Time, p painter, unicode bool) string {
+	branch, last := "|- ", "`- "
+	if unicode {
+		branch, last = "├─ ", "└─ "
+	}
+	order := []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
+	var b strings.Builder
+	for i, kind := range order {
+		if i == len(order)-1 {
+			branch = last
+		}
+		c := meta.FindStatusCondition(conditions, kind)
+		if c == nil {
+			fmt.Fprintf(&b, "%s%s\n", branch, p.dim(fmt.Sprintf("%-12s -", kind)))
+			continue
+		}
+		paint := p.dim
+		switch good := kind != api.ConditionStalled; {
+		case c.Status == metav1.ConditionTrue && good:
+			paint = p.green
+		case c.Status == metav1.ConditionTrue:
+			paint = p.red
+		}
+		message, _ := cutRemedy(c.Message)
+		text := fmt.Sprintf("%-12s %-5s %s, %s ago", kind, c.Status, c.Reason, coarse(since(now, c.LastTransitionTime)))
+		if message != "" && kind != api.ConditionStalled {
+			text += ": " + message
+		}
+		fmt.Fprintf(&b, "%s%s\n", branch, paint(text))
+	}
+	return b.String()
+}

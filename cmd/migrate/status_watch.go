@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// redrawStatusEvery is how often a watched status is drawn on a terminal: often
+// enough for its seconds, too seldom to flicker.
+const redrawStatusEvery = 250 * time.Millisecond
+
+// follow shows each change until the migration is completed.
+func (o *statusOptions) follow(ctx context.Context, k *kept) error {
+	show := o.lineOfChange
+	switch {
+	case o.output.value == "json":
+		show = o.jsonOfChange
+	case o.output.value == "yaml":
+		show = o.yamlOfChange
+	case o.terminal():
+		redrawn := newRedrawing(o)
+		defer redrawn.close()
+		show = redrawn.set
+	}
+	last := ""
+	return k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
+		shown := *k
+		shown.Migration = m
+		if err := show(&shown, &last); err != nil {
+			return false, err
+		}
+		return completedReason(m) != "", nil
+	})
+}
+
+func (o *statusOptions) lineOfChange(k *kept, last *string) error {
+	text := changeText(k.Migration)
+	if text == *last {
+		return nil
+	}
+	*last = text
+	_, err := fmt.Fprintf(o.Out, "%s  %s\n", o.clock.Now().Format(time.TimeOnly), text)
+	return err
+}
+
+// changeText says in one line where a migration is.
+func changeText(m *api.Migration) string {
+	status := m.Status
+	words := []string{fmt.Sprintf("%d/%d moved", status.Moved, status.Total)}
+	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
+		words = append(words, "mode "+string(m.Spec.Mode))
+	}
+	if h := status.Handoff; h != nil {
+		words = append(words, strings.TrimSpace(fmt.Sprintf("ordinal %d %s", h.Ordinal, h.Step)))
+	}
+	if completed := completedReason(m); completed != "" {
+		return strings.Join(append(words, "completed: "+completed), "  ")
+	}
+	if stall := stallOf(m); stall != nil {
+		return strings.Join(append(words, "STALLED "+stall.Reason+": "+stall.Message), "  ")
+	}
+	for _, c := range status.Conditions {
+		if c.Type == api.ConditionProgressing && c.Message != "" {
+			words = append(words, c.Message)
+		}
+	}
+	return strings.Join(words, "  ")
+}
+
+func (o *statusOptions) jsonOfChange(k *kept, last *string) error {
+	data, err := json.Marshal(exported(k.Migration))
+	if err != nil || string(data) == *last {
+		return err
+	}
+	*last = string(data)
+	_, err = fmt.Fprintln(o.Out, *last)
+	return err
+}
+
+func (o *statusOptions) yamlOfChange(k *kept, last *string) error {
+	data, err := yaml.Marshal(exported(k.Migration))
+	if err != nil || string(data) == *last {
+		return err
+	}
+	*last = string(data)
+	_, err = fmt.Fprintln(o.Out, "---\n"+strings.TrimSpace(*last))
+	return err
+}
+
+// redrawing shows a status in place.
+type redrawing struct {
+	o     *statusOptions
+	mu    sync.Mutex
+	shown *kept
+	drawn int
+	stop  chan struct{}
+	group sync.WaitGroup
+}
+
+func newRedrawing(o *statusOptions) *redrawing {
+	r := &redrawing{o: o, stop: make(chan struct{})}
+	ticker := o.clock.NewTicker(redrawStatusEvery)
+	r.group.Go(func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-r.stop:
+				return
+			case <-ticker.C():
+				r.draw()
+			}
+		}
+	})
+	return r
+}
+
+func (r *redrawing) set(k *kept, _ *string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = k
+	return nil
+}
+
+// draw overwrites what is there line by line, so that nothing flickers.
+func (r *redrawing) draw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown == nil {
+		return
+	}
+	text := statusText(r.shown, r.o.clock.Now(), painter{}, r.o.unicode())
+	width := r.o.width() - 1
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	var b strings.Builder
+	if r.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
+	}
+	for _, line := range lines {
+		b.WriteString("\x1b[2K" + clip(line, width) + "\n")
+	}
+	b.WriteString("\x1b[J")
+	r.drawn = len(lines)
+	_, _ = io.WriteString(r.o.Out, b.String()) // a terminal that has gone away ends with the next signal
+}
+
+// close leaves the last state on the terminal, in full.
+func (r *redrawing) close() {
+	close(r.stop)
+	r.group.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown == nil {
+		return
+	}
+	erase := ""
+	if r.drawn > 0 {
+		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
+	}
+	_, _ = io.WriteString(r.o.Out, erase+statusText(r.shown, r.o.clock.Now(), r.o.paint(), r.o.unicode()))
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// moveOptions are what plan and run share: which StatefulSet goes where, and how.
+type moveOptions struct {
+	*common
+	to        destinationFlags
+	spec      specFlags
+	set       string
+	namespace string
+	asked     *api.Migration
+}
+
+// complete fills in the defaults, without a request to any cluster.
+func (o *moveOptions) complete(set string) error {
+	o.set = set
+	var err error
+	if o.namespace, err = o.common.namespace(); err != nil {
+		return err
+	}
+	to := o.to
+	if to.namespace == "" {
+		to.namespace = o.namespace
+	}
+	if to.name == "" {
+		to.name = set
+	}
+	spec, err := o.spec.spec(set, to)
+	if err != nil {
+		return err
+	}
+	o.asked = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: set}, Spec: spec}
+	return nil
+}
+
+func (o *moveOptions) validate() error {
+	if o.to.none() {
+		return usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
+	}
+	return nil
+}
+
+// task is the move of one StatefulSet by this process.
+type task struct {
+	source, destination *clusters.Connection
+	store               records.ConfigMap
+	// asked is what the flags say; recorded is what an earlier run left, if any.
+	asked, recorded *api.Migration
+	spec            *specFlags
+}
+
+// open connects to both clusters and reads the record of an earlier run.
+func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task, error) {
+	from, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	to, err := o.destination(o.to)
+	if err != nil {
+		return nil, err
+	}
+	apart(&from, &to)
+	t := &task{asked: o.asked, spec: &o.spec}
+	if t.source, err = from.connect(wrap); err != nil {
+		return nil, err
+	}
+	t.destination = t.source
+	if o.to.kubeconfig != "" || o.to.context != "" {
+		if t.destination, err = to.connect(wrap); err != nil {
+			return nil, err
+		}
+	}
+	t.store = records.ConfigMap{Client: t.source.Live(), Namespace: o.namespace, Name: o.set}
+	if err := t.load(ctx); err != nil {
+		return nil, err
+	}
+	id, err := clusterID(ctx, t.destination)
+	if err != nil {
+		return nil, err
+	}
+	o.asked.Annotations = map[string]string{
+		records.DestinationAnnotationKey: id, records.DestinationNameAnnotationKey: t.destination.Name(),
+	}
+	return t, nil
+}
+
+func (t *task) load(ctx context.Context) error {
+	recorded, err := t.store.Load(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cluster %s: the record of an earlier run may not be read: %w; bind the ClusterRole sliceshift-mover", t.source.Name(), err)
+	case err != nil:
+		return unreachable(t.source.Name(), err)
+	}
+	t.recorded = recorded
+	return nil
+}
+
+// unrecorded is the UID of a migration that is not kept anywhere yet. An empty one
+// would be that of every object which no migration has touched.
+const unrecorded = "unrecorded"
+
+// look observes both sides and writes nothing.
+func (t *task) look(ctx context.Context, m *api.Migration) (migration.Snapshot, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unrecorded
+	}
+	engine := migration.NewEngine(m, migration.Options{Source: t.source, Destination: t.destination, Records: t.store, Holder: "dry-run"})
+	defer engine.Close()
+	snapshot, err := engine.Look(ctx, m)
+	if err != nil {
+		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+	}
+	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
+		return snapshot, nil // without the rights not even the sides can be read
+	}
+	for _, side := range []migration.Side{snapshot.Source, snapshot.Destination} {
+		if side.Reach != migration.Seen {
+			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
+		}
+	}
+	return snapshot, nil
+}

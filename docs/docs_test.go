@@ -1,0 +1,215 @@
+// Package docs holds what people read. Its tests keep that in step with the code.
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// reasonFiles declare the reasons that people meet in conditions, events and output.
+var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go"}
+
+func TestRunbookHasEveryReason(t *testing.T) {
+	var reasons []string
+	for _, file := range reasonFiles {
+		found := constants(t, file, regexp.MustCompile("^Reason"))
+		reasons = append(reasons, found...)
+	}
+	entries := runbookEntries(t)
+	for _, reason := range reasons {
+		if !slices.Contains(entries, reason) {
+			t.Errorf("runbook.md has no entry \"### %s\"", reason)
+		}
+	}
+	for i, entry := range entries {
+		if !slices.Contains(reasons, entry) {
+			t.Errorf("runbook.md: no constant has the value of the entry \"### %s\"", entry)
+		}
+		if slices.Contains(entries[:i], entry) {
+			t.Errorf("runbook.md has two entries \"### %s\"", entry)
+		}
+	}
+}
+
+// TestConceptsNameEveryAnnotation: what is written on people's objects is told them.
+func TestConceptsNameEveryAnnotation(t *testing.T) {
+	concepts := read(t, "concepts.md")
+	for _, key := range constants(t, "../migration/v1alpha1/names.go", regexp.MustCompile(`AnnotationKey$|^Finalizer$|^FieldManager$`)) {
+		if !strings.Contains(concepts, "`"+key+"`") {
+			t.Errorf("concepts.md does not name `%s`", key)
+		}
+	}
+}
+
+// constants returns the values of a file's string constants whose names match.
+func constants(t *testing.T, path string, names *regexp.Regexp) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for i, name := range spec.Names {
+			if !names.MatchString(name.Name) || i >= len(spec.Values) {
+				continue
+			}
+			literal, ok := spec.Values[i].(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				t.Errorf("%s: %s is not a plain string", path, name.Name)
+				continue
+			}
+			value, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, value)
+		}
+		return true
+	})
+	if len(values) == 0 {
+		t.Fatalf("%s declares no such constant: the test looks at the wrong place", path)
+	}
+	return values
+}
+
+func runbookEntries(t *testing.T) []string {
+	t.Helper()
+	var entries []string
+	for line := range strings.Lines(read(t, "runbook.md")) {
+		if entry, found := strings.CutPrefix(line, "### "); found {
+			entries = append(entries, strings.TrimSpace(entry))
+		}
+	}
+	return entries
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	code    = regexp.MustCompile("`[^`\n]*`")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	scheme  = regexp.MustCompile(`^[a-z]+:`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+)
+
+func TestLinksResolve(t *testing.T) {
+	documents, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	around, err := filepath.Glob("../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, document := range append(documents, around...) {
+		text := code.ReplaceAllString(fence.ReplaceAllString(read(t, document), ""), "")
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if scheme.MatchString(match[1]) {
+				continue
+			}
+			links++
+			checkLink(t, document, match[1])
+		}
+	}
+	if links == 0 {
+		t.Error("no relative link was found: the test looks at the wrong place")
+	}
+}
+
+// checkLink says whether the file of a relative link exists, and its heading.
+func checkLink(t *testing.T, document, target string) {
+	t.Helper()
+	path, anchor, _ := strings.Cut(target, "#")
+	path = filepath.Join(filepath.Dir(document), filepath.FromSlash(path))
+	if strings.HasPrefix(target, "#") {
+		path = document
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("%s: the link %q leads nowhere: %v", document, target, err)
+		return
+	}
+	if anchor != "" && !slices.Contains(anchors(t, path), anchor) {
+		t.Errorf("%s: the link %q leads to no heading", document, target)
+	}
+}
+
+// anchors are the names that GitHub gives the headings of a document.
+func anchors(t *testing.T, path string) []string {
+	t.Helper()
+	var names []string
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(read(t, path), ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
+				return r
+			}
+			return -1
+		}, strings.ToLower(match[1]))
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestNamedTestsExist: what the README calls proven names a test, and that test is
+// there.
+func TestNamedTestsExist(t *testing.T) {
+	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, "../README.md"), -1)
+	if len(named) == 0 {
+		t.Fatal("the README names no test")
+	}
+	declared := declaredTests(t)
+	for _, name := range named {
+		if !slices.Contains(declared, name) {
+			t.Errorf("README.md names %s, which does not exist", name)
+		}
+	}
+}
+
+func declaredTests(t *testing.T) []string {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	var names []string
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "out" || entry.Name() == "bin" || entry.Name() == ".git"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		for _, match := range declaration.FindAllStringSubmatch(read(t, path), -1) {
+			names = append(names, match[1])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
