@@ -148,6 +148,8 @@ func (e Effect) volumeString(on string) string {
 		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
 	case volumes.CreateVolume:
 		return fmt.Sprintf("create volume %s%s, parked", a.Volume, on)
+	case volumes.MarkClaim:
+		return fmt.Sprintf("mark claim %s/%s%s, so that the binder looks at it", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateClaim:
 		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
 	}

@@ -117,7 +117,8 @@ func essence(s Snapshot) Snapshot {
 	s.Destination.NamespaceFound, s.Destination.Service = true, Dependent{}
 	for i := range s.Volumes {
 		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
-			h.Claim.ResourceVersion, h.Volume.ResourceVersion = "", ""
+			// The mark on a claim says under which epoch the binder last looked at it.
+			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence = "", "", ""
 		}
 	}
 	return s

@@ -42,6 +42,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	case RestoreBudget:
 		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, "")
 	case CarryVolume:
+		if effect.Volume.Verb == volumes.MarkClaim {
+			return volumes.Mark(ctx, at.live, effect.Volume)
+		}
 		return e.carryVolume(ctx, m, s, effect)
 	case RestorePolicy:
 		return restorePolicy(ctx, at, s, effect)

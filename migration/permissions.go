@@ -28,7 +28,7 @@ func rights(m *api.Migration) []right {
 		{"apps", "statefulsets", "get list watch create patch delete", false},
 		{"", "pods", "get list watch", false},
 		{"policy", "poddisruptionbudgets", "get list watch create patch delete", false},
-		{"", "persistentvolumeclaims", "get list watch create delete", false},
+		{"", "persistentvolumeclaims", "get list watch create patch delete", false},
 		{"", "services", "get list watch create", false},
 		{"", "persistentvolumes", "get list watch create patch delete", true},
 		{"storage.k8s.io", "volumeattachments", "list watch", true},

@@ -118,7 +118,7 @@ func (p *planner) cleanSource() *Decision {
 		if !p.Destination.Set.Has(v.Ordinal) {
 			continue
 		}
-		if decision := p.remove(SourceSide, v.Ordinal, v.Source, true); decision != nil {
+		if decision := p.remove(SourceSide, v, true); decision != nil {
 			return decision
 		}
 	}
@@ -141,7 +141,7 @@ func (p *planner) cleanDestination() *Decision {
 		if p.Destination.Set.Has(v.Ordinal) {
 			continue
 		}
-		if decision := p.remove(DestinationSide, v.Ordinal, v.Destination, false); decision != nil {
+		if decision := p.remove(DestinationSide, v, false); decision != nil {
 			return decision
 		}
 	}
@@ -151,11 +151,16 @@ func (p *planner) cleanDestination() *Decision {
 // remove deletes a claim that has lost its volume, then the volume (I3): only a
 // volume that is parked, of policy Retain and attached nowhere. In one cluster the
 // volume belongs to the other side by now and is left alone.
-func (p *planner) remove(name SideName, ordinal int32, h volumes.Holding, foreign bool) *Decision {
+func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	ordinal, template, h := v.Ordinal, v.Template, *v.holding(name)
 	claim, volume := h.Claim, h.Volume
 	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
 		// As long as the binder has not seen it, the claim could get its volume back
 		// unchanged, and a late deletion would meet it.
+		if claim.Fence != p.fence() {
+			mark := volumes.MarkClaimOf(h, p.fence())
+			return effect(Effect{Verb: CarryVolume, Side: name, Ordinal: ordinal, Name: h.Volume.Name, Template: template, Volume: mark})
+		}
 		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is known to have lost its volume"}}
 	}
 	if claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {

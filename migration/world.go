@@ -220,6 +220,11 @@ func (w *world) bindClaims(name SideName) bool {
 			return true
 		}
 		claim, volume := &h.Claim, h.Volume
+		if phase := phaseOf(volume); volume.Found && volume.Phase != phase {
+			volume.Phase = phase
+			w.putVolume(v, name, volume)
+			return true
+		}
 		if !claim.Found || claim.Volume == "" {
 			continue
 		}
@@ -241,6 +246,14 @@ func (w *world) bindClaims(name SideName) bool {
 		}
 	}
 	return false
+}
+
+// phaseOf is the phase that the binder gives a volume whose claim exists.
+func phaseOf(volume volumes.Volume) corev1.PersistentVolumePhase {
+	if volume.ClaimRef.UID == "" {
+		return corev1.VolumeAvailable
+	}
+	return corev1.VolumeBound
 }
 
 // finalize removes a claim that is being deleted once no pod uses it, and a volume

@@ -113,6 +113,13 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 	if e.Verb == CarryVolume && (e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim) {
 		return w.createHolding(v, e)
 	}
+	if e.Verb == CarryVolume && e.Volume.Verb == volumes.MarkClaim {
+		if h.Claim.UID != e.Volume.UID || h.Claim.ResourceVersion != e.Volume.ResourceVersion {
+			return errConflict
+		}
+		h.Claim.Fence, h.Claim.ResourceVersion = e.Volume.Fence, w.version()
+		return nil
+	}
 	uid, version := e.UID, e.ResourceVersion
 	if e.Verb == CarryVolume {
 		uid, version = e.Volume.UID, e.Volume.ResourceVersion
@@ -144,7 +151,7 @@ func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
 		if h.Claim.Found {
 			return errConflict
 		}
-		h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending, Volume: e.Volume.Volume, Ours: true}
+		h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending, Volume: e.Volume.Volume, Ours: true, Fence: e.Volume.Fence}
 		return nil
 	}
 	if h.Volume.Found {
@@ -156,7 +163,7 @@ func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
 	}
 	created := from
 	created.UID, created.ClaimRef, created.Fence = w.uid(), e.Volume.Ref, e.Volume.Fence
-	created.Ours, created.Attachments, created.Terminating = true, nil, false
+	created.Ours, created.Attachments, created.Terminating, created.Phase = true, nil, false, ""
 	w.putVolume(v, e.Side, created)
 	return nil
 }

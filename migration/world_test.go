@@ -126,7 +126,7 @@ func (c scenario) boundVolume(s Snapshot, ordinal int32, template string) Ordina
 	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
 	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}
 	v.Source.Volume = volumes.Volume{
-		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy,
+		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
 		ClaimRef: volumes.Ref{Namespace: s.Source.Namespace, Name: claim, UID: v.Source.Claim.UID}, Handle: "disk-" + claim,
 	}
 	if s.Spec.SameCluster {

@@ -119,8 +119,22 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 		return nil, err
 	}
 	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner)
+	claim.Annotations[api.FenceAnnotationKey] = action.Fence
 	if c.StorageClass != nil {
 		claim.Spec.StorageClassName = c.StorageClass
 	}
 	return claim, c.Taker.Create(ctx, claim)
+}
+
+// Mark does MarkClaim in the cluster of the claim.
+func Mark(ctx context.Context, c client.Client, action Action) (client.Object, error) {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": action.UID, "resourceVersion": action.ResourceVersion,
+		"annotations": map[string]any{api.FenceAnnotationKey: action.Fence},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: action.Ref.Namespace, Name: action.Ref.Name}}
+	return claim, c.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data))
 }

@@ -57,6 +57,8 @@ type Claim struct {
 	Terminating bool
 	// Ours is true when this migration created it.
 	Ours bool
+	// Fence is the fence under which a migration wrote it last.
+	Fence string
 	// Users are the pods that mount it.
 	Users []string
 	// OwnedByPod is true when a Pod owns it, so that it would be deleted with that
@@ -70,6 +72,7 @@ type Volume struct {
 	Name            string
 	UID             types.UID
 	ResourceVersion string
+	Phase           corev1.PersistentVolumePhase
 	Policy          corev1.PersistentVolumeReclaimPolicy
 	// Original is the policy to go back to; empty when it was not recorded.
 	Original    corev1.PersistentVolumeReclaimPolicy
@@ -136,6 +139,10 @@ const (
 	CreateVolume Verb = "CreateVolume"
 	// CreateClaim makes the taker's claim, naming the volume.
 	CreateClaim Verb = "CreateClaim"
+	// MarkClaim writes the fence on the taker's claim. The binder looks at a claim
+	// when the claim changes, not when its volume does: otherwise one that had lost
+	// its volume is healed at the next resync, 15 s later (pv_controller_base.go).
+	MarkClaim Verb = "MarkClaim"
 )
 
 // Action is one write. Ref and Volume say what it is about; UID and
@@ -255,7 +262,15 @@ func bind(pair Pair) Verdict {
 		return pair.act(Point, taker.Volume, want)
 	}
 	if !taker.Claim.Found {
+		if taker.Volume.Phase != corev1.VolumeAvailable {
+			// A claim that the binder sees before its volume waits for the next resync.
+			return Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}
+		}
 		return pair.act(CreateClaim, taker.Volume, want)
+	}
+	if taker.Claim.Fence != pair.Fence {
+		mark := MarkClaimOf(taker, pair.Fence)
+		return Verdict{Action: &mark}
 	}
 	if !taker.Bound() {
 		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name}
@@ -272,6 +287,11 @@ func target(taker Holding) Ref {
 		ref.UID = taker.Claim.UID
 	}
 	return ref
+}
+
+// MarkClaimOf is the action that has the binder look at a claim.
+func MarkClaimOf(h Holding, fence string) Action {
+	return Action{Verb: MarkClaim, Volume: h.Volume.Name, Ref: h.Ref, UID: h.Claim.UID, ResourceVersion: h.Claim.ResourceVersion, Fence: fence}
 }
 
 func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {

@@ -13,7 +13,7 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 	view := Claim{
 		Found: true, UID: claim.UID, ResourceVersion: claim.ResourceVersion, Phase: claim.Status.Phase,
 		Volume: claim.Spec.VolumeName, Terminating: claim.DeletionTimestamp != nil,
-		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner),
+		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: claim.Annotations[api.FenceAnnotationKey],
 	}
 	for _, reference := range claim.OwnerReferences {
 		view.OwnedByPod = view.OwnedByPod || reference.Kind == "Pod"
@@ -26,6 +26,7 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 	view := Volume{
 		Found: true, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion,
+		Phase:    volume.Status.Phase,
 		Policy:   volume.Spec.PersistentVolumeReclaimPolicy,
 		Original: corev1.PersistentVolumeReclaimPolicy(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
 		Handle:   Handle(volume), Terminating: volume.DeletionTimestamp != nil,

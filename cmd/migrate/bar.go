@@ -105,12 +105,24 @@ func (b bar) doing(p progress, now time.Time) string {
 	}
 	switch hold := p.hold; {
 	case hold == nil && p.ordinal == nil:
-		words = append(words, "working")
+		words = append(words, p.between())
 	case hold == nil:
 	case hold.Stalled:
 		words = append(words, "STALLED "+coarse(now.Sub(p.holdSince)), hold.Message)
+	case hold.Reason == api.ReasonPaused:
+		words = append(words, "paused "+coarse(now.Sub(p.holdSince)), hold.Message)
 	default:
 		words = append(words, coarse(now.Sub(p.holdSince)), hold.Message)
 	}
 	return strings.Join(words, dot)
+}
+
+// between says what is done while no ordinal is on its way.
+func (p progress) between() string {
+	switch {
+	case p.back && p.moved == 0, !p.back && p.moved == p.total && p.total > 0:
+		return "restoring what was changed for the move"
+	default:
+		return "preparing"
+	}
 }

@@ -20,7 +20,7 @@ type plainDisplay struct {
 	paint painter
 }
 
-func (d plainDisplay) show(e event)    { fmt.Fprintln(d.out, strings.Join(e.lines(d.paint), "\n")) }
+func (d plainDisplay) show(e event)    { fmt.Fprintln(d.out, strings.Join(e.lines(d.paint, 0), "\n")) }
 func (d plainDisplay) update(progress) {}
 func (d plainDisplay) close()          {}
 

@@ -81,17 +81,24 @@ func (s *summary) times(took []time.Duration) {
 // rounded is a duration in seconds, to the millisecond.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
+// indent is where the text of an event begins.
+const indent = 15
+
 // lines is what people read: the time since the start, the ordinal, what happened.
-func (e event) lines(p painter) []string {
+// A width of 0 is that of a file.
+func (e event) lines(p painter, width int) []string {
 	ordinal := ""
 	if e.Ordinal != nil {
 		ordinal = fmt.Sprint(*e.Ordinal)
 	}
-	text := strings.Split(e.text(), "\n")
+	var text []string
+	for _, line := range strings.Split(e.text(), "\n") {
+		text = append(text, wrap(line, width-indent-1)...)
+	}
 	paint := e.color(p)
 	out := []string{fmt.Sprintf("%s %s  %s", p.dim(fmt.Sprintf("%8s", duration(e.elapsed))), p.dim(fmt.Sprintf("%4s", ordinal)), paint(text[0]))}
 	for _, more := range text[1:] {
-		out = append(out, fmt.Sprintf("%15s%s", "", paint(more)))
+		out = append(out, strings.Repeat(" ", indent)+paint(more))
 	}
 	return out
 }

@@ -44,7 +44,8 @@ type progress struct {
 
 func newNarrator(now time.Time, m *api.Migration) *narrator {
 	n := &narrator{progress: progress{start: now}, mode: m.Spec.Mode, fewest: -1}
-	n.moved, n.total = m.Status.Moved, m.Status.Total
+	n.moved, n.total = arrived(m.Status), m.Status.Total
+	n.back = m.Status.Claim != nil && m.Status.Claim.Direction == api.Back
 	if h := m.Status.Handoff; h != nil {
 		n.ordinal, n.since = &h.Ordinal, h.StartTime.Time
 	}
@@ -73,9 +74,9 @@ func (n *narrator) tell(now time.Time, m *api.Migration, outcome migration.Outco
 	if outcome.Wrote {
 		events = append(events, n.written(now, outcome))
 	}
-	n.measure(m, outcome)
+	n.measure(now, m, outcome)
 	if done := outcome.Finished; done != nil {
-		events = append(events, n.arrived(now, done))
+		events = append(events, n.landed(now, done))
 	}
 	n.follow(now, m, outcome.Decision)
 	events = append(events, n.holds(now, m, outcome)...)
@@ -115,7 +116,7 @@ func modeText(mode api.Mode) string {
 
 // measure takes from a snapshot what counts. A pass that looked at nothing, or
 // could not read both sides, says nothing.
-func (n *narrator) measure(m *api.Migration, outcome migration.Outcome) {
+func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
 	s := outcome.Snapshot
 	if s.Source.Reach != migration.Seen || s.Destination.Reach != migration.Seen || m.Status.Baseline == nil {
 		return
@@ -127,20 +128,23 @@ func (n *narrator) measure(m *api.Migration, outcome migration.Outcome) {
 	}
 	n.total = migration.Total(s.Spec, n.replicas)
 	claim := m.Status.Claim
-	n.back = claim != nil && claim.Direction == api.Back
+	if back := claim != nil && claim.Direction == api.Back; back != n.back {
+		// The time of an ordinal that is turned round counts anew.
+		n.back, n.since = back, now
+	}
 	n.moved = s.Destination.Set.Replicas
 	if h := m.Status.Handoff; h != nil {
 		switch there := s.Destination.Set.Presence == migration.Seen && s.Destination.Set.Has(h.Ordinal); {
 		case there && !n.back:
 			n.moved--
-		case !there && n.back && !s.Source.Set.Has(h.Ordinal), !there && n.back && outcome.Finished == nil:
+		case !there && n.back:
 			n.moved++
 		}
 	}
 }
 
-// arrived tells that an ordinal's handoff is done.
-func (n *narrator) arrived(now time.Time, done *api.Handoff) event {
+// landed tells that an ordinal's handoff is done.
+func (n *narrator) landed(now time.Time, done *api.Handoff) event {
 	began := done.StartTime.Time
 	if n.ordinal != nil && *n.ordinal == done.Ordinal {
 		began = n.since
@@ -189,7 +193,7 @@ func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outc
 	case hold == nil:
 		stalled := n.shown != nil && n.shown.Stalled
 		n.shown, n.hold = nil, nil
-		if stalled {
+		if stalled && outcome.Finished == nil {
 			return []event{n.event(now, eventGoingOn, "going on: what had stalled it is gone").of(n.ordinal, n.step)}
 		}
 		return nil

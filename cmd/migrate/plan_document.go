@@ -85,6 +85,8 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) pl
 	if base := m.Status.Baseline; base != nil {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
+		// An epoch of an earlier move, which this one goes on from, is no other process's.
+		s.Record.Claim = nil
 		d.Findings = append(d.Findings, migration.Preflight(s)...)
 		d.Refused = refusals(d.Findings) > 0
 	}

@@ -75,3 +75,22 @@ func clip(text string, width int) string {
 	}
 	return string(runes[:width-len(dots)]) + dots
 }
+
+// wrap breaks text at blanks into lines of at most a width. Names are long, so
+// where there is little room nothing is broken.
+func wrap(text string, width int) []string {
+	if width < leastWidth {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		} else if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

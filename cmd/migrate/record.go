@@ -45,7 +45,8 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 		}
 		if !back {
 			if different := t.differences(); len(different) > 0 {
-				return nil, "", t.refuse("an earlier move of it is completed and recorded", different)
+				return nil, "", t.refuse("an earlier move of it is completed and recorded", different,
+					fmt.Sprintf("To begin another one, delete that record: kubectl delete configmap -n %s %s", t.store.Namespace, t.store.ObjectName()))
 			}
 			return m, over, nil
 		}
@@ -57,7 +58,8 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 		return m, beginning, nil
 	}
 	if different := t.differences(); len(different) > 0 {
-		return nil, "", t.refuse("a move of it is under way and recorded", different)
+		return nil, "", t.refuse("a move of it is under way and recorded", different,
+			fmt.Sprintf("Go on with the recorded ones, or take the move back first: %s rollback %s -n %s", t.program, t.store.Name, t.store.Namespace))
 	}
 	t.adopt(m)
 	return m, underway, nil
@@ -146,11 +148,9 @@ func classes(volumes []api.VolumeSpec) string {
 	return strings.Join(words, ",")
 }
 
-func (t *task) refuse(why string, different []string) error {
-	return refusedf("StatefulSet %s/%s in cluster %s: %s in ConfigMap %s, with other settings:\n  %s\n"+
-		"Go on with the recorded ones; or take the move back first (%s); or, when it is over, begin anew: kubectl delete configmap -n %s %s",
-		t.store.Namespace, t.store.Name, t.source.Name(), why, t.store.ObjectName(), strings.Join(different, "\n  "),
-		"migrate rollback", t.store.Namespace, t.store.ObjectName())
+func (t *task) refuse(why string, different []string, remedy string) error {
+	return refusedf("StatefulSet %s/%s in cluster %s: %s in ConfigMap %s, with other settings:\n  %s\n%s",
+		t.store.Namespace, t.store.Name, t.source.Name(), why, t.store.ObjectName(), strings.Join(different, "\n  "), remedy)
 }
 
 // adopt takes over what may still be changed in mid-move.

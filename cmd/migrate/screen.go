@@ -58,7 +58,7 @@ func newScreen(env environment, paint painter) *screen {
 func (s *screen) show(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.erased() + strings.Join(e.lines(s.paint), "\n") + "\n"
+	text := s.erased() + strings.Join(e.lines(s.paint, s.width()), "\n") + "\n"
 	s.drawn = nil
 	text += s.drawing()
 	_, _ = io.WriteString(s.out, text) // a terminal that has gone away does not stop a move

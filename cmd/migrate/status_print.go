@@ -48,9 +48,9 @@ func statusText(k *kept, now time.Time, p painter, unicode bool) string {
 	field("Destination", sliceText(status.Destination, k.Spec.Destination.Name))
 	if status.Baseline != nil {
 		meter := bar{paint: p, unicode: unicode}
-		done := progress{moved: status.Moved, total: status.Total}
+		done := progress{moved: arrived(status), total: status.Total}
 		const width = 20
-		field("Moved", fmt.Sprintf("%s %d of %d", meter.drawn(done.fraction(), width), status.Moved, status.Total))
+		field("Moved", fmt.Sprintf("%s %d of %d", meter.drawn(done.fraction(), width), done.moved, done.total))
 		field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	field("Handoff", handoffText(status.Handoff, now))
@@ -65,6 +65,23 @@ func statusText(k *kept, now time.Time, p painter, unicode bool) string {
 	}
 	b.WriteString("Conditions\n" + conditionsText(status.Conditions, now, p, unicode))
 	return b.String()
+}
+
+// arrived is how many ordinals are at the destination: status.moved without the one
+// that still has to become available there, and with the one that is on its way back.
+func arrived(status api.MigrationStatus) int32 {
+	h, to := status.Handoff, status.Destination
+	if h == nil || to == nil {
+		return status.Moved
+	}
+	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
+	switch back := status.Claim != nil && status.Claim.Direction == api.Back; {
+	case there && !back:
+		return status.Moved - 1
+	case !there && back:
+		return status.Moved + 1
+	}
+	return status.Moved
 }
 
 func sliceText(s *api.SliceStatus, name string) string {
@@ -121,7 +138,11 @@ func conditionsText(conditions []metav1.Condition, now time.Time, p painter, uni
 			paint = p.red
 		}
 		message, _ := cutRemedy(c.Message)
-		text := fmt.Sprintf("%-12s %-5s %s, %s ago", kind, c.Status, c.Reason, coarse(since(now, c.LastTransitionTime)))
+		reason := c.Reason
+		if kind == api.ConditionStalled && c.Status == metav1.ConditionFalse {
+			reason = "no"
+		}
+		text := fmt.Sprintf("%-12s %-5s  %s, since %s", kind, c.Status, reason, coarse(since(now, c.LastTransitionTime)))
 		if message != "" && kind != api.ConditionStalled {
 			text += ": " + message
 		}

@@ -55,7 +55,7 @@ func (o *statusOptions) lineOfChange(k *kept, last *string) error {
 // changeText says in one line where a migration is.
 func changeText(m *api.Migration) string {
 	status := m.Status
-	words := []string{fmt.Sprintf("%d/%d moved", status.Moved, status.Total)}
+	words := []string{fmt.Sprintf("%d/%d moved", arrived(status), status.Total)}
 	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
 		words = append(words, "mode "+string(m.Spec.Mode))
 	}

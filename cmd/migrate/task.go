@@ -60,6 +60,8 @@ type task struct {
 	// asked is what the flags say; recorded is what an earlier run left, if any.
 	asked, recorded *api.Migration
 	spec            *specFlags
+	// program is how people call this command.
+	program string
 }
 
 // open connects to both clusters and reads the record of an earlier run.
@@ -73,7 +75,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 		return nil, err
 	}
 	apart(&from, &to)
-	t := &task{asked: o.asked, spec: &o.spec}
+	t := &task{asked: o.asked, spec: &o.spec, program: o.program}
 	if t.source, err = from.connect(wrap); err != nil {
 		return nil, err
 	}

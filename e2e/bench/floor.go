@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+)
+
+// floorPoll is how often the floor looks.
+const floorPoll = 2 * time.Millisecond
+
+// floor is the contender that does the writes of the script and nothing else, as
+// fast as the API servers take them.
+type floor struct {
+	source, destination kubernetes.Interface
+}
+
+func (f *floor) move(ctx context.Context, app fixture.App) (timing, error) {
+	taken := timing{begin: time.Now()}
+	for k := app.Start + app.Replicas - 1; k >= app.Start; k-- {
+		if err := f.handoff(ctx, app, k); err != nil {
+			return taken, fmt.Errorf("ordinal %d: %w", k, err)
+		}
+		taken.arrived = append(taken.arrived, time.Now())
+	}
+	return taken, nil
+}
+
+func (f *floor) handoff(ctx context.Context, app fixture.App, k int32) error {
+	claim, volume, err := f.secure(ctx, app, k)
+	if err != nil {
+		return err
+	}
+	if err := f.stop(ctx, app, k); err != nil {
+		return err
+	}
+	if err := f.bind(ctx, claim, volume); err != nil {
+		return err
+	}
+	return f.start(ctx, app, k)
+}
+
+// secure sets the ordinal's volume to Retain.
+func (f *floor) secure(ctx context.Context, app fixture.App, k int32) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+	claim, err := f.source.CoreV1().PersistentVolumeClaims(app.Namespace).Get(ctx, fmt.Sprintf("%s-%s-%d", template, app.Name, k), metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	retain := []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
+	volume, err := f.source.CoreV1().PersistentVolumes().Patch(ctx, claim.Spec.VolumeName, types.MergePatchType, retain, metav1.PatchOptions{})
+	return claim, volume, err
+}
+
+// stop takes the ordinal out of the source and waits until its pod is gone.
+func (f *floor) stop(ctx context.Context, app fixture.App, k int32) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, k-app.Start)
+	if _, err := f.source.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	pods, name := f.source.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
+	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
+		_, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// bind makes volume and claim at the destination and waits until they are bound.
+func (f *floor) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
+	newVolume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}, Spec: *volume.Spec.DeepCopy()}
+	newVolume.Spec.ClaimRef.UID, newVolume.Spec.ClaimRef.ResourceVersion = "", ""
+	if _, err := f.destination.CoreV1().PersistentVolumes().Create(ctx, newVolume, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	claims := f.destination.CoreV1().PersistentVolumeClaims(claim.Namespace)
+	newClaim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Labels: claim.Labels},
+		Spec:       claim.Spec,
+	}
+	if _, err := claims.Create(ctx, newClaim, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
+		now, err := claims.Get(ctx, claim.Name, metav1.GetOptions{})
+		return err == nil && now.Status.Phase == corev1.ClaimBound, err
+	})
+}
+
+// start adds the ordinal to the destination and waits until its pod is Ready.
+func (f *floor) start(ctx context.Context, app fixture.App, k int32) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d,"ordinals":{"start":%d}}}`, app.Start+app.Replicas-k, k)
+	if _, err := f.destination.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	pods, name := f.destination.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
+	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && isReady(pod), err
+	})
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+)
+
+// ordinals is how many ordinals a contender and the manager move.
+const ordinals = 20
+
+// template is the claim template of every application here.
+const template = "data"
+
+// contender is one way to move an application.
+type contender struct {
+	name string
+	// prepare does what is not timed; nil when move does it itself.
+	prepare func(context.Context, fixture.App) error
+	move    func(context.Context, fixture.App) (timing, error)
+
+	perOrdinal, singles []float64
+}
+
+// application is one to move, in a namespace of its own.
+func application(namespace string, replicas int32) fixture.App {
+	return fixture.App{
+		Namespace: namespace, Name: "web", Replicas: replicas, Claims: []string{template},
+		MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+	}
+}
+
+// handoffs lets the contenders move, in turn.
+func (b *bench) handoffs(ctx context.Context) error {
+	script, err := b.newScript(ctx)
+	if err != nil {
+		return err
+	}
+	engine := &engine{bench: b}
+	floor := &floor{source: b.source, destination: b.destination}
+	contenders := []*contender{
+		{name: "sliceshift", move: engine.move},
+		{name: "script", prepare: b.prepare, move: script.move},
+		{name: "floor", prepare: b.prepare, move: floor.move},
+	}
+	for round := range b.rounds {
+		if err := b.round(ctx, contenders, round); err != nil {
+			return err
+		}
+	}
+	b.figures.takeHandoffs(contenders[0], contenders[1], contenders[2])
+	b.figures.takeRequests(engine.sent, b.rounds*ordinals)
+	b.figures.Ordinals, b.figures.Rounds = ordinals, b.rounds
+	return nil
+}
+
+// round lets each contender move once, beginning with another one each time. All
+// applications are there before the first one moves.
+func (b *bench) round(ctx context.Context, contenders []*contender, round int) error {
+	b.say("round %d of %d: deploying %d applications of %d replicas", round+1, b.rounds, len(contenders), ordinals)
+	apps := make([]fixture.App, len(contenders))
+	for i, c := range contenders {
+		apps[i] = application(fmt.Sprintf("bench-%s-%d", c.name, round), ordinals)
+		if err := apps[i].Deploy(ctx, b.source); err != nil {
+			return err
+		}
+		if c.prepare == nil {
+			continue
+		}
+		if err := c.prepare(ctx, apps[i]); err != nil {
+			return fmt.Errorf("preparing the destination for %s: %w", c.name, err)
+		}
+	}
+	for i := range contenders {
+		turn := (i + round) % len(contenders)
+		c, app := contenders[turn], apps[turn]
+		taken, err := c.move(ctx, app)
+		if err == nil {
+			err = b.check(ctx, app, taken)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		c.perOrdinal, c.singles = append(c.perOrdinal, taken.perOrdinal()), append(c.singles, taken.singles()...)
+		b.say("%-10s %.3f s an ordinal", c.name, taken.perOrdinal())
+	}
+	return nil
+}
+
+// prepare makes the destination of a contender that does not do so itself.
+func (b *bench) prepare(ctx context.Context, app fixture.App) error {
+	app.Start, app.Replicas, app.MaxUnavailable = app.Start+app.Replicas, 0, nil
+	return app.Deploy(ctx, b.destination)
+}
+
+// check looks whether the whole application has moved, with its volumes.
+func (b *bench) check(ctx context.Context, app fixture.App, taken timing) error {
+	if len(taken.arrived) != int(app.Replicas) {
+		return fmt.Errorf("%d of %d ordinals were timed", len(taken.arrived), app.Replicas)
+	}
+	set, err := b.destination.AppsV1().StatefulSets(app.Namespace).Get(ctx, app.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if *set.Spec.Replicas != app.Replicas || set.Spec.Ordinals == nil || set.Spec.Ordinals.Start != app.Start {
+		return errors.New("the destination does not own all ordinals")
+	}
+	if err := app.AwaitReady(ctx, b.destination); err != nil {
+		return err
+	}
+	before, err := boundVolumes(ctx, b.source, app)
+	if err != nil {
+		return err
+	}
+	after, err := boundVolumes(ctx, b.destination, app)
+	if err != nil {
+		return err
+	}
+	for claim, volume := range before {
+		if after[claim] != volume {
+			return fmt.Errorf("claim %s is bound to volume %q at the destination instead of %q", claim, after[claim], volume)
+		}
+	}
+	return nil
+}
+
+// boundVolumes are the volumes that the claims of an application name. A claim at
+// the source may have lost its volume; one at the destination counts only if bound.
+func boundVolumes(ctx context.Context, client kubernetes.Interface, app fixture.App) (map[string]string, error) {
+	claims, err := client.CoreV1().PersistentVolumeClaims(app.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if len(claims.Items) != int(app.Replicas) {
+		return nil, fmt.Errorf("namespace %s has %d claims instead of %d", app.Namespace, len(claims.Items), app.Replicas)
+	}
+	volumes := map[string]string{}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Status.Phase != corev1.ClaimPending {
+			volumes[claim.Name] = claim.Spec.VolumeName
+		}
+	}
+	return volumes, nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed" // move.sh
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+)
+
+//go:embed move.sh
+var moveScript []byte
+
+// script is the contender that people write themselves.
+type script struct {
+	path string
+	env  []string
+}
+
+// newScript writes the script down and makes a kubectl for it, whose caches are
+// kept from one run to the next, as in a person's home.
+func (b *bench) newScript(ctx context.Context) (*script, error) {
+	kubectl, err := b.kubectl(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &script{path: filepath.Join(b.dir, "move.sh"), env: append(os.Environ(),
+		"PATH="+filepath.Dir(kubectl)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+b.east.Kubeconfig()+string(os.PathListSeparator)+b.west.Kubeconfig(),
+		"KUBECACHEDIR="+filepath.Join(b.dir, "kubectl-cache"),
+	)}
+	return s, os.WriteFile(s.path, moveScript, 0o600)
+}
+
+// move runs the script and notes when it prints a line: one when it begins, one
+// for each ordinal that has arrived.
+func (s *script) move(ctx context.Context, app fixture.App) (timing, error) {
+	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, template)
+	cmd.Env = s.env
+	// A group of its own, so that no kubectl outlives the script.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return timing{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return timing{}, err
+	}
+	var taken timing
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		switch now := time.Now(); {
+		case strings.HasPrefix(lines.Text(), "moving "):
+			taken.begin = now
+		case strings.HasPrefix(lines.Text(), "ordinal "):
+			taken.arrived = append(taken.arrived, now)
+		}
+	}
+	if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {
+		return taken, fmt.Errorf("move.sh: %w\n%s", err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return taken, nil
+}
