@@ -17,7 +17,7 @@ const enough = 3000
 // finish drives the migration without faults until it is done, and returns the last
 // decision.
 func (m *machine) finish(p *process, verify func()) Decision {
-	m.settleAll(verify)
+	m.settleAll(everyone, verify)
 	var last Decision
 	for range enough {
 		last = m.pass(p, conditions{cached: m.snapshot, between: func() {}})
@@ -26,7 +26,7 @@ func (m *machine) finish(p *process, verify func()) Decision {
 			return last
 		}
 		m.state.Now = m.state.Now.Add(last.Wait)
-		m.settleAll(verify)
+		m.settleAll(everyone, verify)
 	}
 	return last
 }

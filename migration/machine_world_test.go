@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
@@ -24,6 +26,8 @@ type machine struct {
 	// evicted are the ordinals whose eviction was granted and that are not Ready
 	// again; held those that the migration has stopped.
 	evicted, held map[int32]bool
+	// evicting are the pods whose eviction was granted.
+	evicting map[types.UID]bool
 	// late are writes that were decided and have not arrived yet.
 	late []lateWrite
 	// tardy is true when a write has arrived after the end that nothing could refuse.
@@ -53,7 +57,7 @@ const remembered = 12
 func newMachine(s Snapshot) *machine {
 	m := &machine{
 		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, allowed: map[SideName]int32{},
-		evicted: map[int32]bool{}, held: map[int32]bool{},
+		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{},
 	}
 	m.attaches = true
 	for i := range m.state.Volumes {
@@ -119,7 +123,7 @@ func (m *machine) syncBudget(name SideName) bool {
 		}
 		for _, pod := range m.side(at).Pods {
 			pods++
-			pending := !pod.Terminating && slices.Contains(budget.Disrupted, podName(set, pod.Ordinal))
+			pending := m.pending(at, pod.Ordinal)
 			if pending {
 				disrupted = append(disrupted, podName(set, pod.Ordinal))
 			}
@@ -139,13 +143,19 @@ func (m *machine) syncBudget(name SideName) bool {
 		return false
 	}
 	m.allowed[name] = allowed
-	budget.Disrupted = disrupted
-	m.putBudget(name, &budget)
+	m.disrupt(name, disrupted)
 	m.controlBudgets(name)
-	if m.state.Spec.SameNamespace {
-		m.controlBudgets(DestinationSide)
-	}
 	return true
+}
+
+// disrupt stores status.disruptedPods. Writes of a status are not what a late write
+// is refused by here, though they would be: the model is the harder one.
+func (m *machine) disrupt(name SideName, pods []string) {
+	for _, at := range sideNames {
+		if at == name || m.state.Spec.SameNamespace {
+			m.side(at).Budgets[0].Disrupted = pods
+		}
+	}
 }
 
 // desiredHealthy is how many pods must stay, of so many.
@@ -176,9 +186,8 @@ func (m *machine) evict(name SideName, ordinal int32) bool {
 		return false
 	}
 	m.allowed[at]--
-	budget.Disrupted = append(slices.Clone(budget.Disrupted), pending)
-	m.putBudget(at, &budget)
-	m.evicted[ordinal] = true
+	m.disrupt(at, append(slices.Clone(budget.Disrupted), pending))
+	m.evicted[ordinal], m.evicting[pod.UID] = true, true
 	m.note("eviction of ordinal %d on the %s granted", ordinal, name)
 	return true
 }
@@ -209,9 +218,28 @@ func (m *machine) fail(name SideName, ordinal int32) bool {
 	return true
 }
 
+// kind says whose step it is.
+type kind string
+
+// The kinds of steps.
+const (
+	learns   kind = "StatefulSet controller learns"
+	controls kind = "StatefulSet controller acts"
+	budgets  kind = "disruption controller acts"
+	binds    kind = "volume controller acts"
+	readies  kind = "pod is Ready"
+	ends     kind = "pod is gone"
+	evicts   kind = "eviction deletes the pod"
+	detaches kind = "volumes are detached"
+)
+
+var kinds = []kind{learns, controls, budgets, binds, readies, ends, evicts, detaches}
+
 // step is one act of a controller or a kubelet.
 type step struct {
-	name string
+	kind kind
+	side SideName
+	of   string
 	do   func() bool
 }
 
@@ -220,17 +248,18 @@ func (m *machine) steps() []step {
 	var steps []step
 	for _, name := range sideNames {
 		steps = append(steps,
-			step{fmt.Sprintf("StatefulSet controller of the %s learns", name), func() bool { return m.learn(name) }},
-			step{fmt.Sprintf("StatefulSet controller of the %s acts", name), func() bool { return m.controlSet(name) }},
-			step{fmt.Sprintf("disruption controller of the %s acts", name), func() bool { return m.syncBudget(name) }},
-			step{fmt.Sprintf("volume controller of the %s acts", name), func() bool { return m.bindClaims(name) }},
+			step{learns, name, "", func() bool { return m.learn(name) }},
+			step{controls, name, "", func() bool { return m.controlSet(name) }},
+			step{budgets, name, "", func() bool { return m.syncBudget(name) }},
+			step{binds, name, "", func() bool { return m.bindClaims(name) }},
 		)
 		for ordinal := m.begin.Source.Set.Start; ordinal < m.begin.Source.Set.End(); ordinal++ {
+			of := fmt.Sprintf(", ordinal %d", ordinal)
 			steps = append(steps,
-				step{fmt.Sprintf("pod of ordinal %d on the %s is Ready", ordinal, name), func() bool { return m.recover(name, ordinal) }},
-				step{fmt.Sprintf("pod of ordinal %d on the %s is gone", ordinal, name), func() bool { return m.gone(name, ordinal) }},
-				step{fmt.Sprintf("eviction of ordinal %d on the %s ends", ordinal, name), func() bool { return m.pending(name, ordinal) && m.remove(name, ordinal) }},
-				step{fmt.Sprintf("volumes of ordinal %d on the %s are detached", ordinal, name), func() bool { return m.detach(name, ordinal) }},
+				step{readies, name, of, func() bool { return m.recover(name, ordinal) }},
+				step{ends, name, of, func() bool { return m.gone(name, ordinal) }},
+				step{evicts, name, of, func() bool { return m.pending(name, ordinal) && m.remove(name, ordinal) }},
+				step{detaches, name, of, func() bool { return m.detach(name, ordinal) }},
 			)
 		}
 	}
@@ -252,7 +281,7 @@ func (m *machine) recover(name SideName, ordinal int32) bool {
 // pending says whether the eviction of a pod was granted and it still runs.
 func (m *machine) pending(name SideName, ordinal int32) bool {
 	pod, found := m.side(name).pod(ordinal)
-	return found && !pod.Terminating && disrupted(*m.side(name), ordinal)
+	return found && !pod.Terminating && m.evicting[pod.UID]
 }
 
 // act does one step of a controller.
@@ -260,19 +289,22 @@ func (m *machine) act(s step) bool {
 	if !s.do() {
 		return false
 	}
-	m.note("%s", s.name)
+	m.note("%s: %s%s", s.side, s.kind, s.of)
 	m.interleaved++
 	m.remember()
 	return true
 }
 
-// settle lets everybody act until nothing changes: the fair, fault-free world.
-// Every state on the way is checked.
-func (m *machine) settleAll(check func()) {
+// everyone is nobody that lags.
+func everyone(step) bool { return true }
+
+// settleAll lets those act that do not lag until nothing changes; every state on
+// the way is checked.
+func (m *machine) settleAll(acts func(step) bool, check func()) {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.steps() {
-			if m.act(s) {
+			if acts(s) && m.act(s) {
 				changed = true
 				check()
 			}

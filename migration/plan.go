@@ -137,26 +137,31 @@ func (p *planner) outcome() string {
 }
 
 // finished cleans the source up and lets go of both StatefulSets once a migration
-// has been completed. One that was rolled back may be run again: it begins anew.
+// has been completed, or is to end before it has begun. One that was rolled back may
+// be run again: it begins anew.
 func (p *planner) finished() *Decision {
-	if p.Record.Completed == "" {
-		if p.Record.Baseline == nil && (p.Deleting || p.Spec.Mode == api.ModeRollback) {
-			return &Decision{Done: p.outcome()}
+	reason := p.Record.Completed
+	begun := p.Record.Baseline != nil
+	if reason == "" {
+		if begun || !p.Deleting && p.Spec.Mode != api.ModeRollback {
+			return nil
 		}
-		return nil
+		reason = p.outcome()
 	}
-	if p.Record.Baseline != nil {
-		for _, stage := range []func() *Decision{p.reachable, p.cleanSource, p.release} {
-			if decision := stage(); decision != nil {
-				return decision
-			}
+	stages := []func() *Decision{p.reachable, p.cleanSource, p.release}
+	if !begun {
+		stages = stages[2:] // only a late write can have left a fence
+	}
+	for _, stage := range stages {
+		if decision := stage(); decision != nil {
+			return decision
 		}
 	}
-	if p.Record.Completed == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
+	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
 		return &Decision{Record: &Record{Claim: p.Record.Claim}}
 	}
-	decision := &Decision{Done: p.Record.Completed}
-	if p.Record.Completed == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
+	decision := &Decision{Done: reason}
+	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
 		decision.Hold = &Hold{
 			Reason:  api.ReasonAlreadyCompleted,
 			Message: "the migration has been completed and what it had changed is restored; it cannot be rolled back any more",

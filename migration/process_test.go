@@ -155,7 +155,7 @@ func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decisi
 		m.save(p, c.fate, *decision.Record)
 	case decision.Effect != nil:
 		if decision.Effect.Verb == ScaleDown && m.interleaved == stood {
-			m.gated(*decision.Effect, s)
+			m.gated(*decision.Effect)
 		}
 		m.send(p, c.fate, *decision.Effect, s)
 	case decision.Hold != nil:
@@ -173,10 +173,15 @@ func (m *machine) lawful(s Snapshot, decision Decision) {
 	if decision.Effect != nil && s.Record.Completed != "" && let {
 		m.breaks("I9: %s after the migration has let go", *decision.Effect)
 	}
+	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Claim != nil && r.Claim != nil && r.Claim.Direction != s.Record.Claim.Direction {
+		m.breaks("I8: a pause turns the migration round")
+	}
 }
 
-// gated is I5, judged on what was read at the very moment of the write.
-func (m *machine) gated(e Effect, s Snapshot) {
+// gated is I5, judged at the moment of the write when nobody else has acted since
+// the pass began.
+func (m *machine) gated(e Effect) {
+	s := m.state
 	var others int32
 	for _, at := range []Side{s.Source, s.Destination} {
 		for ordinal := at.Set.Start; ordinal < at.Set.End(); ordinal++ {
@@ -195,6 +200,9 @@ func (m *machine) save(p *process, f fate, record Record) {
 	arrives := f == lands || f == unanswered || f == crashAfter
 	if arrives && p.version == m.version {
 		m.version++
+		if record.Completed != "" && m.state.Record.Completed == "" && len(m.held) > 0 {
+			m.breaks("I8: completed although ordinals %v have not come up yet", keys(m.held))
+		}
 		m.state.Record = record
 		m.interleaved++
 		m.note("%s records %s", p.holder, recorded(record))

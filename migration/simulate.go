@@ -41,10 +41,11 @@ const stepsPerOrdinal = 64
 func Simulate(s Snapshot) Simulation {
 	w := newWorld(s)
 	w.state.Holder, w.state.Engaged = "dry-run", false
+	w.settle()
 	result := Simulation{Fewest: available(w)}
 	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
 	for range limit {
-		decision := Plan(w.snapshot())
+		decision := Plan(w.state)
 		switch {
 		case decision.Record != nil:
 			w.state.Record = *decision.Record
@@ -53,6 +54,9 @@ func Simulate(s Snapshot) Simulation {
 			if err := w.apply(*decision.Effect); err != nil {
 				result.Held = &Hold{Reason: "Simulation", Message: fmt.Sprintf("%s: %v", decision.Effect, err), Stalled: true}
 				return result
+			}
+			if decision.Effect.OfOrdinal() {
+				w.only = &decision.Effect.Ordinal
 			}
 			w.stop(*decision.Effect)
 			step := plannedStep(w, *decision.Effect)

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -204,10 +205,13 @@ type OrdinalVolume struct {
 
 // pod returns the pod of an ordinal.
 func (s Side) pod(ordinal int32) (Pod, bool) {
-	for _, pod := range s.Pods {
-		if pod.Ordinal == ordinal {
-			return pod, true
-		}
+	if at, found := s.at(ordinal); found {
+		return s.Pods[at], true
 	}
 	return Pod{}, false
+}
+
+// at is where the pod of an ordinal is among the pods, or would be.
+func (s Side) at(ordinal int32) (int, bool) {
+	return slices.BinarySearchFunc(s.Pods, ordinal, func(pod Pod, want int32) int { return int(pod.Ordinal) - int(want) })
 }

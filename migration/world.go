@@ -21,6 +21,9 @@ type world struct {
 	// acted is the range that each StatefulSet controller acts on: it may lag
 	// behind the spec.
 	acted map[SideName]acted
+	// only is the ordinal whose pods and claims the controllers look at; nil: all. In
+	// a dry run no other one changes.
+	only *int32
 	// serial numbers resource versions and UIDs.
 	serial int
 	// attaches makes a VolumeAttachment for each volume of a running pod.
@@ -91,6 +94,14 @@ func (w *world) putVolume(v *OrdinalVolume, name SideName, volume volumes.Volume
 	}
 }
 
+// attach stores the attachments of a volume, which are objects of their own.
+func (w *world) attach(v *OrdinalVolume, name SideName, attachments []string) {
+	v.holding(name).Volume.Attachments = attachments
+	if w.state.Spec.SameCluster {
+		v.Source.Volume.Attachments, v.Destination.Volume.Attachments = attachments, attachments
+	}
+}
+
 // putBudget stores a side's PodDisruptionBudget; nil: there is none. In one
 // namespace both sides see the same one.
 func (w *world) putBudget(name SideName, budget *Budget) {
@@ -108,25 +119,17 @@ func (w *world) putBudget(name SideName, budget *Budget) {
 
 // setPod stores or replaces a pod, keeping the order.
 func (s *Side) setPod(pod Pod) {
-	for i := range s.Pods {
-		if s.Pods[i].Ordinal == pod.Ordinal {
-			s.Pods[i] = pod
-			return
-		}
-		if s.Pods[i].Ordinal > pod.Ordinal {
-			s.Pods = append(s.Pods[:i], append([]Pod{pod}, s.Pods[i:]...)...)
-			return
-		}
+	at, found := s.at(pod.Ordinal)
+	if found {
+		s.Pods[at] = pod
+		return
 	}
-	s.Pods = append(s.Pods, pod)
+	s.Pods = slices.Insert(s.Pods, at, pod)
 }
 
 func (s *Side) removePod(ordinal int32) {
-	for i := range s.Pods {
-		if s.Pods[i].Ordinal == ordinal {
-			s.Pods = append(s.Pods[:i], s.Pods[i+1:]...)
-			return
-		}
+	if at, found := s.at(ordinal); found {
+		s.Pods = slices.Delete(s.Pods, at, at+1)
 	}
 }
 
@@ -139,13 +142,16 @@ func (w *world) controlSet(name SideName) bool {
 		return false
 	}
 	known := w.acted[name]
+	at := 0
 	for ordinal := known.start; ordinal < known.start+known.replicas; ordinal++ {
-		pod, found := side.pod(ordinal)
+		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
+			at++
+		}
 		switch {
-		case !found:
+		case at == len(side.Pods) || side.Pods[at].Ordinal != ordinal:
 			w.createPod(name, ordinal)
 			return true
-		case side.Set.Ordered && (!pod.Ready || pod.Terminating):
+		case side.Set.Ordered && (!side.Pods[at].Ready || side.Pods[at].Terminating):
 			return false
 		}
 	}
@@ -173,7 +179,6 @@ func (w *world) learn(name SideName) bool {
 	}
 	w.acted[name] = acted{side.Set.Start, side.Set.Replicas}
 	side.Set.Observed = true
-	side.Set.ResourceVersion = w.version()
 	return true
 }
 
@@ -189,9 +194,8 @@ func (w *world) createPod(name SideName, ordinal int32) {
 		if !h.Claim.Found {
 			h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending}
 		}
-		if volume := h.Volume; w.attaches && h.Bound() && !slices.Contains(volume.Attachments, string(name)) {
-			volume.Attachments = append(slices.Clone(volume.Attachments), string(name))
-			w.putVolume(v, name, volume)
+		if at := h.Volume.Attachments; w.attaches && h.Bound() && !slices.Contains(at, string(name)) {
+			w.attach(v, name, append(slices.Clone(at), string(name)))
 		}
 	}
 	w.side(name).setPod(Pod{Ordinal: ordinal, UID: w.uid(), Owned: true})
@@ -203,9 +207,11 @@ func (w *world) controlBudgets(name SideName) bool {
 	if len(side.Budgets) != 1 || side.Budgets[0].Observed {
 		return false
 	}
-	budget := side.Budgets[0]
-	budget.Observed = true
-	w.putBudget(name, &budget)
+	for _, at := range sideNames {
+		if at == name || w.state.Spec.SameNamespace {
+			w.side(at).Budgets[0].Observed = true
+		}
+	}
 	return true
 }
 
@@ -213,8 +219,7 @@ func (w *world) controlBudgets(name SideName) bool {
 // the volume that is reserved for it, finds a claim without its volume lost, and
 // ends deletions.
 func (w *world) bindClaims(name SideName) bool {
-	for i := range w.state.Volumes {
-		v := &w.state.Volumes[i]
+	for _, v := range w.moving() {
 		h := v.holding(name)
 		if w.finalize(v, name) {
 			return true
@@ -308,11 +313,9 @@ func (w *world) detach(name SideName, ordinal int32) bool {
 	changed := false
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
-		volume := v.holding(name).Volume
-		at := slices.Index(volume.Attachments, string(name))
-		if v.Ordinal == ordinal && at >= 0 {
-			volume.Attachments = slices.Delete(slices.Clone(volume.Attachments), at, at+1)
-			w.putVolume(v, name, volume)
+		attachments := v.holding(name).Volume.Attachments
+		if at := slices.Index(attachments, string(name)); v.Ordinal == ordinal && at >= 0 {
+			w.attach(v, name, slices.Delete(slices.Clone(attachments), at, at+1))
 			changed = true
 		}
 	}
@@ -339,19 +342,44 @@ func (w *world) settle() bool {
 func (w *world) settlePods(name SideName) bool {
 	changed := false
 	side := w.side(name)
-	for i := 0; i < len(side.Pods); i++ {
-		pod := side.Pods[i]
+	pods := side.Pods
+	if w.only != nil {
+		at, found := side.at(*w.only)
+		if !found {
+			pods = nil
+		} else {
+			pods = side.Pods[at : at+1]
+		}
+	}
+	for _, pod := range slices.Clone(pods) {
 		if pod.Terminating {
 			changed = w.gone(name, pod.Ordinal) || changed
-			i--
 			continue
 		}
 		changed = w.ready(name, pod.Ordinal) || changed
 	}
-	for _, v := range w.state.Volumes {
-		changed = w.detach(name, v.Ordinal) || changed
+	for _, v := range w.moving() {
+		if len(v.holding(name).Volume.Attachments) > 0 {
+			changed = w.detach(name, v.Ordinal) || changed
+		}
 	}
 	return changed
+}
+
+// moving are the claims that the controllers look at.
+func (w *world) moving() []*OrdinalVolume {
+	all := w.state.Volumes
+	first, last := 0, len(all)
+	if w.only != nil {
+		byOrdinal := func(v OrdinalVolume, ordinal int32) int { return int(v.Ordinal) - int(ordinal) }
+		first, _ = slices.BinarySearchFunc(all, *w.only, byOrdinal)
+		last, _ = slices.BinarySearchFunc(all, *w.only+1, byOrdinal)
+	}
+	found := make([]*OrdinalVolume, 0, last-first)
+	for i := first; i < last; i++ {
+		found = append(found, &all[i])
+	}
+	return found
 }
 
 func (w *world) String() string {

@@ -1,0 +1,279 @@
+package migration
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+func (r *run) index(n int, label string) int { return rapid.IntRange(0, n-1).Draw(r.t, label) }
+
+func (r *run) anyone() *process { return r.processes[r.index(len(r.processes), "process")] }
+
+// fair are the conditions of a pass in which nothing goes wrong.
+func (r *run) fair() conditions {
+	return conditions{cached: r.snapshot, between: func() {}}
+}
+
+// laggards draws who lags for a while: nobody, or one kind of step on one side or
+// on both.
+func (r *run) laggards() func(step) bool {
+	at := r.index(2*len(kinds), "laggard")
+	if at >= len(kinds) {
+		return everyone
+	}
+	side := rapid.SampledFrom(append(slices.Clone(sideNames), "")).Draw(r.t, "lags on")
+	return func(s step) bool { return s.kind != kinds[at] || side != "" && s.side != side }
+}
+
+// passes drives the migration on, so many passes.
+func (r *run) passes(p *process, n int, acts func(step) bool) {
+	for range n {
+		r.pass(p, r.fair())
+		r.verify()
+		r.settleAll(acts, r.verify)
+	}
+}
+
+// somePasses drives the migration on while somebody lags, and perhaps while nodes
+// are drained: every pod is evicted as soon as that is allowed.
+func (r *run) somePasses(t *rapid.T) {
+	r.t = t
+	p, acts, drained := r.anyone(), r.laggards(), rapid.Bool().Draw(t, "drained")
+	for range rapid.IntRange(1, 12).Draw(t, "passes") {
+		if drained {
+			r.someEviction()
+		}
+		r.passes(p, 1, acts)
+	}
+}
+
+// randomSteps lets some of the controllers act.
+func (r *run) randomSteps(most int) {
+	for range r.index(most+1, "steps") {
+		steps := r.steps()
+		at := r.index(len(steps), "step")
+		for i := range steps {
+			if r.act(steps[(at+i)%len(steps)]) {
+				break
+			}
+		}
+		r.verify()
+	}
+}
+
+func (r *run) someSteps(t *rapid.T) {
+	r.t = t
+	r.randomSteps(8)
+}
+
+// meanwhile is what others may do between two reads of a pass.
+func (r *run) meanwhile() {
+	if r.index(2, "meanwhile") > 0 {
+		return
+	}
+	switch r.index(7, "who") {
+	case 0:
+		r.lateArrives()
+	case 1:
+		r.someEviction()
+	case 2:
+		r.disturbPod(r.t)
+	case 3:
+		r.turnMode(r.t)
+	case 4:
+		for _, p := range r.processes {
+			if p != r.busy {
+				r.pass(p, r.fair())
+			}
+		}
+	default:
+		r.randomSteps(4)
+	}
+	r.verify()
+}
+
+// slowly does a pass between whose reads others act.
+func (r *run) slowly(c conditions) {
+	r.busy = r.anyone()
+	c.between = r.meanwhile
+	r.pass(r.busy, c)
+}
+
+func (r *run) slowPass(t *rapid.T) {
+	r.t = t
+	r.slowly(r.fair())
+}
+
+// faultyPass is a pass whose write does not simply arrive.
+func (r *run) faultyPass(t *rapid.T) {
+	r.t = t
+	c := r.fair()
+	c.fate = fate(rapid.IntRange(int(unanswered), int(stalls)).Draw(t, "fate"))
+	r.pass(r.anyone(), c)
+}
+
+// stalledWriter takes a decision whose write arrives, if at all, when others have
+// gone on, perhaps in the other direction and perhaps after a disturbance.
+func (r *run) stalledWriter(t *rapid.T) {
+	r.t = t
+	p := r.anyone()
+	r.approach(p)
+	c := r.fair()
+	c.fate = rapid.SampledFrom([]fate{stalls, delayed}).Draw(t, "fate")
+	r.pass(p, c)
+	for range rapid.IntRange(1, 2).Draw(t, "turns") {
+		if rapid.Bool().Draw(t, "turn") {
+			r.turnMode(t)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "disturbed") == 0 {
+			r.disturbPod(t)
+		}
+		r.passes(r.anyone(), rapid.IntRange(0, 14).Draw(t, "passes"), r.laggards())
+	}
+	r.lateArrives()
+}
+
+// approach drives the migration on until a write of a drawn kind is the next one,
+// if one comes.
+func (r *run) approach(p *process) {
+	verb := rapid.SampledFrom([]string{
+		"", string(WriteFence), string(SetBudget), string(RestoreBudget), string(ScaleDown), string(ScaleUp),
+		string(volumes.Secure), string(volumes.Park), string(volumes.Point), string(volumes.CreateVolume), string(volumes.CreateClaim),
+		string(RestorePolicy), string(DeleteClaim), string(DeleteBudget),
+	}).Draw(r.t, "verb")
+	if verb == "" {
+		return
+	}
+	for range 30 {
+		r.reread(p)
+		next := Plan(p.through(r.snapshot())).Effect
+		if next != nil && (string(next.Verb) == verb || string(next.Volume.Verb) == verb) {
+			return
+		}
+		r.passes(p, 1, everyone)
+	}
+}
+
+// stalePass is a pass on caches that lag, each kind on its own, of a process that
+// may not know the Migration as it is.
+func (r *run) stalePass(t *rapid.T) {
+	r.t = t
+	c := r.fair()
+	c.stale = rapid.Bool().Draw(t, "stale record")
+	c.cached = func() Snapshot {
+		s := r.snapshot()
+		sets, budgets, pods, disks := r.older("sets"), r.older("budgets"), r.older("pods"), r.older("volumes")
+		for _, name := range sideNames {
+			to := side(&s, name)
+			*to = *side(&sets, name)
+			to.Budgets, to.Pods = side(&budgets, name).Budgets, side(&pods, name).Pods
+		}
+		s.Volumes = disks.Volumes
+		return s
+	}
+	r.slowly(c)
+}
+
+func (r *run) older(label string) Snapshot {
+	return r.past[len(r.past)-1-r.index(len(r.past), label)].clone()
+}
+
+// lateArrives lets a write arrive that was on its way.
+func (r *run) lateArrives() {
+	if len(r.late) == 0 {
+		return
+	}
+	at := r.index(len(r.late), "late")
+	w := r.late[at]
+	r.late = slices.Delete(r.late, at, at+1)
+	err := r.land(w.effect, true)
+	r.note("late: %s: %v", w.effect, err)
+	r.tardy = r.tardy || err == nil && r.state.Record.Completed != "" && unfenced(w.effect)
+	r.verify()
+}
+
+// unfenced are the writes that may arrive even after the end: those that create, for
+// which there is no resourceVersion, and those to an object that nobody has had to
+// write to since. They leave something behind that is empty, or stricter than it was.
+func unfenced(e Effect) bool {
+	switch e.Verb {
+	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport, SetBudget:
+		return true
+	case CarryVolume:
+		return e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim || e.Volume.Verb == volumes.Secure
+	default:
+		return false
+	}
+}
+
+// someone tries a disturbance on every pod in turn until one can be disturbed.
+func (r *run) someone(do func(SideName, int32) bool) {
+	set := r.begin.Source.Set
+	at := r.index(2*int(set.Replicas), "pod")
+	for i := range 2 * set.Replicas {
+		n := (int32(at) + i) % (2 * set.Replicas)
+		if do(sideNames[n/set.Replicas], set.Start+n%set.Replicas) {
+			r.interleaved++
+			r.remember()
+			return
+		}
+	}
+}
+
+func (r *run) someEviction() {
+	r.someone(r.evict)
+	r.verify()
+}
+
+// someEvictions evicts as long as it is allowed.
+func (r *run) someEvictions(t *rapid.T) {
+	r.t = t
+	for range rapid.IntRange(1, 3).Draw(t, "evictions") {
+		r.someEviction()
+		r.randomSteps(2)
+	}
+}
+
+func (r *run) disturbPod(t *rapid.T) {
+	r.someone(rapid.SampledFrom([]func(SideName, int32) bool{r.fail, r.remove}).Draw(t, "how"))
+}
+
+// cutOff lets a side not answer for a while.
+func (r *run) cutOff(t *rapid.T) {
+	r.t = t
+	name := rapid.SampledFrom(sideNames).Draw(t, "side")
+	r.cut[name] = true
+	r.note("the %s does not answer", name)
+	for range rapid.IntRange(1, 4).Draw(t, "passes") {
+		r.stalePass(t)
+		r.randomSteps(3)
+	}
+	delete(r.cut, name)
+	r.note("the %s answers again", name)
+}
+
+func (r *run) turnMode(t *rapid.T) {
+	r.setMode(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRun, api.ModeRollback, api.ModeRollback, api.ModePause}).Draw(t, "mode"))
+}
+
+func (m *machine) setMode(mode api.Mode) {
+	if m.state.Spec.Mode == mode {
+		return
+	}
+	m.state.Spec.Mode = mode
+	m.version++
+	m.note("mode %s", mode)
+}
+
+func (r *run) deleteMigration(t *rapid.T) {
+	if r.state.Deleting || rapid.IntRange(0, 19).Draw(t, "really") > 0 {
+		t.SkipNow()
+	}
+	r.state.Deleting = true
+	r.version++
+	r.note("the Migration is deleted")
+}
