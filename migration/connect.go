@@ -75,7 +75,7 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 		return link{}, lacking(where+" does not exist",
 			fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key))
 	case len(secret.Data[key]) == 0:
-		return link{}, lacking(fmt.Sprintf("%s has no key %q", where, key), "name the key of the kubeconfig in kubeConfigSecretRef.key")
+		return link{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
 	}
 	config, err := kubeconfig.Parse(secret.Data[key])
 	if err != nil {

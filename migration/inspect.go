@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // inspect looks, before a migration begins, for what a snapshot of values cannot
@@ -120,7 +121,7 @@ func (e *Engine) localVolumes(ctx context.Context, source *appsv1.StatefulSet) (
 		for _, template := range claimTemplates(source) {
 			if strings.HasPrefix(ref.Name, template+"-"+source.Name+"-") {
 				return []Finding{{
-					Reason: "VolumeIsLocal", Object: "volume " + pv.Name, Warning: true,
+					Reason: volumes.ReasonVolumeIsLocal, Object: "volume " + pv.Name, Warning: true,
 					Message: fmt.Sprintf("volume %s in cluster %s is a path on a machine: the destination's nodes must see the same path, and the volume's node affinity must match one of them", pv.Name, e.source.cluster),
 				}}, nil
 			}

@@ -40,7 +40,7 @@ func (p *planner) prepare() *Decision {
 // reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
 // long as it owns an ordinal: after that it is withdrawn, and not made again.
 func (p *planner) exports() *Decision {
-	if !p.Spec.Export || !p.Source.Service.Needed {
+	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
 		return nil
 	}
 	for _, name := range []SideName{DestinationSide, SourceSide} {
@@ -59,4 +59,10 @@ func (p *planner) exports() *Decision {
 		}
 	}
 	return nil
+}
+
+// stopped says whether an ordinal is down on its way: it is brought up before
+// anything that may have to wait for somebody else.
+func (p *planner) stopped() bool {
+	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }

@@ -120,10 +120,23 @@ func (p *planner) next() (int32, bool) {
 
 // foreign stalls when somebody else has changed what the migration owns (I9): the
 // existence and the ranges of both StatefulSets, and the budgets.
+//
+// A Migration that is being deleted lets go instead: its user has given it up, and
+// it can do nothing safely any more.
 func (p *planner) foreign() *Decision {
-	if decision := p.foreignSets(); decision != nil {
+	decision := p.foreignSets()
+	if decision == nil {
+		decision = p.foreignBudgets()
+	}
+	if decision == nil || !p.Deleting {
 		return decision
 	}
+	next := p.Record
+	next.Completed = api.ReasonReleased
+	return &Decision{Record: &next}
+}
+
+func (p *planner) foreignBudgets() *Decision {
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if len(side.Budgets) > 1 {
 			return severalBudgets(*side)
@@ -146,7 +159,7 @@ func (p *planner) foreignSets() *Decision {
 	case source.Presence == Absent && !(emptied && p.Spec.DeleteSource):
 		return stalled(api.ReasonSourceMissing,
 			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
-			"create it again with the ordinals it had")
+			"no other one can take its place: delete this Migration, and see the runbook for the ordinals that the source still had")
 	case source.Presence == Seen && source.UID != p.Record.Baseline.SourceUID:
 		return stalled(api.ReasonSourceReplaced,
 			fmt.Sprintf("StatefulSet %s/%s in cluster %s was deleted and created again since the migration began", p.Source.Namespace, source.Name, p.Source.Cluster),

@@ -103,7 +103,7 @@ func sourceFindings(s Snapshot) []Finding {
 		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale sts -n %s %s --replicas=1", side.Namespace, set.Name))
 	}
 	if s.Spec.Count > set.Replicas {
-		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "set spec.ordinals.count to a smaller number, or leave it out to move all")
+		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
 	}
 	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
 		findings = append(findings, claimedFinding(side))
@@ -236,7 +236,7 @@ func destinationFindings(s Snapshot) []Finding {
 	}
 	if !side.NamespaceFound && !s.Spec.CreateNamespace {
 		add(api.ReasonNamespaceMissing, fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
-			"kubectl create namespace "+side.Namespace+", or set spec.destination.createNamespace")
+			"kubectl create namespace "+side.Namespace+" in that cluster")
 	}
 	if set.Presence == Seen {
 		if set.UID == s.Source.Set.UID {

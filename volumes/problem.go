@@ -16,14 +16,14 @@ type Problem struct {
 
 // Reasons of problems.
 const (
-	ReasonClaimMissing     = "ClaimMissing"
-	ReasonClaimNotBound    = "ClaimNotBound"
-	ReasonClaimOwned       = "ClaimOwnedByPod"
-	ReasonVolumeLost       = "VolumeLost"
-	ReasonVolumeNotRetain  = "VolumeNotRetained"
-	ReasonForeignClaim     = "ForeignClaim"
-	ReasonForeignVolume    = "ForeignVolume"
-	ReasonVolumeNotMovable = "VolumeNotMovable"
+	ReasonClaimMissing    = "ClaimMissing"
+	ReasonClaimNotBound   = "ClaimNotBound"
+	ReasonClaimOwned      = "ClaimOwnedByPod"
+	ReasonVolumeLost      = "VolumeLost"
+	ReasonVolumeNotRetain = "VolumeNotRetained"
+	ReasonForeignClaim    = "ForeignClaim"
+	ReasonForeignVolume   = "ForeignVolume"
+	ReasonVolumeIsLocal   = "VolumeIsLocal"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.

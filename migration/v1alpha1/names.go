@@ -18,8 +18,6 @@ const (
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
-	// MigrationLabelKey names the Migration on the objects that it created.
-	MigrationLabelKey = "migration.sliceshift.io/name"
 	// Finalizer keeps a Migration until its claim on both StatefulSets is released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the name under which every write of ours is recorded.

@@ -37,8 +37,8 @@ const (
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 )
 
-// Reasons of what a handoff waits for. They become the reason of Stalled when the
-// progress deadline has passed.
+// Reasons of what a migration waits for. Those of a handoff's steps become the reason
+// of Stalled when the progress deadline has passed.
 const (
 	ReasonReplicaUnavailable  = "ReplicaUnavailable"
 	ReasonControllerBehind    = "StatefulSetNotObserved"
@@ -48,15 +48,12 @@ const (
 	ReasonClaimInUse          = "ClaimInUse"
 	ReasonVolumeAttached      = "VolumeAttached"
 	ReasonVolumeUnbound       = "VolumeNotBound"
-	ReasonVolumeBlocked       = "VolumeBlocked"
 	ReasonPodNotReady         = "PodNotReady"
 	ReasonPodMissing          = "PodMissing"
 	ReasonMinReady            = "MinReadySeconds"
 	ReasonPaused              = "Paused"
 	ReasonMoving              = "Moving"
 	ReasonRollingBack         = "RollingBack"
-	ReasonPreparing           = "Preparing"
-	ReasonNotAccepted         = "NotAccepted"
 	ReasonReady               = "Ready"
 	ReasonAwaitingDeletion    = "AwaitingDeletion"
 	ReasonDestinationPodFound = "DestinationPodFound"
