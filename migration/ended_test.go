@@ -34,6 +34,9 @@ func (m *machine) finish(p *process, verify func()) Decision {
 // ended says what is wrong with a world in which a migration has ended; empty when
 // all is as it should be.
 func (m *machine) ended(last Decision) string {
+	if m.tardy && m.state.Record.Baseline == nil {
+		return m.placed() // it may be refused when it is to begin anew
+	}
 	if last.Done == "" {
 		return fmt.Sprintf("liveness: the migration does not end: %+v", last.Hold)
 	}

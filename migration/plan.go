@@ -149,7 +149,11 @@ func (p *planner) finished() *Decision {
 		reason = p.outcome()
 	}
 	stages := []func() *Decision{p.reachable, p.cleanSource, p.release}
-	if !begun {
+	switch {
+	case begun:
+	case p.reachable() != nil:
+		stages = nil // nothing was written, and nothing can be
+	default:
 		stages = stages[2:] // only a late write can have left a fence
 	}
 	for _, stage := range stages {

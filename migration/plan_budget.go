@@ -90,7 +90,7 @@ func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 		// may have been larger, and may be again.
 		allows = n.IntVal
 	}
-	exact := b.Fence == p.fence() && b.Form.Equal(p.form(name, allows, inFlight))
+	exact := b.Fence == p.fence() && atLeast(b.Form, p.form(name, allows, inFlight))
 	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed}
 }
 
@@ -104,6 +104,16 @@ func (p *planner) form(name SideName, allows, inFlight int32) pdb.Form {
 		return pdb.Available(max(0, replicas-allows))
 	}
 	return pdb.Unavailable(allows)
+}
+
+// atLeast says whether a form is the one that is wanted. A slice that has given an
+// ordinal keeps the number that had to stay before: it is stricter, and allows no
+// less than nothing.
+func atLeast(have, want pdb.Form) bool {
+	if have.MinAvailable != nil && want.MinAvailable != nil {
+		return have.MinAvailable.StrVal == "" && have.MinAvailable.IntVal >= want.MinAvailable.IntVal
+	}
+	return have.Equal(want)
 }
 
 // overdrawn says why the ordinal in flight must not be stopped yet, although the
