@@ -296,3 +296,48 @@ func TestManagerKilled(t *testing.T) {
 		t.Errorf("nobody took over: epoch %d", m.Status.Claim.Epoch)
 	}
 }
+
+// TestDeletedInMidMove deletes the Migration while an ordinal is on its way: it is
+// brought up, both sides are let go, and nothing more moves.
+func TestDeletedInMidMove(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(4), acrossClusters)
+	c := v.managed()
+	startManager(t, v.app.Namespace)
+	v.must(c.Create(v.ctx, v.m))
+	v.awaitFewer(3)
+	v.must(c.Delete(v.ctx, v.m))
+	v.eventually("the Migration is gone", gone(c, v.m))
+	set, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	v.must(err)
+	moved := *set.Spec.Replicas
+	if moved < 1 || moved > 3 {
+		t.Errorf("%d ordinals are at the destination", moved)
+	}
+	v.expectSlice(v.source, v.app.Namespace, 0, 4-moved)
+	v.expectSlice(v.destination, v.toNamespace, 4-moved, moved)
+	v.audit()
+}
+
+// TestCleanup deletes at the source what is not needed any more.
+func TestCleanup(t *testing.T) {
+	for name, where := range map[string]setting{"clusters": acrossClusters, "namespaces": acrossNamespaces} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(2), where, withSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
+			v.run()
+			v.expectSlice(v.destination, v.toNamespace, 0, 2)
+			v.expectVolumes(v.destination, v.toNamespace, 2)
+			_, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("the source StatefulSet is still there: %v", err)
+			}
+			claims, err := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace).List(v.ctx, metav1.ListOptions{})
+			v.must(err)
+			if len(claims.Items) > 0 {
+				t.Errorf("%d claims are still there", len(claims.Items))
+			}
+			v.audit()
+		})
+	}
+}
