@@ -128,7 +128,7 @@ type manager struct {
 
 // startManager runs the manager for one namespace of east, with exactly the
 // shipped rights.
-func startManager(t *testing.T, namespace string, more ...string) *manager {
+func startManager(t *testing.T, namespace string) *manager {
 	t.Helper()
 	if err := install(); err != nil {
 		t.Fatal(err)
@@ -141,12 +141,12 @@ func startManager(t *testing.T, namespace string, more ...string) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manager{t: t, log: log, args: append([]string{
+	m := &manager{t: t, log: log, args: []string{
 		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
 		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", namespace,
 		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
 		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--log-format", "text",
-	}, more...)}
+	}}
 	m.start()
 	t.Cleanup(func() {
 		m.kill()

@@ -89,7 +89,7 @@ func (m *machine) dataKept() string {
 			}
 		}
 		if !kept {
-			return fmt.Sprintf("I3: no volume is left of disk %s", disk)
+			return "I3: no volume is left of disk " + disk
 		}
 	}
 	return ""
@@ -213,7 +213,7 @@ func (m *machine) carried(e Effect, before Snapshot, late bool) {
 			busy = busy || found
 		}
 		switch e.Volume.Verb {
-		case volumes.Secure:
+		case volumes.Secure, volumes.MarkClaim:
 		case volumes.Park, volumes.Point:
 			if busy {
 				m.breaks("I2: %s while it is in use", e)
@@ -222,7 +222,7 @@ func (m *machine) carried(e Effect, before Snapshot, late bool) {
 				m.breaks("I3: %s, whose policy is not Retain", e)
 			}
 		case volumes.CreateVolume:
-			if busy && !(late && now.Parked()) {
+			if busy && (!late || !now.Parked()) {
 				m.breaks("I2: %s while the disk is in use", e)
 			}
 		case volumes.CreateClaim:

@@ -155,8 +155,10 @@ func (p *planner) released(k int32) *Hold {
 		name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
 		if pod, found := side.pod(k); found {
 			if pod.Terminating {
-				return &Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
-					Remedy: "it is never force-deleted: look at its finalizers and its node"}
+				return &Hold{
+					Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
+					Remedy: "it is never force-deleted: look at its finalizers and its node",
+				}
 			}
 			return &Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
 		}
@@ -169,12 +171,16 @@ func (p *planner) released(k int32) *Hold {
 		for _, h := range []volumes.Holding{v.Source, v.Destination} {
 			claim := h.Ref.Namespace + "/" + h.Ref.Name
 			if len(h.Claim.Users) > 0 {
-				return &Hold{Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s any more", strings.Join(h.Claim.Users, ", "), claim),
-					Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+				return &Hold{
+					Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s any more", strings.Join(h.Claim.Users, ", "), claim),
+					Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+				}
 			}
 			if len(h.Volume.Attachments) > 0 {
-				return &Hold{Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s is gone", strings.Join(h.Volume.Attachments, ", "), h.Volume.Name),
-					Remedy: "kubectl describe volumeattachment " + h.Volume.Attachments[0]}
+				return &Hold{
+					Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s is gone", strings.Join(h.Volume.Attachments, ", "), h.Volume.Name),
+					Remedy: "kubectl describe volumeattachment " + h.Volume.Attachments[0],
+				}
 			}
 		}
 	}
@@ -271,8 +277,10 @@ func (p *planner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *Deci
 	case verdict.Blocked != nil:
 		return stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
 	case verdict.Waits != "":
-		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
-			Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?"}}
+		return &Decision{Hold: &Hold{
+			Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
+			Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
+		}}
 	case verdict.Action == nil:
 		return nil
 	}

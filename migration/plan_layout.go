@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -156,7 +157,7 @@ func (p *planner) foreignSets() *Decision {
 	source, destination := p.Source.Set, p.Destination.Set
 	emptied := p.layout.broken == "" && p.layout.moved == p.layout.hi-p.layout.lo
 	switch {
-	case source.Presence == Absent && !(emptied && p.Spec.DeleteSource):
+	case source.Presence == Absent && (!emptied || !p.Spec.DeleteSource):
 		return stalled(api.ReasonSourceMissing,
 			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
 			"no other one can take its place: delete this Migration, and see the runbook for the ordinals that the source still had")
@@ -182,16 +183,16 @@ func (p *planner) foreignSets() *Decision {
 }
 
 func (p *planner) scaledBy() string {
-	text := ""
+	var writers []string
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if side.Set.ScalesBy != "" {
-			text += fmt.Sprintf(" by %q on StatefulSet %s/%s in cluster %s", side.Set.ScalesBy, side.Namespace, side.Set.Name, side.Cluster)
+			writers = append(writers, fmt.Sprintf(" by %q on %s", side.Set.ScalesBy, side.object()))
 		}
 	}
-	if text == "" {
+	if len(writers) == 0 {
 		return " by another writer"
 	}
-	return text
+	return strings.Join(writers, " and")
 }
 
 // Available counts the available replicas of a side.

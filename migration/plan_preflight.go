@@ -75,7 +75,7 @@ func Preflight(s Snapshot) []Finding {
 		return append(findings, Finding{
 			Reason: api.ReasonSourceMissing, Object: s.Source.object(),
 			Message: s.Source.object() + " does not exist",
-			Remedy:  fmt.Sprintf("kubectl get sts -n %s", s.Source.Namespace),
+			Remedy:  "kubectl get sts -n " + s.Source.Namespace,
 		})
 	}
 	findings = append(findings, sourceFindings(s)...)
@@ -122,7 +122,7 @@ func sourceFindings(s Snapshot) []Finding {
 	}
 	if names := unavailable(s, side, nil); len(names) > 0 {
 		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
-			fmt.Sprintf("kubectl get pods -n %s", side.Namespace))
+			"kubectl get pods -n "+side.Namespace)
 	}
 	return findings
 }

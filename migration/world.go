@@ -269,7 +269,7 @@ func (w *world) finalize(v *OrdinalVolume, name SideName) bool {
 		h.Claim = volumes.Claim{}
 		return true
 	}
-	if h.Volume.Terminating && !(h.Claim.Found && h.Volume.ClaimRef.UID == h.Claim.UID) {
+	if h.Volume.Terminating && (!h.Claim.Found || h.Volume.ClaimRef.UID != h.Claim.UID) {
 		w.putVolume(v, name, volumes.Volume{})
 		return true
 	}
@@ -325,8 +325,8 @@ func (w *world) detach(name SideName, ordinal int32) bool {
 // settle lets every controller act until nothing changes, and reports whether
 // anything did: the fault-free world.
 func (w *world) settle() bool {
-	any := false
-	for changed := true; changed; any = any || changed {
+	acted := false
+	for changed := true; changed; acted = acted || changed {
 		changed = false
 		for _, name := range sideNames {
 			changed = w.learn(name) || changed
@@ -336,7 +336,7 @@ func (w *world) settle() bool {
 			changed = w.settlePods(name) || changed
 		}
 	}
-	return any
+	return acted
 }
 
 func (w *world) settlePods(name SideName) bool {

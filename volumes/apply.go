@@ -38,6 +38,8 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 		return c.createVolume(ctx, action, pair)
 	case CreateClaim:
 		return c.createClaim(ctx, action, pair)
+	case MarkClaim:
+		return Mark(ctx, c.Taker, action)
 	}
 	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }

@@ -52,19 +52,25 @@ func Check(pair Pair) *Problem {
 func usable(h Holding) *Problem {
 	switch {
 	case !h.Claim.Found:
-		return &Problem{ReasonClaimMissing,
+		return &Problem{
+			ReasonClaimMissing,
 			fmt.Sprintf("claim %s/%s does not exist", h.Ref.Namespace, h.Ref.Name),
-			"wait until the StatefulSet controller has created it"}
+			"wait until the StatefulSet controller has created it",
+		}
 	case h.Claim.OwnedByPod:
-		return &Problem{ReasonClaimOwned,
+		return &Problem{
+			ReasonClaimOwned,
 			fmt.Sprintf("claim %s/%s is owned by its Pod and would be deleted with it, and its data after it", h.Ref.Namespace, h.Ref.Name),
-			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is gone"}
+			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is gone",
+		}
 	case !h.Volume.Found && h.Claim.Volume != "":
 		return volumeLost(h)
 	case !h.Bound():
-		return &Problem{ReasonClaimNotBound,
+		return &Problem{
+			ReasonClaimNotBound,
 			fmt.Sprintf("claim %s/%s is %s and not bound to a volume that names it", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase)),
-			fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+			fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		}
 	}
 	return nil
 }
@@ -81,21 +87,27 @@ func repointable(ref Ref, volume Volume) *Problem {
 	if volume.Policy == corev1.PersistentVolumeReclaimRetain {
 		return nil
 	}
-	return &Problem{ReasonVolumeNotRetain,
+	return &Problem{
+		ReasonVolumeNotRetain,
 		fmt.Sprintf("volume %s of claim %s/%s has reclaim policy %s: the storage would be deleted when it loses its claim", volume.Name, ref.Namespace, ref.Name, volume.Policy),
-		fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name)}
+		fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name),
+	}
 }
 
 func volumeLost(h Holding) *Problem {
-	return &Problem{ReasonVolumeLost,
+	return &Problem{
+		ReasonVolumeLost,
 		fmt.Sprintf("the volume of claim %s/%s (%q) does not exist on this side", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		"restore the PersistentVolume object; the storage itself has not been deleted by this migration"}
+		"restore the PersistentVolume object; the storage itself has not been deleted by this migration",
+	}
 }
 
 func foreignClaim(h Holding) *Problem {
-	return &Problem{ReasonForeignClaim,
+	return &Problem{
+		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)}
+		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+	}
 }
 
 func foreignVolume(h Holding, want string) *Problem {

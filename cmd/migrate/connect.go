@@ -113,6 +113,9 @@ func contextsOf(config clientcmdapi.Config) string {
 func (c *common) namespace() (string, error) {
 	namespace, _, err := c.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
+		if _, err := c.source(); err != nil {
+			return "", err // it knows better what is wrong
+		}
 		return "", fmt.Errorf("reading the kubeconfig: %w; set --namespace", err)
 	}
 	return namespace, nil

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,9 +159,21 @@ func (o *createOptions) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	shown := o.migration.DeepCopy()
-	shown.ManagedFields = nil
+	shown, err := withoutStatus(o.migration)
+	if err != nil {
+		return err
+	}
 	return o.printer.PrintObj(shown, o.Out)
+}
+
+// withoutStatus is a Migration as a person would write it into a file.
+func withoutStatus(m *api.Migration) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(exported(m))
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(content, "status")
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
 func (o *createOptions) write(ctx context.Context) error {

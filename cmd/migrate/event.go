@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,10 +90,10 @@ const indent = 15
 func (e event) lines(p painter, width int) []string {
 	ordinal := ""
 	if e.Ordinal != nil {
-		ordinal = fmt.Sprint(*e.Ordinal)
+		ordinal = strconv.Itoa(int(*e.Ordinal))
 	}
 	var text []string
-	for _, line := range strings.Split(e.text(), "\n") {
+	for line := range strings.SplitSeq(e.text(), "\n") {
 		text = append(text, wrap(line, width-indent-1)...)
 	}
 	paint := e.color(p)

@@ -23,25 +23,6 @@ type narrator struct {
 	writes int
 }
 
-// progress is where a run is, for the bar.
-type progress struct {
-	start time.Time
-	// moved ordinals have arrived, of total; on the way back they have not left.
-	moved, total int32
-	back         bool
-	// ordinal is on its way since then, if any.
-	ordinal *int32
-	since   time.Time
-	// fresh is true when this process saw the ordinal's beginning.
-	fresh bool
-	step  api.Step
-	// hold is what is waited for since then, if anything.
-	hold      *migration.Hold
-	holdSince time.Time
-	// mean is how long an ordinal takes; 0 before the first has arrived.
-	mean time.Duration
-}
-
 func newNarrator(now time.Time, m *api.Migration) *narrator {
 	n := &narrator{progress: progress{start: now}, mode: m.Spec.Mode, fewest: -1}
 	n.moved, n.total = arrived(m.Status), m.Status.Total
@@ -97,7 +78,7 @@ func (n *narrator) written(now time.Time, outcome migration.Outcome) event {
 		e.Ordinal = &effect.Ordinal
 	}
 	name, volume := strings.CutPrefix(e.Object, "persistentvolume/")
-	if template := templatesOf(outcome.Snapshot)[e.Object]; volume && template != "" {
+	if template := templateOf(outcome.Snapshot, e.Object); volume && template != "" {
 		e.short = strings.ReplaceAll(e.Message, name, template)
 	}
 	return e
@@ -111,35 +92,6 @@ func modeText(mode api.Mode) string {
 		return "mode is now Rollback: every ordinal goes back to the source"
 	default:
 		return "mode is now Run: going on to the destination"
-	}
-}
-
-// measure takes from a snapshot what counts. A pass that looked at nothing, or
-// could not read both sides, says nothing.
-func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
-	s := outcome.Snapshot
-	if s.Source.Reach != migration.Seen || s.Destination.Reach != migration.Seen || m.Status.Baseline == nil {
-		return
-	}
-	n.replicas = m.Status.Baseline.Replicas
-	available := migration.Available(s.Now, s.Source) + migration.Available(s.Now, s.Destination)
-	if n.fewest < 0 || available < n.fewest {
-		n.fewest = available
-	}
-	n.total = migration.Total(s.Spec, n.replicas)
-	claim := m.Status.Claim
-	if back := claim != nil && claim.Direction == api.Back; back != n.back {
-		// The time of an ordinal that is turned round counts anew.
-		n.back, n.since = back, now
-	}
-	n.moved = s.Destination.Set.Replicas
-	if h := m.Status.Handoff; h != nil {
-		switch there := s.Destination.Set.Presence == migration.Seen && s.Destination.Set.Has(h.Ordinal); {
-		case there && !n.back:
-			n.moved--
-		case !there && n.back:
-			n.moved++
-		}
 	}
 }
 
@@ -168,22 +120,6 @@ func (n *narrator) landed(now time.Time, done *api.Handoff) event {
 	return e
 }
 
-// follow keeps track of the ordinal on its way.
-func (n *narrator) follow(now time.Time, m *api.Migration, decision migration.Decision) {
-	h := m.Status.Handoff
-	switch {
-	case h == nil:
-		n.ordinal, n.step = nil, ""
-		return
-	case n.ordinal == nil || *n.ordinal != h.Ordinal:
-		ordinal := h.Ordinal
-		n.ordinal, n.since, n.fresh = &ordinal, now, true
-	}
-	if n.step = h.Step; decision.Step != "" {
-		n.step = decision.Step
-	}
-}
-
 // holds tells of a wait or a stall when it is a new one.
 func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outcome) []event {
 	hold := outcome.Decision.Hold
@@ -203,13 +139,14 @@ func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outc
 
 // holdOn tells of a hold, unless it was told already.
 func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Handoff) []event {
-	if n.shown != nil && n.shown.Reason == hold.Reason && n.shown.Message == hold.Message && n.shown.Stalled == hold.Stalled {
-		return nil
-	}
 	if n.hold == nil || n.hold.Reason != hold.Reason {
 		n.holdSince = now
 	}
-	n.shown, n.hold = &hold, &hold
+	told := n.shown != nil && same(*n.shown, hold)
+	n.hold, n.shown = &hold, &hold
+	if told {
+		return nil
+	}
 	kind := eventWaiting
 	if hold.Stalled {
 		kind = eventStalled
@@ -223,6 +160,16 @@ func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Hando
 		e.Remedy = hold.Remedy
 	}
 	return []event{e}
+}
+
+// same says whether two holds are one to people. The words in which a cluster does
+// not answer change with every try.
+func same(a, b migration.Hold) bool {
+	if a.Reason == api.ReasonClusterUnreachable {
+		a.Message, _, _ = strings.Cut(a.Message, ": ")
+		b.Message, _, _ = strings.Cut(b.Message, ": ")
+	}
+	return a.Reason == b.Reason && a.Stalled == b.Stalled && a.Message == b.Message
 }
 
 func (n *narrator) completed(now time.Time, decision migration.Decision) event {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -112,13 +114,17 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 	next := nextOrdinals(steps)
 	sourceExists := s.Source.Set.Presence == migration.Seen
 	destinationExists := s.Destination.Set.Presence == migration.Seen
-	carried, templates := map[string]bool{}, templatesOf(s)
+	carried, templates := map[string]bool{}, map[string]string{}
 	begun := s.Record.Handoff != nil
 	for i, planned := range steps {
 		e := planned.Effect
+		object := objectOf(e)
+		if _, known := templates[object]; !known {
+			templates[object] = templateOf(s, object)
+		}
 		step := planStep{
 			Step: i + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
-			Object: objectOf(e), Volume: templates[objectOf(e)], Available: planned.Available,
+			Object: object, Volume: templates[object], Available: planned.Available,
 		}
 		begun = begun || inHandoff(e.Verb) || e.Verb == migration.SetBudget
 		switch {
@@ -140,7 +146,7 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 		case e.Verb == migration.ScaleUp:
 			d.Summary.Ordinals++
 		case e.Verb == migration.CarryVolume:
-			carried[objectOf(e)] = true
+			carried[object] = true
 		}
 		if sourceExists {
 			step.Source = &steps[i].Source
@@ -153,18 +159,17 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 	d.Summary.Volumes = len(carried)
 }
 
-// templatesOf maps claims and volumes to the claim template that they are of.
-func templatesOf(s migration.Snapshot) map[string]string {
-	templates := map[string]string{}
+// templateOf is the claim template of a claim or a volume; empty when it is of none.
+func templateOf(s migration.Snapshot, object string) string {
+	kind, name, _ := strings.Cut(object, "/")
 	for _, v := range s.Volumes {
 		for _, h := range []volumes.Holding{v.Source, v.Destination} {
-			templates["persistentvolumeclaim/"+h.Ref.Name] = v.Template
-			if h.Volume.Found {
-				templates["persistentvolume/"+h.Volume.Name] = v.Template
+			if kind == "persistentvolume" && h.Volume.Found && h.Volume.Name == name || kind == "persistentvolumeclaim" && h.Ref.Name == name {
+				return v.Template
 			}
 		}
 	}
-	return templates
+	return ""
 }
 
 // inHandoff says whether a write brings one ordinal on its way.

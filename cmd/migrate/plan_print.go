@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/migration"
@@ -49,7 +50,7 @@ func (p planPrinter) steps(d planDocument) error {
 			t.blank()
 		}
 		cells := []string{
-			fmt.Sprint(step.Step), ordinalCell(step.Ordinal), p.action(step), sliceCell(step.Source), sliceCell(step.Destination),
+			strconv.Itoa(step.Step), ordinalCell(step.Ordinal), p.action(step), sliceCell(step.Source), sliceCell(step.Destination),
 			budgetCell(step.Source) + "/" + budgetCell(step.Destination), fmt.Sprintf("%d/%d", step.Available, d.Summary.Replicas),
 		}
 		if p.wide {
@@ -88,7 +89,7 @@ func ordinalCell(ordinal *int32) string {
 	if ordinal == nil {
 		return "-"
 	}
-	return fmt.Sprint(*ordinal)
+	return strconv.Itoa(int(*ordinal))
 }
 
 func sliceCell(slice *migration.Forecast) string {
@@ -102,7 +103,7 @@ func budgetCell(slice *migration.Forecast) string {
 	if slice == nil || slice.MaxUnavailable == nil {
 		return "-"
 	}
-	return fmt.Sprint(*slice.MaxUnavailable)
+	return strconv.Itoa(int(*slice.MaxUnavailable))
 }
 
 // conclusion is the last lines: what it comes to, and how to do it.
@@ -115,8 +116,12 @@ func (p planPrinter) conclusion(d planDocument) []string {
 			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source",
 		}[d.Outcome]+".")
 	case len(d.Steps) > 0:
-		lines = append(lines, p.paint.bold(fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d); %s carried over.",
-			count(int(sum.Ordinals), "ordinal"), count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget, count(sum.Volumes, "volume"))))
+		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
+			count(int(sum.Ordinals), "ordinal"), count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
+		if sum.Volumes > 0 {
+			text += fmt.Sprintf("; %s carried over", count(sum.Volumes, "volume"))
+		}
+		lines = append(lines, p.paint.bold(text+"."))
 	}
 	switch {
 	case d.Mode == api.ModeRollback:

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (t *task) differences() []string {
 		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
 	}
 	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
-	add(t.spec.given(flagExportServices), "export-services", fmt.Sprint(have.Services.Export), fmt.Sprint(want.Services.Export))
+	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
 	return out
 }
 
@@ -132,7 +133,7 @@ func number(n *int32, none string) string {
 	if n == nil {
 		return none
 	}
-	return fmt.Sprint(*n)
+	return strconv.Itoa(int(*n))
 }
 
 func classes(volumes []api.VolumeSpec) string {

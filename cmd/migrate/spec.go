@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -84,7 +83,7 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		if f.count < 1 {
 			return spec, usagef("--%s must be at least 1, not %d", flagCount, f.count)
 		}
-		spec.Ordinals.Count = ptr.To(f.count)
+		spec.Ordinals.Count = new(f.count)
 	}
 	var err error
 	if spec.MaxUnavailable, err = budgetFlag(f.maxUnavailable); err != nil {
@@ -101,7 +100,7 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 			return spec, usagef("--%s must be TEMPLATE=CLASS", flagStorageClass)
 		}
 		spec.Volumes = append(spec.Volumes, api.VolumeSpec{
-			ClaimTemplate: template, Method: api.MethodRebind, StorageClassName: ptr.To(f.storageClasses[template]),
+			ClaimTemplate: template, Method: api.MethodRebind, StorageClassName: new(f.storageClasses[template]),
 		})
 	}
 	return spec, nil
@@ -127,5 +126,5 @@ func seconds(flag string, value time.Duration, least, most int32) (*int32, error
 		return nil, usagef("--%s must be from %s to %s, not %s", flag,
 			time.Duration(least)*time.Second, time.Duration(most)*time.Second, value)
 	}
-	return ptr.To(int32(rounded)), nil
+	return new(int32(rounded)), nil
 }

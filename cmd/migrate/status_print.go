@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -44,8 +45,9 @@ func statusText(k *kept, now time.Time, p painter, unicode bool) string {
 		mode = string(api.ModeRun)
 	}
 	field("Mode", mode)
-	field("Source", sliceText(status.Source, k.Spec.Source.Name))
-	field("Destination", sliceText(status.Destination, k.Spec.Destination.Name))
+	from, to := k.Spec.Source, k.Spec.Destination
+	field("Source", sliceText(status.Source, cmp.Or(from.Namespace, k.Namespace)+"/"+from.Name))
+	field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, k.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
 	if status.Baseline != nil {
 		meter := bar{paint: p, unicode: unicode}
 		done := progress{moved: arrived(status), total: status.Total}

@@ -20,7 +20,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
@@ -171,7 +170,7 @@ func (s *stage) untilViolated(a *Auditor, invariant Invariant, fragments ...stri
 func makeSet(start, replicas int32, template string) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		Spec: appsv1.StatefulSetSpec{
-			Replicas:            ptr.To(replicas),
+			Replicas:            new(replicas),
 			Ordinals:            &appsv1.StatefulSetOrdinals{Start: start},
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Template: corev1.PodTemplateSpec{
@@ -252,7 +251,7 @@ func (s *stage) scale(side sideIndex, start, replicas int32) {
 	e := s.ends[side]
 	set, err := e.sets().Get(s.t.Context(), e.set, metav1.GetOptions{})
 	s.must(err)
-	set.Spec.Replicas, set.Spec.Ordinals = ptr.To(replicas), &appsv1.StatefulSetOrdinals{Start: start}
+	set.Spec.Replicas, set.Spec.Ordinals = new(replicas), &appsv1.StatefulSetOrdinals{Start: start}
 	_, err = e.sets().Update(s.t.Context(), set, metav1.UpdateOptions{})
 	s.must(err)
 }
@@ -264,7 +263,7 @@ func (s *stage) protect(side sideIndex, maxUnavailable int32) {
 		ObjectMeta: metav1.ObjectMeta{Name: setName},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-			MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)),
+			MaxUnavailable: new(intstr.FromInt32(maxUnavailable)),
 		},
 	}, metav1.CreateOptions{})
 	s.must(err)
@@ -279,7 +278,7 @@ func (s *stage) allow(side sideIndex, maxUnavailable, evictions int32) {
 		if err != nil {
 			return false, err
 		}
-		pdb.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(maxUnavailable))
+		pdb.Spec.MaxUnavailable = new(intstr.FromInt32(maxUnavailable))
 		_, err = s.ends[side].budgets().Update(ctx, pdb, metav1.UpdateOptions{})
 		return err == nil, nil // a conflict with the controller's status
 	})

@@ -22,8 +22,11 @@ func TestTimeline(t *testing.T) {
 	}{
 		"moved": {
 			steps: []step{
-				{source, true, true, 0}, {source, false, true, 10}, {source, false, false, 11},
-				{destination, false, true, 12}, {destination, true, true, 15},
+				{source, true, true, 0},
+				{source, false, true, 10},
+				{source, false, false, 11},
+				{destination, false, true, 12},
+				{destination, true, true, 15},
 			},
 			want: []OrdinalTime{{
 				Ordinal: 4, From: "source", To: "destination",
@@ -32,8 +35,12 @@ func TestTimeline(t *testing.T) {
 		},
 		"moved and taken back": {
 			steps: []step{
-				{source, true, true, 0}, {source, false, false, 10}, {destination, true, true, 15},
-				{destination, false, true, 20}, {destination, false, false, 21}, {source, true, true, 24},
+				{source, true, true, 0},
+				{source, false, false, 10},
+				{destination, true, true, 15},
+				{destination, false, true, 20},
+				{destination, false, false, 21},
+				{source, true, true, 24},
 			},
 			want: []OrdinalTime{
 				{

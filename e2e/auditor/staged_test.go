@@ -111,7 +111,7 @@ func stageSharedDisk(s *stage) {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "staged-"},
 		Spec: storagev1.VolumeAttachmentSpec{
 			Attacher: "staged", NodeName: "node-0",
-			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(pv.Name)},
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new(pv.Name)},
 		},
 	}, metav1.CreateOptions{})
 	s.must(err)

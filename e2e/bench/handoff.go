@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
@@ -34,7 +33,7 @@ type contender struct {
 func application(namespace string, replicas int32) fixture.App {
 	return fixture.App{
 		Namespace: namespace, Name: "web", Replicas: replicas, Claims: []string{template},
-		MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+		MaxUnavailable: new(intstr.FromInt32(1)),
 	}
 }
 

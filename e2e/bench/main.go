@@ -59,9 +59,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		}
 	}
 	if *trace {
-		b.trace.print(out)
+		b.trace.show(out)
 	}
-	if !b.figures.print(out) {
+	if !b.figures.show(out) {
 		return errMissed
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // program builds a command of this repository into the folder of the run.
 func (b *bench) program(ctx context.Context, name string) (string, error) {
-	return b.build(ctx, "", name, "github.com/sliceshift/sliceshift/cmd/"+name)
+	return b.build(ctx, recipe{name: name, path: "github.com/sliceshift/sliceshift/cmd/" + name})
 }
 
 // kubectl builds the kubectl of the control plane's module by itself. The one
@@ -23,19 +23,31 @@ func (b *bench) kubectl(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding this module: %w", err)
 	}
-	module := filepath.Join(strings.TrimSpace(string(root)), "e2e", "controlplane")
-	return b.build(ctx, module, "kubectl", "k8s.io/kubernetes/cmd/kubectl")
+	return b.build(ctx, recipe{
+		name: "kubectl", path: "k8s.io/kubernetes/cmd/kubectl",
+		module: filepath.Join(strings.TrimSpace(string(root)), "e2e", "controlplane"),
+		// As package cluster builds the control plane: what it has compiled is used.
+		flags: []string{"-trimpath"}, env: []string{"CGO_ENABLED=0", "GOWORK=off"},
+	})
 }
 
-func (b *bench) build(ctx context.Context, module, name, path string) (string, error) {
-	b.say("building %s", name)
-	target := filepath.Join(b.dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, path)
-	cmd.Dir = module
-	// As package cluster builds the control plane: what is compiled is shared.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+// recipe is a program to build. Its flags and environment are those with which its
+// packages have been compiled before, so that only linking is left.
+type recipe struct {
+	name, path string
+	// module is the folder of another module than this one.
+	module     string
+	flags, env []string
+}
+
+func (b *bench) build(ctx context.Context, from recipe) (string, error) {
+	b.say("building %s", from.name)
+	target := filepath.Join(b.dir, from.name)
+	args := append([]string{"build", "-ldflags=-s -w", "-o", target}, from.flags...)
+	cmd := exec.CommandContext(ctx, "go", append(args, from.path)...)
+	cmd.Dir, cmd.Env = from.module, append(os.Environ(), from.env...)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", name, err, bytes.TrimSpace(output))
+		return "", fmt.Errorf("building %s: %w\n%s", from.name, err, bytes.TrimSpace(output))
 	}
 	return target, nil
 }

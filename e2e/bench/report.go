@@ -33,9 +33,13 @@ func aimed(figure, format string, value, most float64) row {
 
 func shown(figure, measured string) row { return row{figure: figure, measured: measured} }
 
-// print prints what was measured, and says whether no goal was missed.
-func (f *figures) print(out io.Writer) bool {
-	fmt.Fprintf(out, "Two clusters on this machine, %d cores. Contenders move %d ordinals each, in turn, %d rounds; medians.\n\n", f.Cores, ordinals, f.Rounds)
+// show prints what was measured, and says whether no goal was missed.
+func (f *figures) show(out io.Writer) bool {
+	fmt.Fprintf(out, "Two clusters on this machine, %d cores.", f.Cores)
+	if f.Rounds > 0 {
+		fmt.Fprintf(out, " Contenders moved %d ordinals each, in turn, %d times: medians (min, median, max of single ordinals).", f.Ordinals, f.Rounds)
+	}
+	fmt.Fprint(out, "\n\n")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FIGURE\tMEASURED\tGOAL\tVERDICT")
 	good := true
@@ -74,5 +78,5 @@ func (f *figures) rows() []row {
 }
 
 func seconds(median float64, single spread) string {
-	return fmt.Sprintf("%.3f (single ones %.3f, %.3f, %.3f)", median, single.Min, single.Median, single.Max)
+	return fmt.Sprintf("%.3f (%.3f, %.3f, %.3f)", median, single.Min, single.Median, single.Max)
 }

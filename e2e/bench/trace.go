@@ -66,8 +66,8 @@ func nameOf(outcome migration.Outcome) string {
 	return name
 }
 
-// print shows the means of a handoff.
-func (t *trace) print(out io.Writer) {
+// show prints the means of a handoff.
+func (t *trace) show(out io.Writer) {
 	handoffs := 0
 	if done := t.steps["record, status"]; done != nil {
 		handoffs = done.count

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// fresh is the migration of a plan that nothing is recorded of.
+func fresh() *api.Migration { return &api.Migration{} }
+
+func printPlan(t *testing.T, d planDocument, paint painter, wide bool) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := (planPrinter{&out, paint, wide}).print(d); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestPlanTable(t *testing.T) {
+	whole := application{replicas: 2, templates: []string{"data"}}.snapshot()
+	warned := application{replicas: 1}.snapshot()
+	warned.Preflight = []migration.Finding{{Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Warning: true}}
+	sick := application{replicas: 2}.snapshot()
+	sick.Source.Pods[1].Ready = false
+	sick.Preflight = warned.Preflight
+	for name, tc := range map[string]struct {
+		snapshot migration.Snapshot
+		wide     bool
+		paint    painter
+	}{
+		"plan.txt":         {snapshot: whole},
+		"plan_wide.txt":    {snapshot: whole, wide: true},
+		"plan_color.txt":   {snapshot: warned, paint: painter{true}},
+		"plan_refused.txt": {snapshot: sick},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name, printPlan(t, newPlanDocument(fresh(), beginning, tc.snapshot), tc.paint, tc.wide))
+		})
+	}
+}
+
+// TestPlanDocument: what programs read, in JSON and in YAML.
+func TestPlanDocument(t *testing.T) {
+	d := newPlanDocument(fresh(), beginning, application{replicas: 3, templates: []string{"data", "wal"}}.snapshot())
+	want := planSummary{Ordinals: 3, Writes: len(d.Steps), FewestAvailable: 2, Replicas: 3, Budget: 1, Volumes: 6}
+	if diff := cmp.Diff(want, d.Summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	if d.Refused || d.Stalled != nil || d.Outcome != api.ReasonMoved {
+		t.Errorf("refused %v, stalled %v, outcome %q", d.Refused, d.Stalled, d.Outcome)
+	}
+	for format, decode := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(data []byte, into any) error { return yaml.Unmarshal(data, into) },
+	} {
+		var out bytes.Buffer
+		if err := printData(&out, format, d); err != nil {
+			t.Fatal(err)
+		}
+		var back planDocument
+		if err := decode(out.Bytes(), &back); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(d, back); diff != "" {
+			t.Errorf("%s does not say all (-want +got):\n%s", format, diff)
+		}
+	}
+}
+
+// TestPlanPhases: each step belongs to the ordinal that it brings on its way.
+func TestPlanPhases(t *testing.T) {
+	d := newPlanDocument(fresh(), beginning, application{replicas: 2, templates: []string{"data"}}.snapshot())
+	var groups []string
+	for i, step := range d.Steps {
+		if i == 0 || !sameGroup(d.Steps[i-1], step) {
+			groups = append(groups, string(step.Phase)+" "+map[bool]string{true: ordinalCell(step.Ordinal)}[step.Phase == phaseHandoff])
+		}
+		if step.Step != i+1 {
+			t.Errorf("step %d has number %d", i+1, step.Step)
+		}
+	}
+	want := []string{"prepare ", "handoff 1", "handoff 0", "restore "}
+	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+// underWay is a snapshot and a record after the first of three ordinals has moved.
+func underWay(t *testing.T) (*api.Migration, migration.Snapshot) {
+	t.Helper()
+	s := application{replicas: 3}.snapshot()
+	m := moving(1, 3)
+	m.Status.Baseline.SourceUID = "source"
+	s.Record = migration.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
+	s.Source.Budgets = nil
+	s.Source.Set.Replicas = 2
+	moved := s.Source.Pods[2]
+	s.Source.Pods = s.Source.Pods[:2]
+	s.Destination.Set = migration.Set{Presence: migration.Seen, Name: "web", UID: "destination", ResourceVersion: "1", Start: 2, Replicas: 1, Observed: true, RolledOut: true}
+	s.Destination.Pods = []migration.Pod{moved}
+	return m, s
+}
+
+func TestPlanOfARunUnderWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode         api.Mode
+		wantOrdinals int32
+		wantText     string
+		wantOutcome  string
+	}{
+		"running":     {api.ModeRun, 2, "these are the steps that are left", api.ReasonMoved},
+		"paused":      {api.ModePause, 2, "these are the steps once it is resumed", api.ReasonMoved},
+		"rolled back": {api.ModeRollback, 1, "these are the steps to the source", api.ReasonRolledBack},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, s := underWay(t)
+			s.Spec.Mode = tc.mode
+			d := newPlanDocument(m, underway, s)
+			if d.Summary.Ordinals != tc.wantOrdinals || d.Outcome != tc.wantOutcome || len(d.Findings) != 0 {
+				t.Errorf("%d ordinals, outcome %q, findings %v", d.Summary.Ordinals, d.Outcome, d.Findings)
+			}
+			if text := printPlan(t, d, painter{}, false); !strings.Contains(text, tc.wantText) {
+				t.Errorf("the plan lacks %q:\n%s", tc.wantText, text)
+			}
+		})
+	}
+}
+
+func TestPlanThatStalls(t *testing.T) {
+	m, s := underWay(t)
+	s.Source.Set.Replicas = 3
+	s.Source.Set.ScalesBy = "kubectl"
+	d := newPlanDocument(m, underway, s)
+	if d.Stalled == nil || d.Stalled.Reason != api.ReasonForeignScale {
+		t.Fatalf("stalled: %+v", d.Stalled)
+	}
+	text := printPlan(t, d, painter{}, false)
+	for _, want := range []string{"It would stall there: ForeignScale", "to mend it: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestPlanOfACompletedMove(t *testing.T) {
+	m, s := underWay(t)
+	s.Record.Completed = api.ReasonMoved
+	d := newPlanDocument(m, over, s)
+	if text := printPlan(t, d, painter{}, false); len(d.Steps) != 0 || !strings.Contains(text, "Nothing is to do: the move is completed.") {
+		t.Errorf("the plan of a completed move:\n%s", text)
+	}
+}
+
+// TestPlanOfManyReplicas bounds the time of the dry run, generously.
+func TestPlanOfManyReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const replicas, limit = 1000, 20 * time.Second
+	begin := time.Now()
+	d := newPlanDocument(fresh(), beginning, application{replicas: replicas, templates: []string{"data"}}.snapshot())
+	printPlan(t, d, painter{}, true)
+	if took := time.Since(begin); took > limit || d.Summary.Ordinals != replicas {
+		t.Errorf("planned %d ordinals in %v", d.Summary.Ordinals, took)
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// writeKubeconfig makes a kubeconfig with contexts of these names. Nobody answers
+// at their addresses.
+func writeKubeconfig(t *testing.T, contexts ...string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Config\ncurrent-context: " + contexts[0] + "\nclusters:\n")
+	for _, name := range contexts {
+		b.WriteString("- {name: " + name + ", cluster: {server: 'https://" + name + ".invalid:1'}}\n")
+	}
+	b.WriteString("contexts:\n")
+	for _, name := range contexts {
+		b.WriteString("- {name: " + name + ", context: {cluster: " + name + ", namespace: shop}}\n")
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCommandLines(t *testing.T) {
+	kubeconfig := writeKubeconfig(t, "east", "west")
+	for name, tc := range map[string]struct {
+		args     []string
+		want     int
+		wantText string
+	}{
+		"nothing prints the help":  {nil, 0, "Moves a running StatefulSet"},
+		"help":                     {[]string{"run", "--help"}, 0, "Exit codes"},
+		"unknown verb":             {[]string{"bogus"}, 2, `unknown verb "bogus"`},
+		"nearly a verb":            {[]string{"statu"}, 2, "did you mean status?"},
+		"unknown flag":             {[]string{"plan", "web", "--nope"}, 2, "unknown flag: --nope"},
+		"bad choice":               {[]string{"plan", "web", "--order", "random"}, 2, "highest-first, lowest-first"},
+		"bad colour":               {[]string{"version", "--color", "pink"}, 2, "auto, always, never"},
+		"no StatefulSet":           {[]string{"plan"}, 2, "takes one StatefulSet, 0 were given"},
+		"two StatefulSets":         {[]string{"plan", "a", "b"}, 2, "takes one StatefulSet, 2 were given"},
+		"another kind":             {[]string{"plan", "deploy/web"}, 2, `"deploy/web" is not a StatefulSet`},
+		"no name":                  {[]string{"status", "migration/"}, 2, "has no name"},
+		"nowhere to go":            {[]string{"run", "web"}, 2, "nothing says where to"},
+		"negative timeout":         {[]string{"run", "web", "--to-name", "x", "--timeout", "-1s"}, 2, "must not be negative"},
+		"quiet JSON":               {[]string{"run", "web", "--to-name", "x", "-q", "-o", "json"}, 2, "exclude each other"},
+		"timeout without wait":     {[]string{"rollback", "web", "--timeout", "1s"}, 2, "--timeout is for --wait"},
+		"version with an argument": {[]string{"version", "x"}, 2, "takes no arguments"},
+		"no such context":          {[]string{"plan", "web", "--context", "north", "--to-name", "x"}, 1, `no context "north", only: east, west`},
+		"no such destination":      {[]string{"plan", "web", "--to-context", "north"}, 1, "--to-kubeconfig or --to-context"},
+		"no such file":             {[]string{"plan", "web", "--to-kubeconfig", "/nowhere"}, 1, "/nowhere"},
+		"errors above 1":           {[]string{"plan", "web", "--to-context", "north", "--exit-code"}, 2, `no context "north"`},
+		"create to itself":         {[]string{"create", "web"}, 2, "are the same StatefulSet"},
+		"bad secret":               {[]string{"create", "web", "--source-secret", "a/b/c"}, 2, "NAME or NAME/KEY"},
+		"bad format":               {[]string{"create", "web", "--to-name", "x", "-o", "wide"}, 2, "allowed formats are"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
+			if tc.args == nil {
+				c.args = nil
+			}
+			if got := c.run(t); got != tc.want {
+				t.Errorf("exit code %d, want %d", got, tc.want)
+			}
+			out, other := c.out.String(), c.err.String()
+			if tc.want != 0 {
+				out, other = other, out
+			}
+			if !strings.Contains(out, tc.wantText) {
+				t.Errorf("output lacks %q:\n%s", tc.wantText, out)
+			}
+			if other != "" {
+				t.Errorf("the other stream is not empty:\n%s", other)
+			}
+			if hint := strings.Contains(c.err.String(), "--help"); hint != (tc.want == 2 && name != "errors above 1") {
+				t.Errorf("hint at the help: %v\n%s", hint, c.err)
+			}
+		})
+	}
+}
+
+func TestProgramName(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/bin/migrate":                 "migrate",
+		"/home/me/.krew/kubectl-migrate":   "kubectl migrate",
+		"kubectl-migrate.exe":              "kubectl migrate",
+		"kubectl-sliceshift-migrate":       "kubectl sliceshift migrate",
+		"kubectl-stateful_migrate":         "kubectl stateful-migrate",
+		"./out/some.other.name.of-migrate": "some.other.name.of-migrate",
+	} {
+		if got := programName(path); got != want {
+			t.Errorf("programName(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestHelpNamesTheCommand: each verb's help and examples call it as its user does.
+func TestHelpNamesTheCommand(t *testing.T) {
+	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "version"} {
+		t.Run(verb, func(t *testing.T) {
+			c := newConsole(verb, "--help")
+			c.program = "kubectl migrate"
+			if code := c.run(t); code != 0 {
+				t.Fatalf("exit code %d", code)
+			}
+			help := c.out.String()
+			for _, want := range []string{"kubectl migrate " + verb + " ", "Examples:"} {
+				if !strings.Contains(help, want) {
+					t.Errorf("help lacks %q:\n%s", want, help)
+				}
+			}
+			if strings.Contains(help, "\n  migrate ") {
+				t.Errorf("help names another command:\n%s", help)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for format, want := range map[string]string{"json": "{\n  \"version\": \"dev\"", "yaml": "version: dev\n"} {
+		c := newConsole("version", "-o", format)
+		if code := c.run(t); code != 0 || !strings.Contains(c.out.String(), want) {
+			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.out)
+		}
+	}
+}
+
+func TestAgain(t *testing.T) {
+	c := newConsole("run", "web", "-n", "my shop", "--storage-class", "a=b", "it's", "")
+	want := `migrate run web -n 'my shop' --storage-class a=b 'it'\''s' ''`
+	if diff := cmp.Diff(want, c.again()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestColor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args  []string
+		env   map[string]string
+		width int
+		want  bool
+	}{
+		"a pipe":              {want: false},
+		"a terminal":          {width: 80, want: true},
+		"NO_COLOR":            {width: 80, env: map[string]string{"NO_COLOR": "1"}, want: false},
+		"a dumb terminal":     {width: 80, env: map[string]string{"TERM": "dumb"}, want: false},
+		"always":              {args: []string{"--color", "always"}, want: true},
+		"always, in spite of": {args: []string{"--color=always"}, env: map[string]string{"NO_COLOR": "1"}, want: true},
+		"never":               {args: []string{"--color", "never"}, width: 80, want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConsole()
+			c.width = func() int { return tc.width }
+			c.getenv = func(name string) string { return tc.env[name] }
+			shared := &common{environment: c.environment, color: newChoice("auto", "auto", "always", "never")}
+			if len(tc.args) > 0 {
+				value := strings.TrimPrefix(tc.args[len(tc.args)-1], "--color=")
+				if err := shared.color.Set(value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := shared.paint().on; got != tc.want {
+				t.Errorf("colour %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
