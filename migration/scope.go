@@ -29,6 +29,8 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	}
 	effect := decision.Effect
 	if effect == nil {
+		// The budgets are read again before the next ordinal is stopped.
+		sc.budgets = sc.ordinal == nil
 		// What begins or ends a migration is concluded from all there is.
 		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != ""
 		return sc

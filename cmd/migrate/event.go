@@ -134,7 +134,11 @@ func (s *summary) text() string {
 	}
 	took := func(seconds float64) string { return duration(time.Duration(seconds * float64(time.Second))) }
 	text := fmt.Sprintf("\n%s in %s", count(s.Writes, "write"), took(s.TotalSeconds))
-	if s.Ordinals > 0 {
+	switch s.Ordinals {
+	case 0:
+	case 1:
+		text += "; the ordinal took " + took(s.MaxSeconds)
+	default:
 		text += fmt.Sprintf("; each ordinal took %s to %s, median %s", took(s.MinSeconds), took(s.MaxSeconds), took(s.MedianSeconds))
 	}
 	if s.FewestAvailable >= 0 {

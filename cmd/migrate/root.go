@@ -21,7 +21,7 @@ type common struct {
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, env environment) int {
 	root := newRoot(env)
-	root.SetArgs(env.args)
+	root.SetArgs(append([]string{}, env.args...)) // nil would be those of the process
 	cmd, err := root.ExecuteContextC(ctx)
 	err = ended(ctx, err)
 	code := exitCode(err)
