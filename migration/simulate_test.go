@@ -1,1 +1,109 @@
 package migration
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden step logs anew")
+
+// TestSimulate compares whole dry runs with their golden step logs: the reviewable
+// specification of what is written, in which order.
+func TestSimulate(t *testing.T) {
+	one := []string{"data"}
+	tests := map[string]scenario{
+		"clusters":       {replicas: 3, templates: one, budget: maxUnavailable(1)},
+		"namespaces":     {replicas: 2, templates: one, budget: maxUnavailable(1), spec: Spec{SameCluster: true}},
+		"same-namespace": {replicas: 2, budget: maxUnavailable(1), spec: Spec{SameNamespace: true}},
+		"lowest-first":   {replicas: 2, start: 1, templates: one, budget: maxUnavailable(1), spec: Spec{Order: api.LowestFirst}},
+		"part":           {replicas: 4, budget: maxUnavailable(2), spec: Spec{Count: 1}},
+		"bare":           {replicas: 2},
+		"two-claims":     {replicas: 2, templates: []string{"data", "wal"}, budget: maxUnavailable(2)},
+		"delete-source":  {replicas: 1, templates: one, budget: maxUnavailable(1), spec: Spec{DeleteSource: true}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) { golden(t, name, steps(Simulate(c.build()))) })
+	}
+}
+
+// TestSimulateRollback turns round with an ordinal on its way, and with all moved.
+func TestSimulateRollback(t *testing.T) {
+	for name, after := range map[string]Verb{"rollback-in-mid-handoff": ScaleDown, "rollback-of-a-started-ordinal": ScaleUp} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)}.build())
+			for {
+				decision := Plan(w.state)
+				if decision.Record != nil {
+					w.state.Record, w.state.Engaged = *decision.Record, true
+					continue
+				}
+				if decision.Effect != nil {
+					if err := w.apply(*decision.Effect); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.settle()
+				if decision.Effect != nil && decision.Effect.Verb == after {
+					break
+				}
+			}
+			w.state.Spec.Mode = api.ModeRollback
+			golden(t, name, steps(Simulate(w.snapshot())))
+		})
+	}
+}
+
+func steps(s Simulation) string {
+	var text strings.Builder
+	for i, step := range s.Steps {
+		fmt.Fprintf(&text, "%2d  %-6s %-6s  %d  %s\n", i+1,
+			span(step.Source.Start, step.Source.Replicas), span(step.Destination.Start, step.Destination.Replicas), step.Available, step.Description)
+	}
+	fmt.Fprintf(&text, "%s, fewest available %d\n", s.Outcome, s.Fewest)
+	if s.Held != nil {
+		fmt.Fprintf(&text, "held: %+v\n", *s.Held)
+	}
+	return text.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSimulateAThousand: a dry run of a thousand ordinals is not quadratic in what it
+// looks at; it took seconds when every step looked at every claim.
+func TestSimulateAThousand(t *testing.T) {
+	begin := time.Now()
+	result := Simulate(scenario{replicas: 1000, templates: []string{"data"}, budget: maxUnavailable(1)}.build())
+	if result.Outcome != api.ReasonMoved || result.Fewest != 999 {
+		t.Errorf("ended with %s, fewest available %d, %+v", result.Outcome, result.Fewest, result.Held)
+	}
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("it took %s", took)
+	}
+}

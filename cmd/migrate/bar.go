@@ -73,7 +73,7 @@ func (b bar) drawn(fraction float64, width int) string {
 
 // left estimates the time that is left by the mean of the ordinals that arrived.
 func (b bar) left(p progress, now time.Time) string {
-	if p.mean == 0 || p.hold != nil && p.hold.Reason == api.ReasonPaused {
+	if p.mean == 0 || p.hold != nil && (p.hold.Stalled || p.hold.Reason == api.ReasonPaused) {
 		return ""
 	}
 	togo := p.total - p.moved

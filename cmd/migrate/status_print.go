@@ -62,7 +62,7 @@ func statusText(k *kept, now time.Time, p painter, unicode bool) string {
 			field("", "to mend it: "+stall.Remedy)
 		}
 	}
-	if claim := status.Claim; claim != nil {
+	if claim := status.Claim; claim != nil && completedReason(k.Migration) == "" {
 		field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
 	}
 	b.WriteString("Conditions\n" + conditionsText(status.Conditions, now, p, unicode))
@@ -140,11 +140,11 @@ func conditionsText(conditions []metav1.Condition, now time.Time, p painter, uni
 			paint = p.red
 		}
 		message, _ := cutRemedy(c.Message)
-		reason := c.Reason
-		if kind == api.ConditionStalled && c.Status == metav1.ConditionFalse {
-			reason = "no"
+		text := fmt.Sprintf("%-12s %-5s", kind, c.Status)
+		if kind != api.ConditionStalled || c.Status == metav1.ConditionTrue {
+			text += "  " + c.Reason
 		}
-		text := fmt.Sprintf("%-12s %-5s  %s, since %s", kind, c.Status, reason, coarse(since(now, c.LastTransitionTime)))
+		text += fmt.Sprintf(" (%s)", coarse(since(now, c.LastTransitionTime)))
 		if message != "" && kind != api.ConditionStalled {
 			text += ": " + message
 		}

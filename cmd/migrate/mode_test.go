@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func rolledBack() *api.Migration {
+	m := moving(0, 4)
+	m.Spec.Mode = api.ModeRollback
+	m.Status.Conditions = conditions(0, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRolledBack})
+	return m
+}
+
+func inMode(mode api.Mode) *api.Migration {
+	m := onItsWay()
+	m.Spec.Mode = mode
+	return m
+}
+
+// TestSteering runs the verbs that read and steer a migration against the record of
+// a run in a cluster without the resource definition.
+func TestSteering(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args     []string
+		record   *api.Migration
+		want     int
+		wantOut  string
+		wantErr  string
+		wantMode api.Mode
+	}{
+		"pause":                   {[]string{"pause", "web"}, inMode(api.ModeRun), 0, "migration shop/web paused\n", "", api.ModePause},
+		"pause with its kind":     {[]string{"pause", "migration/web"}, inMode(api.ModeRun), 0, "migration shop/web paused\n", "", api.ModePause},
+		"pause twice":             {[]string{"pause", "web"}, inMode(api.ModePause), 0, "migration shop/web is paused already\n", "", ""},
+		"resume":                  {[]string{"resume", "web"}, inMode(api.ModePause), 0, "migration shop/web resumed\n", "", api.ModeRun},
+		"resume twice":            {[]string{"resume", "web"}, inMode(""), 0, "migration shop/web is running already\n", "", ""},
+		"roll back":               {[]string{"rollback", "web"}, inMode(api.ModeRun), 0, "migration shop/web is being rolled back\n", "", api.ModeRollback},
+		"roll back twice":         {[]string{"rollback", "web"}, inMode(api.ModeRollback), 0, "migration shop/web is being rolled back already\n", "", ""},
+		"roll back what is over":  {[]string{"rollback", "web"}, completedMigration(), 1, "", "shop/web is completed", ""},
+		"pause what is over":      {[]string{"pause", "web"}, completedMigration(), 0, "is completed (Moved): nothing is to do\n", "", ""},
+		"roll back what is back":  {[]string{"rollback", "web"}, rolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
+		"begin anew":              {[]string{"resume", "web"}, rolledBack(), 0, "migration shop/web resumed\n", "", api.ModeRun},
+		"no such migration":       {[]string{"pause", "other"}, inMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
+		"status":                  {[]string{"status", "web"}, onItsWay(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
+		"status, stalled":         {[]string{"status", "web"}, stalledMigration(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
+		"status, JSON":            {[]string{"status", "web", "-o", "json"}, onItsWay(), 0, "\"kind\": \"Migration\"", "", ""},
+		"status, YAML":            {[]string{"status", "web", "-o", "yaml"}, onItsWay(), 0, "  moved: 2\n", "", ""},
+		"status of nothing":       {[]string{"status", "other"}, onItsWay(), 1, "", "kubectl get configmaps -A -l migration.sliceshift.io/record", ""},
+		"watch what is over":      {[]string{"status", "web", "-w"}, completedMigration(), 0, "12:00:00  4/4 moved  completed: Moved\n", "", ""},
+		"create where it is not":  {[]string{"create", "web", "--to-name", "x"}, onItsWay(), 1, "", "install the manager there first", ""},
+		"run to somewhere else":   {[]string{"run", "web", "--to-namespace", "store"}, onItsWay(), 3, "", "destination: recorded shop/web, asked for store/web", ""},
+		"plan to somewhere else":  {[]string{"plan", "web", "--to-name", "web2"}, onItsWay(), 3, "", "destination: recorded shop/web, asked for shop/web2", ""},
+		"run with another order":  {[]string{"run", "web", "--to-name", "web", "--order", "lowest-first"}, onItsWay(), 3, "", "order: recorded HighestFirst, asked for LowestFirst", ""},
+		"a cluster does not help": {[]string{"status", "web", "--context", "west"}, onItsWay(), 1, "", "cluster west cannot be read", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			east := newCluster(t)
+			if tc.record.Spec.Ordinals.Order == "" {
+				tc.record.Spec.Ordinals.Order = api.HighestFirst
+			}
+			east.keep(t, tc.record)
+			c := newConsole(append(tc.args, "--kubeconfig", east.kubeconfig(t), "--request-timeout", "5s")...)
+			if got := c.run(t); got != tc.want {
+				t.Errorf("exit code %d, want %d", got, tc.want)
+			}
+			if out := c.out.String(); !strings.Contains(out, tc.wantOut) || tc.wantOut == "" && out != "" {
+				t.Errorf("stdout %q, want %q", out, tc.wantOut)
+			}
+			if text := c.err.String(); !strings.Contains(text, tc.wantErr) || tc.wantErr == "" && text != "" {
+				t.Errorf("stderr %q, want %q", text, tc.wantErr)
+			}
+			if wrote := len(east.writes); wrote != map[bool]int{true: 1}[tc.wantMode != ""] {
+				t.Errorf("%d writes", wrote)
+			}
+			if mode := east.kept(t).Spec.Mode; tc.wantMode != "" && mode != tc.wantMode {
+				t.Errorf("mode %q, want %q", mode, tc.wantMode)
+			}
+		})
+	}
+}

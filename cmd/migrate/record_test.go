@@ -1,0 +1,137 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// taskOf is a run with these flags that finds a record.
+func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
+	t.Helper()
+	var f specFlags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.add(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := f.spec("web", destinationFlags{namespace: "shop", name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := &api.Migration{Spec: spec}
+	asked.Annotations = map[string]string{records.DestinationAnnotationKey: "cluster-2", records.DestinationNameAnnotationKey: "west"}
+	return &task{
+		source: offline(t, "east"), destination: offline(t, "west"), asked: asked, recorded: recorded, spec: &f, program: "migrate",
+		store: records.ConfigMap{Namespace: "shop", Name: "web"},
+	}
+}
+
+// recordOf is a record as an earlier run left it.
+func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration {
+	return func(t *testing.T) *api.Migration {
+		t.Helper()
+		earlier := taskOf(t, nil, args...).asked
+		m = m.DeepCopy()
+		m.Spec, m.Annotations = earlier.Spec, earlier.Annotations
+		return m
+	}
+}
+
+func TestResolve(t *testing.T) {
+	unbegun := moving(0, 4)
+	unbegun.Status = api.MigrationStatus{}
+	back := rolledBack()
+	for name, tc := range map[string]struct {
+		recorded func(*testing.T) *api.Migration
+		args     []string
+		want     standing
+		wantErr  string
+		check    func(*testing.T, *api.Migration)
+	}{
+		"nothing recorded": {want: beginning},
+		"not begun": {recorded: recordOf(unbegun), args: []string{"--count", "2"}, want: beginning, check: func(t *testing.T, m *api.Migration) {
+			t.Helper()
+			if m.Spec.Ordinals.Count == nil || m.UID == "" {
+				t.Errorf("what is asked for now does not count: %+v", m.Spec.Ordinals)
+			}
+		}},
+		"under way": {recorded: recordOf(onItsWay(), "--count", "4"), want: underway, check: func(t *testing.T, m *api.Migration) {
+			t.Helper()
+			if m.Spec.Ordinals.Count == nil || m.Status.Handoff == nil {
+				t.Errorf("what is recorded was lost: %+v", m)
+			}
+		}},
+		"under way, other deadline": {
+			recorded: recordOf(onItsWay(), "--min-ready", "5s"), args: []string{"--deadline", "1h", "--cleanup", "delete"}, want: underway,
+			check: func(t *testing.T, m *api.Migration) {
+				t.Helper()
+				h := m.Spec.Handoff
+				if *h.ProgressDeadlineSeconds != 3600 || *h.MinReadySeconds != 5 || m.Spec.Cleanup.Source != api.CleanupDelete {
+					t.Errorf("handoff %d %d, cleanup %s", *h.ProgressDeadlineSeconds, *h.MinReadySeconds, m.Spec.Cleanup.Source)
+				}
+			},
+		},
+		"under way, other count":   {recorded: recordOf(onItsWay()), args: []string{"--count", "2"}, wantErr: "count: recorded all, asked for 2"},
+		"under way, other classes": {recorded: recordOf(onItsWay(), "--storage-class", "a=b"), args: []string{"--storage-class", "a=c"}, wantErr: "storage classes: recorded a=b, asked for a=c"},
+		"under way, other budget":  {recorded: recordOf(onItsWay()), args: []string{"--max-unavailable", "2"}, wantErr: "recorded the PodDisruptionBudget's, asked for 2"},
+		"under way, exports":       {recorded: recordOf(onItsWay()), args: []string{"--export-services"}, wantErr: "export-services: recorded false, asked for true"},
+		"rolled back": {recorded: recordOf(back), args: []string{"--count", "1"}, want: beginning, check: func(t *testing.T, m *api.Migration) {
+			t.Helper()
+			if m.Status.Claim == nil || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun || m.Spec.Ordinals.Count == nil {
+				t.Errorf("it does not begin anew: %+v", m)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recorded *api.Migration
+			if tc.recorded != nil {
+				recorded = tc.recorded(t)
+			}
+			m, stands, err := taskOf(t, recorded, tc.args...).resolve(t.Context())
+			if tc.wantErr != "" {
+				if err == nil || exitCode(err) != exitStalled || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("error %v, want %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stands != tc.want {
+				t.Errorf("stands %q, want %q", stands, tc.want)
+			}
+			if tc.check != nil {
+				tc.check(t, m)
+			}
+		})
+	}
+}
+
+// TestAnotherDestination: an ordinal that runs in one cluster must not be started in
+// a second one because somebody mistyped a context (I1).
+func TestAnotherDestination(t *testing.T) {
+	for name, tc := range map[string]struct {
+		id, name string
+		want     []string
+	}{
+		"the same":                   {"cluster-2", "west", nil},
+		"the same, called otherwise": {"cluster-2", "w", nil},
+		"another":                    {"cluster-3", "north", []string{"destination cluster: recorded north, asked for west"}},
+		"another of that name":       {"cluster-3", "west", []string{"destination cluster: recorded west (another one of that name), asked for west"}},
+		"nobody knows":               {"", "", []string{"destination cluster: recorded (another one of that name), asked for west"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorded := recordOf(onItsWay())(t)
+			recorded.Annotations = map[string]string{records.DestinationAnnotationKey: tc.id, records.DestinationNameAnnotationKey: tc.name}
+			if diff := cmp.Diff(tc.want, taskOf(t, recorded).differences()); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

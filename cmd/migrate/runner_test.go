@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func newRunner(t *testing.T, m *api.Migration) (*runner, *console) {
+	t.Helper()
+	c := newConsole("run", "web", "--to-context", "west")
+	o := &runOptions{moveOptions: moveOptions{common: &common{environment: c.environment}, set: "web", namespace: "shop"}}
+	return &runner{
+		options: o, task: &task{source: offline(t, "east"), destination: offline(t, "west")},
+		narrator: newNarrator(noon, m), display: plainDisplay{out: c.out}, brake: &brake{}, asked: api.ModeRun,
+	}, c
+}
+
+// TestReport: when a pass ends a run, and with which exit code.
+func TestReport(t *testing.T) {
+	stalled := func(reason string) migration.Decision {
+		return migration.Decision{Hold: &migration.Hold{Reason: reason, Message: "it is so", Remedy: "mend it", Stalled: true}}
+	}
+	for name, tc := range map[string]struct {
+		decision    migration.Decision
+		exitOnStall bool
+		unbegun     bool
+		asked       api.Mode
+		done        bool
+		want        int
+		wantErr     string
+	}{
+		"a write":                      {want: 0},
+		"a wait":                       {decision: migration.Decision{Hold: &migration.Hold{Reason: api.ReasonPodNotReady}}, exitOnStall: true},
+		"a stall is waited for":        {decision: stalled(api.ReasonPodNotReady)},
+		"a stall ends it":              {decision: stalled(api.ReasonPodNotReady), exitOnStall: true, want: 3, wantErr: "stalled: PodNotReady"},
+		"refused after the preflight":  {decision: stalled(api.ReasonSourceNotHealthy), unbegun: true, want: 3, wantErr: "nothing has been changed"},
+		"unreachable before the start": {decision: stalled(api.ReasonClusterUnreachable), unbegun: true},
+		"superseded":                   {decision: stalled(api.ReasonSuperseded), want: 1, wantErr: "migrate status web"},
+		"moved":                        {decision: migration.Decision{Done: api.ReasonMoved}, done: true},
+		"turned round meanwhile":       {decision: migration.Decision{Done: api.ReasonRolledBack}, done: true, want: 1, wantErr: "Rollback meanwhile"},
+		"rolled back as asked":         {decision: migration.Decision{Done: api.ReasonRolledBack}, done: true, asked: api.ModeRollback},
+		"too late to roll back": {
+			decision: migration.Decision{Done: api.ReasonMoved, Hold: &migration.Hold{Reason: api.ReasonAlreadyCompleted, Message: "too late", Remedy: "go the other way"}},
+			done:     true, want: 1, wantErr: "too late; go the other way",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := moving(1, 2)
+			if tc.unbegun {
+				m.Status.Baseline = nil
+			}
+			r, _ := newRunner(t, m)
+			r.options.exitOnStall = tc.exitOnStall
+			if tc.asked != "" {
+				r.asked = tc.asked
+			}
+			err := r.report(m, migration.Outcome{Decision: tc.decision, Done: tc.done, Saved: true})
+			if got := exitCode(err); got != tc.want {
+				t.Errorf("exit code %d, want %d (%v)", got, tc.want, err)
+			}
+			if tc.wantErr != "" && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("error %q, want %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+// TestUnsaved: while the record cannot be written the engine reports nothing, so
+// the run says it.
+func TestUnsaved(t *testing.T) {
+	m := moving(1, 2)
+	r, c := newRunner(t, m)
+	r.unsaved(m, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed")))
+	if c.out.Len() > 0 {
+		t.Errorf("a conflict was told: %s", c.out)
+	}
+	r.unsaved(m, errors.New("connection refused"))
+	r.unsaved(m, errors.New("connection reset"))
+	want := "    0.0s       STALLED (ClusterUnreachable) cluster east: the record cannot be written: connection refused\n" +
+		"               to mend it: nothing is done on either side until it can; check the cluster and the kubeconfig\n"
+	if got := c.out.String(); got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	c.out.Reset()
+	m.Status.Conditions = []metav1.Condition{{
+		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone. To mend it: start it",
+	}}
+	r.unsaved(m, errors.New("connection reset"))
+	if got := c.out.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "to mend it: start it") {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestEndedEarly: whoever stops a run is told how to go on.
+func TestEndedEarly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err      error
+		want     int
+		wantHint bool
+	}{
+		"done":        {nil, 0, false},
+		"interrupted": {errInterrupted, 1, true},
+		"timeout":     {errTimeout(1), 4, true},
+		"stalled":     {refusedf("stalled: PodNotReady"), 3, true},
+		"an error":    {errors.New("the record is gone"), 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, c := newRunner(t, moving(1, 2))
+			err := r.ended(tc.err)
+			if got := exitCode(err); got != tc.want {
+				t.Errorf("exit code %d, want %d", got, tc.want)
+			}
+			hint := err != nil && strings.Contains(err.Error(), "to go on: migrate run web --to-context west")
+			if hint != tc.wantHint || strings.Contains(c.out.String(), "stopped: 1 of 2 ordinals are moved") != tc.wantHint {
+				t.Errorf("error %v, output %q", err, c.out)
+			}
+		})
+	}
+}

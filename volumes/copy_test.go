@@ -1,0 +1,65 @@
+package volumes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestCopyVolume: the copy names the same disk word for word, is Retain, reserved by
+// name and not by uid, and keeps what its provisioner needs one day (peers' hazards:
+// a stale uid, a lost provisioned-by, a changed attribute).
+func TestCopyVolume(t *testing.T) {
+	from := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "pv", UID: "u", ResourceVersion: "7", Finalizers: []string{"kubernetes.io/pv-protection"}, Labels: map[string]string{"zone": "a"},
+			Annotations: map[string]string{
+				"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com", "pv.kubernetes.io/bound-by-controller": "yes",
+				api.OriginalReclaimPolicyAnnotationKey: "Delete", api.FenceAnnotationKey: "old.1",
+			},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, StorageClassName: "slow",
+			ClaimRef:               &corev1.ObjectReference{Namespace: "a", Name: "b", UID: "stale", ResourceVersion: "3"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h", VolumeAttributes: map[string]string{"noformat": "true"}}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+	class := "fast"
+	want := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "pv", Labels: map[string]string{"zone": "a"},
+			Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com", api.OriginalReclaimPolicyAnnotationKey: "Delete", api.OwnerAnnotationKey: "me"},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, StorageClassName: "fast",
+			ClaimRef:               &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data-web-0"},
+			PersistentVolumeSource: from.Spec.PersistentVolumeSource,
+		},
+	}
+	if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", &class)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestCopyClaim: the copy names its volume and has no data source.
+func TestCopyClaim(t *testing.T) {
+	from := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", UID: "u", Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes", "team": "x"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Pod"}}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, DataSource: &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: "s"},
+		},
+	}
+	got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me")
+	want := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{"team": "x", api.OwnerAnnotationKey: "me"}},
+		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,214 @@
+package volumes
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const fence = "migration.1"
+
+// held is a bound claim with its volume, as a StatefulSet leaves it.
+func held(namespace string, policy corev1.PersistentVolumeReclaimPolicy) Holding {
+	ref := Ref{Namespace: namespace, Name: "data-web-0"}
+	return Holding{
+		Ref:   ref,
+		Claim: Claim{Found: true, UID: types.UID(namespace + "-claim"), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: "pv"},
+		Volume: Volume{
+			Found: true, Name: "pv", UID: types.UID(namespace + "-pv"), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
+			ClaimRef: Ref{Namespace: namespace, Name: ref.Name, UID: types.UID(namespace + "-claim")}, Handle: "disk",
+		},
+	}
+}
+
+func empty(namespace string) Holding {
+	return Holding{Ref: Ref{Namespace: namespace, Name: "data-web-0"}}
+}
+
+func secure(h Holding) Holding {
+	h.Volume.Policy, h.Volume.Original, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, fence
+	return h
+}
+
+func TestRebindBlocks(t *testing.T) {
+	foreign := empty("west")
+	foreign.Claim = Claim{Found: true, UID: "other", Phase: corev1.ClaimBound, Volume: "another-pv"}
+	disk := empty("west")
+	disk.Volume = Volume{Found: true, Name: "pv", Handle: "another disk"}
+	taken := secure(held("east", corev1.PersistentVolumeReclaimRetain))
+	taken.Volume.ClaimRef = Ref{Namespace: "x", Name: "y", UID: "z"}
+	tests := map[string]struct {
+		pair Pair
+		want string
+	}{
+		"a foreign claim":          {Pair{Giver: parked("east"), Taker: foreign}, ReasonForeignClaim},
+		"a foreign claim, shared":  {Pair{Shared: true, Giver: secure(held("east", "")), Taker: foreign}, ReasonForeignClaim},
+		"a foreign disk":           {Pair{Giver: parked("east"), Taker: disk}, ReasonForeignVolume},
+		"the volume is gone":       {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonVolumeLost},
+		"somebody took the volume": {Pair{Giver: taken, Taker: empty("west")}, ReasonForeignVolume},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.pair.Fence = fence
+			got := Rebind(tc.pair)
+			if got.Blocked == nil || got.Blocked.Reason != tc.want || got.Action != nil {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func parked(namespace string) Holding {
+	h := secure(held(namespace, corev1.PersistentVolumeReclaimRetain))
+	h.Volume.ClaimRef = Parked(h.Ref)
+	return h
+}
+
+func TestSecureGiverRefuses(t *testing.T) {
+	pending := held("east", corev1.PersistentVolumeReclaimDelete)
+	pending.Claim.Phase = corev1.ClaimPending
+	owned := held("east", corev1.PersistentVolumeReclaimDelete)
+	owned.Claim.OwnedByPod = true
+	lost := held("east", corev1.PersistentVolumeReclaimDelete)
+	lost.Volume.ClaimRef.UID = "another"
+	gone := held("east", corev1.PersistentVolumeReclaimDelete)
+	gone.Volume = Volume{}
+	for name, tc := range map[string]struct {
+		giver Holding
+		want  string
+	}{
+		"no claim":           {empty("east"), ReasonClaimMissing},
+		"pending":            {pending, ReasonClaimNotBound},
+		"owned by its pod":   {owned, ReasonClaimOwned},
+		"bound to another":   {lost, ReasonClaimNotBound},
+		"without its volume": {gone, ReasonVolumeLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := SecureGiver(Pair{Fence: fence, Giver: tc.giver, Taker: empty("west")})
+			if got.Blocked == nil || got.Blocked.Reason != tc.want {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestThereAndBack carries a volume to the other side and back again, with a binder
+// between the steps. At no step is the disk usable on both sides, nothing is pointed
+// elsewhere without Retain, and a claimRef never has the uid of a claim that is not
+// there (I2, I3).
+func TestThereAndBack(t *testing.T) {
+	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
+		t.Run(name, func(t *testing.T) {
+			pair := Pair{Shared: shared, Fence: fence, Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
+			if shared {
+				pair.Taker.Volume = pair.Giver.Volume
+			}
+			carry(t, &pair)
+			pair.Giver, pair.Taker, pair.Fence = pair.Taker, pair.Giver, "migration.2"
+			carry(t, &pair)
+			if original := pair.Taker.Volume.Original; original != corev1.PersistentVolumeReclaimDelete {
+				t.Errorf("the original policy is %q", original)
+			}
+		})
+	}
+}
+
+func carry(t *testing.T, pair *Pair) {
+	t.Helper()
+	for range 30 {
+		verdict := SecureGiver(*pair)
+		if verdict.Action == nil {
+			verdict = Rebind(*pair)
+		}
+		if verdict.Blocked != nil {
+			verdict = Rebind(*pair)
+		}
+		switch {
+		case verdict.Blocked != nil:
+			t.Fatalf("blocked: %+v", verdict.Blocked)
+		case verdict.Done():
+			if !pair.Taker.Bound() || pair.Giver.Bound() {
+				t.Fatalf("done, but not bound: %+v", pair)
+			}
+			return
+		case verdict.Action != nil:
+			write(t, pair, *verdict.Action)
+		}
+		bindAll(pair)
+		if pair.Giver.Bound() && pair.Taker.Bound() {
+			t.Fatal("I2: the disk is usable on both sides")
+		}
+	}
+	t.Fatal("it does not end")
+}
+
+// write does what the API server would.
+func write(t *testing.T, pair *Pair, action Action) {
+	t.Helper()
+	put := func(volume Volume) {
+		pair.Taker.Volume = volume
+		if pair.Shared {
+			pair.Giver.Volume = volume
+		}
+	}
+	if action.Ref.UID != "" && action.Ref.UID != pair.Taker.Claim.UID && action.Verb == Point {
+		t.Fatalf("I3: %+v names a claim that is not there", action)
+	}
+	switch action.Verb {
+	case Secure:
+		pair.Giver = secureUnder(pair.Giver, action.Fence)
+		if pair.Shared {
+			put(pair.Giver.Volume)
+		}
+	case Park:
+		if !pair.Giver.Secured() {
+			t.Fatal("I3: parked without Retain")
+		}
+		pair.Giver.Volume.ClaimRef, pair.Giver.Volume.Fence = action.Ref, action.Fence
+	case Point:
+		volume := pair.Taker.Volume
+		if volume.Policy != corev1.PersistentVolumeReclaimRetain {
+			t.Fatal("I3: pointed elsewhere without Retain")
+		}
+		volume.ClaimRef, volume.Fence, volume.Phase = action.Ref, action.Fence, ""
+		put(volume)
+	case CreateVolume:
+		volume := pair.Giver.Volume
+		volume.ClaimRef, volume.Fence, volume.UID, volume.Phase = action.Ref, action.Fence, "made", ""
+		put(volume)
+	case CreateClaim:
+		pair.Taker.Claim = Claim{Found: true, UID: "made-claim", Phase: corev1.ClaimPending, Volume: action.Volume, Fence: action.Fence}
+	case MarkClaim:
+		pair.Taker.Claim.Fence = action.Fence
+	}
+}
+
+func secureUnder(h Holding, by string) Holding {
+	if h.Volume.Original == "" {
+		h.Volume.Original = h.Volume.Policy
+	}
+	h.Volume.Policy, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, by
+	return h
+}
+
+// bindAll plays the binder of both clusters.
+func bindAll(pair *Pair) {
+	for _, h := range []*Holding{&pair.Giver, &pair.Taker} {
+		volume := &h.Volume
+		if h.Claim.Found && volume.ClaimRef.Names(h.Ref) && volume.ClaimRef.UID == "" && h.Claim.Volume == volume.Name {
+			volume.ClaimRef.UID = h.Claim.UID
+		}
+		volume.Phase = corev1.VolumeBound
+		if volume.ClaimRef.UID == "" {
+			volume.Phase = corev1.VolumeAvailable
+		}
+		h.Claim.Phase = corev1.ClaimLost
+		if volume.ClaimRef.Names(h.Ref) && volume.ClaimRef.UID == h.Claim.UID {
+			h.Claim.Phase = corev1.ClaimBound
+		}
+		if pair.Shared {
+			pair.Giver.Volume, pair.Taker.Volume = *volume, *volume
+		}
+	}
+}
