@@ -116,18 +116,22 @@ func TestManagerRights(t *testing.T) {
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
-			"configmaps: create,delete,get,patch",
-			"horizontalpodautoscalers.autoscaling: get,list,watch",
+			"configmaps: create,delete,get,list,update,watch",
+			"horizontalpodautoscalers.autoscaling: list",
 			"persistentvolumeclaims: create,delete,get,list,patch,watch",
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: get,list,watch",
-			"serviceexports.multicluster.x-k8s.io: create,delete,get,list,watch",
+			"serviceaccounts: get",
+			"serviceexports.multicluster.x-k8s.io: create,delete,get",
 			"services: create,get,list,watch",
 			"statefulsets.apps: create,delete,get,list,patch,watch",
 		},
 		"sliceshift-mover-cluster": {
+			"csidrivers.storage.k8s.io: get",
 			"namespaces: create,get",
+			"nodes: list",
 			"persistentvolumes: create,delete,get,list,patch,watch",
+			"priorityclasses.scheduling.k8s.io: get",
 			"volumeattachments.storage.k8s.io: get,list,watch",
 		},
 	}

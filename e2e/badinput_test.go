@@ -47,6 +47,7 @@ func TestRefused(t *testing.T) {
 		}, api.ReasonDestinationDiffers, "spec.selector"},
 		"destination has replicas": {usual(1), acrossClusters, func(v *move) {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](1), nil })
+			v.must(fixture.App{Namespace: v.toNamespace, Name: v.app.Name}.AwaitReady(v.ctx, v.destination))
 		}, api.ReasonDestinationNotEmpty, "1 replicas"},
 		"foreign claim at the destination": {usual(1), acrossClusters, func(v *move) {
 			v.must(v.makeNamespace())
@@ -84,8 +85,10 @@ func TestRefused(t *testing.T) {
 			v.to, v.toNamespace = v.from, v.app.Namespace
 			v.m.Spec.Destination = api.DestinationReference{Namespace: v.app.Namespace}
 		}, api.ReasonSameStatefulSet, "itself"},
-		"namespace missing": {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
-		"too many":          {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
+		"a ConfigMap is missing":     {usual(1), acrossClusters, func(v *move) { v.needConfigMap("settings") }, api.ReasonDependencyMissing, "settings"},
+		"no node reaches the volume": {usual(1), acrossClusters, func(v *move) { v.pinVolume() }, volumes.ReasonVolumeOutOfReach, "node affinity"},
+		"namespace missing":          {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
+		"too many":                   {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
 		"another migration": {usual(1), acrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"annotations":{"` + api.FenceAnnotationKey + `":"another.1"}}}`)
 		}, api.ReasonClaimedByAnother, "another"},
@@ -274,4 +277,23 @@ func TestUnknownFields(t *testing.T) {
 			}
 		})
 	}
+}
+
+// needConfigMap has the template name a ConfigMap that is only at the source.
+func (v *move) needConfigMap(name string) {
+	v.t.Helper()
+	_, err := v.source.CoreV1().ConfigMaps(v.app.Namespace).Create(v.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	v.must(err)
+	v.patchSource(`{"spec":{"template":{"spec":{"volumes":[{"name":"settings","configMap":{"name":"` + name + `"}}]}}}}`)
+	v.must(v.app.AwaitReady(v.ctx, v.source))
+}
+
+// pinVolume binds the volume to nodes that the destination does not have.
+func (v *move) pinVolume() {
+	v.t.Helper()
+	_, err := v.source.CoreV1().Nodes().Patch(v.ctx, "node-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"zone":"east-1"}}}`), metav1.PatchOptions{})
+	v.must(err)
+	patch := `{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["east-1"]}]}]}}}}`
+	_, err = v.source.CoreV1().PersistentVolumes().Patch(v.ctx, v.sourceVolume().Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.must(err)
 }

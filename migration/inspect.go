@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // inspect looks, before a migration begins, for what a snapshot of values cannot
@@ -40,7 +39,8 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	for _, check := range []func() ([]Finding, error){
 		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
-		func() ([]Finding, error) { return e.localVolumes(ctx, source) },
+		func() ([]Finding, error) { return dependencies(ctx, e.destination, source) },
+		func() ([]Finding, error) { return e.reachableVolumes(ctx, source) },
 	} {
 		more, err := check()
 		if err != nil {
@@ -99,32 +99,6 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.namespace, scaler.Name, at.cluster, at.object()),
 				Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.namespace, scaler.Name),
 			}}, nil
-		}
-	}
-	return nil, nil
-}
-
-// localVolumes warns of volumes that live on one machine.
-func (e *Engine) localVolumes(ctx context.Context, source *appsv1.StatefulSet) ([]Finding, error) {
-	if e.sameCluster || len(source.Spec.VolumeClaimTemplates) == 0 {
-		return nil, nil
-	}
-	var pvs corev1.PersistentVolumeList
-	if err := e.source.live.List(ctx, &pvs); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	for _, pv := range pvs.Items {
-		ref := pv.Spec.ClaimRef
-		if ref == nil || ref.Namespace != e.source.namespace || pv.Spec.HostPath == nil && pv.Spec.Local == nil {
-			continue
-		}
-		for _, template := range claimTemplates(source) {
-			if strings.HasPrefix(ref.Name, template+"-"+source.Name+"-") {
-				return []Finding{{
-					Reason: volumes.ReasonVolumeIsLocal, Object: "volume " + pv.Name, Warning: true,
-					Message: fmt.Sprintf("volume %s in cluster %s is a path on a machine: the destination's nodes must see the same path, and the volume's node affinity must match one of them", pv.Name, e.source.cluster),
-				}}, nil
-			}
 		}
 	}
 	return nil, nil

@@ -28,7 +28,7 @@ const (
 	// unanswered: it arrives, its answer does not, and the process goes on.
 	unanswered
 	// refused: it does not arrive, and the process goes on.
-	refused
+	refused //nolint:unused // it is drawn by its number
 	// delayed: the process goes on while the write is still on the way.
 	delayed
 	// crashAfter and crashBefore end the process after or before the write.

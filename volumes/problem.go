@@ -16,14 +16,16 @@ type Problem struct {
 
 // Reasons of problems.
 const (
-	ReasonClaimMissing    = "ClaimMissing"
-	ReasonClaimNotBound   = "ClaimNotBound"
-	ReasonClaimOwned      = "ClaimOwnedByPod"
-	ReasonVolumeLost      = "VolumeLost"
-	ReasonVolumeNotRetain = "VolumeNotRetained"
-	ReasonForeignClaim    = "ForeignClaim"
-	ReasonForeignVolume   = "ForeignVolume"
-	ReasonVolumeIsLocal   = "VolumeIsLocal"
+	ReasonClaimMissing     = "ClaimMissing"
+	ReasonClaimNotBound    = "ClaimNotBound"
+	ReasonClaimOwned       = "ClaimOwnedByPod"
+	ReasonVolumeLost       = "VolumeLost"
+	ReasonVolumeNotRetain  = "VolumeNotRetained"
+	ReasonForeignClaim     = "ForeignClaim"
+	ReasonForeignVolume    = "ForeignVolume"
+	ReasonDriverMissing    = "DriverMissing"
+	ReasonVolumeOutOfReach = "VolumeOutOfReach"
+	ReasonVolumeIsLocal    = "VolumeIsLocal"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.

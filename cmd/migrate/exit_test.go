@@ -35,26 +35,23 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestEnded(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
+	broken := errors.New("broken")
+	alive := t.Context()
+	cancelled, cancel := context.WithCancel(alive)
 	cancel()
-	late, cancelLate := context.WithTimeoutCause(t.Context(), 0, errTimeout(time.Minute))
+	late, cancelLate := context.WithTimeoutCause(alive, 0, errTimeout(time.Minute))
 	defer cancelLate()
 	<-late.Done()
-	broken := errors.New("broken")
-	for name, tc := range map[string]struct {
-		ctx  context.Context
-		err  error
-		want error
-	}{
-		"no error":             {cancelled, nil, nil},
-		"context alive":        {t.Context(), broken, broken},
-		"after a signal":       {cancelled, broken, errInterrupted},
-		"after the timeout":    {late, broken, context.Cause(late)},
-		"refused all the same": {cancelled, errPending, errPending},
+	for name, tc := range map[string]struct{ got, want error }{
+		"no error":             {ended(cancelled, nil), nil},
+		"context alive":        {ended(alive, broken), broken},
+		"after a signal":       {ended(cancelled, broken), errInterrupted},
+		"after the timeout":    {ended(late, broken), context.Cause(late)},
+		"refused all the same": {ended(cancelled, errPending), errPending},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ended(tc.ctx, tc.err); !errors.Is(got, tc.want) || (got == nil) != (tc.want == nil) {
-				t.Errorf("ended = %v, want %v", got, tc.want)
+			if !errors.Is(tc.got, tc.want) || (tc.got == nil) != (tc.want == nil) {
+				t.Errorf("ended = %v, want %v", tc.got, tc.want)
 			}
 		})
 	}

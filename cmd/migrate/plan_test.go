@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -161,16 +161,13 @@ func TestPlanOfACompletedMove(t *testing.T) {
 	}
 }
 
-// TestPlanOfManyReplicas bounds the time of the dry run, generously.
-func TestPlanOfManyReplicas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const replicas, limit = 1000, 20 * time.Second
-	begin := time.Now()
-	d := newPlanDocument(fresh(), beginning, application{replicas: replicas, templates: []string{"data"}}.snapshot())
-	printPlan(t, d, painter{}, true)
-	if took := time.Since(begin); took > limit || d.Summary.Ordinals != replicas {
-		t.Errorf("planned %d ordinals in %v", d.Summary.Ordinals, took)
+// BenchmarkPlan is the dry run and the table of a large application.
+func BenchmarkPlan(b *testing.B) {
+	snapshot := application{replicas: 1000, templates: []string{"data"}}.snapshot()
+	for b.Loop() {
+		d := newPlanDocument(fresh(), beginning, snapshot)
+		if err := (planPrinter{out: io.Discard}).print(d); err != nil || d.Summary.Ordinals != 1000 {
+			b.Fatal(err, d.Summary)
+		}
 	}
 }

@@ -46,70 +46,60 @@ func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration 
 func TestResolve(t *testing.T) {
 	unbegun := moving(0, 4)
 	unbegun.Status = api.MigrationStatus{}
-	back := rolledBack()
 	for name, tc := range map[string]struct {
 		recorded func(*testing.T) *api.Migration
 		args     []string
 		want     standing
 		wantErr  string
-		check    func(*testing.T, *api.Migration)
 	}{
-		"nothing recorded": {want: beginning},
-		"not begun": {recorded: recordOf(unbegun), args: []string{"--count", "2"}, want: beginning, check: func(t *testing.T, m *api.Migration) {
-			t.Helper()
-			if m.Spec.Ordinals.Count == nil || m.UID == "" {
-				t.Errorf("what is asked for now does not count: %+v", m.Spec.Ordinals)
-			}
-		}},
-		"under way": {recorded: recordOf(onItsWay(), "--count", "4"), want: underway, check: func(t *testing.T, m *api.Migration) {
-			t.Helper()
-			if m.Spec.Ordinals.Count == nil || m.Status.Handoff == nil {
-				t.Errorf("what is recorded was lost: %+v", m)
-			}
-		}},
-		"under way, other deadline": {
-			recorded: recordOf(onItsWay(), "--min-ready", "5s"), args: []string{"--deadline", "1h", "--cleanup", "delete"}, want: underway,
-			check: func(t *testing.T, m *api.Migration) {
-				t.Helper()
-				h := m.Spec.Handoff
-				if *h.ProgressDeadlineSeconds != 3600 || *h.MinReadySeconds != 5 || m.Spec.Cleanup.Source != api.CleanupDelete {
-					t.Errorf("handoff %d %d, cleanup %s", *h.ProgressDeadlineSeconds, *h.MinReadySeconds, m.Spec.Cleanup.Source)
-				}
-			},
-		},
+		"not begun":                {recorded: recordOf(unbegun), args: []string{"--count", "2"}, want: beginning},
+		"under way":                {recorded: recordOf(onItsWay(), "--count", "4"), want: underway},
+		"under way, said again":    {recorded: recordOf(onItsWay(), "--count", "4"), args: []string{"--count", "4"}, want: underway},
 		"under way, other count":   {recorded: recordOf(onItsWay()), args: []string{"--count", "2"}, wantErr: "count: recorded all, asked for 2"},
 		"under way, other classes": {recorded: recordOf(onItsWay(), "--storage-class", "a=b"), args: []string{"--storage-class", "a=c"}, wantErr: "storage classes: recorded a=b, asked for a=c"},
 		"under way, other budget":  {recorded: recordOf(onItsWay()), args: []string{"--max-unavailable", "2"}, wantErr: "recorded the PodDisruptionBudget's, asked for 2"},
 		"under way, exports":       {recorded: recordOf(onItsWay()), args: []string{"--export-services"}, wantErr: "export-services: recorded false, asked for true"},
-		"rolled back": {recorded: recordOf(back), args: []string{"--count", "1"}, want: beginning, check: func(t *testing.T, m *api.Migration) {
-			t.Helper()
-			if m.Status.Claim == nil || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun || m.Spec.Ordinals.Count == nil {
-				t.Errorf("it does not begin anew: %+v", m)
-			}
-		}},
+		"rolled back":              {recorded: recordOf(rolledBack()), args: []string{"--count", "1"}, want: beginning},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var recorded *api.Migration
-			if tc.recorded != nil {
-				recorded = tc.recorded(t)
-			}
-			m, stands, err := taskOf(t, recorded, tc.args...).resolve(t.Context())
-			if tc.wantErr != "" {
+			_, stands, err := taskOf(t, tc.recorded(t), tc.args...).resolve(t.Context())
+			switch {
+			case tc.wantErr != "":
 				if err == nil || exitCode(err) != exitStalled || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("error %v, want %q", err, tc.wantErr)
 				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if stands != tc.want {
+			case err != nil:
+				t.Error(err)
+			case stands != tc.want:
 				t.Errorf("stands %q, want %q", stands, tc.want)
 			}
-			if tc.check != nil {
-				tc.check(t, m)
-			}
 		})
+	}
+}
+
+// TestGoOn: what is recorded counts, less what may be changed in mid-move.
+func TestGoOn(t *testing.T) {
+	m, _, err := taskOf(t, recordOf(onItsWay(), "--min-ready", "5s", "--count", "4")(t), "--deadline", "1h", "--cleanup", "delete").resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := recordOf(onItsWay(), "--min-ready", "5s", "--count", "4", "--deadline", "1h", "--cleanup", "delete")(t)
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("migration (-want +got):\n%s", diff)
+	}
+}
+
+// TestBeginAnew: what was rolled back begins anew with what is asked for now, and
+// its epoch goes on counting.
+func TestBeginAnew(t *testing.T) {
+	m, _, err := taskOf(t, recordOf(rolledBack(), "--count", "4")(t), "--count", "1").resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := recordOf(moving(0, 4), "--count", "1")(t)
+	want.Status = api.MigrationStatus{Claim: want.Status.Claim}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("migration (-want +got):\n%s", diff)
 	}
 }
 

@@ -23,8 +23,7 @@ type runner struct {
 	display  display
 	brake    *brake
 	// asked is the mode that the run began with.
-	asked   api.Mode
-	outcome string
+	asked api.Mode
 }
 
 // drive runs the engine until it is done, stalled or told to stop.

@@ -142,7 +142,7 @@ func TestStatusRedrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.draw()
-	for _, line := range strings.Split(shown.shown(), "\n") {
+	for line := range strings.SplitSeq(shown.shown(), "\n") {
 		if len([]rune(line)) >= 60 {
 			t.Errorf("a line is too long for the terminal: %q", line)
 		}

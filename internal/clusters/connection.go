@@ -15,6 +15,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,7 @@ import (
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
+		appsv1.AddToScheme, corev1.AddToScheme, schedulingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
 		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {

@@ -22,6 +22,7 @@ const (
 	ReasonNamespaceMissing     = "NamespaceMissing"
 	ReasonDestinationDiffers   = "DestinationDiffers"
 	ReasonDestinationNotEmpty  = "DestinationNotEmpty"
+	ReasonDependencyMissing    = "DependencyMissing"
 	ReasonDestinationDeleted   = "DestinationBeingDeleted"
 	ReasonClaimedByAnother     = "ClaimedByAnother"
 	ReasonSuperseded           = "Superseded"
