@@ -72,8 +72,9 @@ func TestRollback(t *testing.T) {
 	for _, where := range []struct {
 		name string
 		set  setting
-	}{{"clusters", acrossClusters}, {"namespaces", acrossNamespaces}} {
-		for n := 1; n <= 15; n += 2 {
+		step int
+	}{{"clusters", acrossClusters, 1}, {"namespaces", acrossNamespaces, 2}} {
+		for n := 1; n <= 15; n += where.step {
 			t.Run(fmt.Sprintf("%s after write %d", where.name, n), func(t *testing.T) {
 				t.Parallel()
 				v := newMove(t, usual(2), where.set)
