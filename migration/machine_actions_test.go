@@ -18,15 +18,15 @@ func (r *run) fair() conditions {
 	return conditions{cached: r.snapshot, between: func() {}}
 }
 
-// laggards draws who lags for a while: nobody, or one kind of step on one side or
-// on both.
+// laggards draws who lags for a while: nobody, or one or two kinds of step, on one
+// side or on both.
 func (r *run) laggards() func(step) bool {
-	at := r.index(2*len(kinds), "laggard")
-	if at >= len(kinds) {
+	if r.index(3, "in time") == 0 {
 		return everyone
 	}
-	side := rapid.SampledFrom(append(slices.Clone(sideNames), "")).Draw(r.t, "lags on")
-	return func(s step) bool { return s.kind != kinds[at] || side != "" && s.side != side }
+	lag := []kind{rapid.SampledFrom(kinds).Draw(r.t, "lags"), rapid.SampledFrom(kinds).Draw(r.t, "lags too")}
+	side := rapid.SampledFrom(append(slices.Clone(sideNames), "")).Draw(r.t, "on")
+	return func(s step) bool { return !slices.Contains(lag, s.kind) || side != "" && s.side != side }
 }
 
 // passes drives the migration on, so many passes.
@@ -38,14 +38,18 @@ func (r *run) passes(p *process, n int, acts func(step) bool) {
 	}
 }
 
-// somePasses drives the migration on while somebody lags, and perhaps while nodes
-// are drained: every pod is evicted as soon as that is allowed.
+// somePasses drives the migration on while somebody lags, perhaps after a
+// disturbance, and perhaps while nodes are drained: then every pod is evicted as soon
+// as that is allowed.
 func (r *run) somePasses(t *rapid.T) {
 	r.t = t
-	p, acts, drained := r.anyone(), r.laggards(), rapid.Bool().Draw(t, "drained")
-	for range rapid.IntRange(1, 12).Draw(t, "passes") {
-		if drained {
+	p, acts, trouble := r.anyone(), r.laggards(), rapid.IntRange(0, 4).Draw(t, "trouble")
+	for i := range rapid.IntRange(1, 12).Draw(t, "passes") {
+		switch {
+		case trouble == 1, trouble == 2 && i == 0:
 			r.someEviction()
+		case trouble == 3 && i == 0:
+			r.disturbPod(t)
 		}
 		r.passes(p, 1, acts)
 	}
@@ -54,10 +58,9 @@ func (r *run) somePasses(t *rapid.T) {
 // randomSteps lets some of the controllers act.
 func (r *run) randomSteps(most int) {
 	for range r.index(most+1, "steps") {
-		steps := r.steps()
-		at := r.index(len(steps), "step")
-		for i := range steps {
-			if r.act(steps[(at+i)%len(steps)]) {
+		at := r.index(len(r.steps), "step")
+		for i := range r.steps {
+			if r.act(r.steps[(at+i)%len(r.steps)]) {
 				break
 			}
 		}
@@ -135,6 +138,28 @@ func (r *run) stalledWriter(t *rapid.T) {
 		r.passes(r.anyone(), rapid.IntRange(0, 14).Draw(t, "passes"), r.laggards())
 	}
 	r.lateArrives()
+}
+
+// trouble disturbs a pod right before a drawn write, and drives the migration on
+// while the pod does not come back.
+func (r *run) trouble(t *rapid.T) {
+	r.t = t
+	p := r.anyone()
+	r.approach(p)
+	for range rapid.IntRange(1, 2).Draw(t, "pods") {
+		if rapid.Bool().Draw(t, "evicted") {
+			r.someEviction()
+		} else {
+			r.disturbPod(t)
+		}
+	}
+	r.passes(p, rapid.IntRange(1, 6).Draw(t, "passes"), rapid.SampledFrom([]func(step) bool{
+		func(s step) bool { return s.kind != readies },
+		func(s step) bool { return s.kind != evicts },
+		func(s step) bool { return s.kind != readies && s.kind != budgets },
+		func(s step) bool { return s.kind != learns },
+		func(step) bool { return false },
+	}).Draw(t, "lag"))
 }
 
 // approach drives the migration on until a write of a drawn kind is the next one,

@@ -28,6 +28,7 @@ func TestMachine(t *testing.T) {
 			"stale":    r.stalePass,
 			"steps":    r.someSteps,
 			"evict":    r.someEvictions,
+			"trouble":  r.trouble,
 			"disturb":  r.disturbPod,
 			"cut":      r.cutOff,
 			"mode":     r.turnMode,

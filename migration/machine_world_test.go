@@ -3,7 +3,9 @@ package migration
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,10 +17,12 @@ import (
 type machine struct {
 	*world
 	begin Snapshot
+	steps []step
 	// version is the resourceVersion of the Migration: of its mode and its record.
 	version int
-	// past is what a cache may still show, the newest last.
-	past []Snapshot
+	// past is what a cache may still show, the newest last; nothing when it forgets.
+	past    []Snapshot
+	forgets bool
 	// cut are the sides that do not answer.
 	cut map[SideName]bool
 	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
@@ -59,6 +63,7 @@ func newMachine(s Snapshot) *machine {
 		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, allowed: map[SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{},
 	}
+	m.steps = stepsOf(s)
 	m.attaches = true
 	for i := range m.state.Volumes {
 		v := &m.state.Volumes[i]
@@ -74,8 +79,23 @@ func newMachine(s Snapshot) *machine {
 	return m
 }
 
+// fork returns a machine that goes on from the same state.
+func (m *machine) fork() *machine {
+	next, w := *m, *m.world
+	w.state, w.acted = m.state.clone(), maps.Clone(m.acted)
+	next.world = &w
+	next.cut, next.allowed = maps.Clone(m.cut), maps.Clone(m.allowed)
+	next.evicted, next.held, next.evicting = maps.Clone(m.evicted), maps.Clone(m.held), maps.Clone(m.evicting)
+	next.past, next.late = slices.Clone(m.past), slices.Clone(m.late)
+	next.log, next.broken = slices.Clone(m.log), slices.Clone(m.broken)
+	return &next
+}
+
 func (m *machine) remember() {
-	m.state.Now = m.state.Now.Add(1e9)
+	m.state.Now = m.state.Now.Add(time.Second)
+	if m.forgets {
+		return
+	}
 	m.past = append(m.past, m.state.clone())
 	if len(m.past) > remembered {
 		m.past = m.past[1:]
@@ -235,35 +255,51 @@ const (
 
 var kinds = []kind{learns, controls, budgets, binds, readies, ends, evicts, detaches}
 
-// step is one act of a controller or a kubelet.
+// step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
 type step struct {
-	kind kind
-	side SideName
-	of   string
-	do   func() bool
+	kind    kind
+	side    SideName
+	ordinal int32
 }
 
-// steps are all that controllers and kubelets might do next.
-func (m *machine) steps() []step {
+// ofPods are the kinds of steps that are of an ordinal.
+var ofPods = kinds[4:]
+
+// stepsOf are all that controllers and kubelets might do in a world.
+func stepsOf(begin Snapshot) []step {
 	var steps []step
 	for _, name := range sideNames {
-		steps = append(steps,
-			step{learns, name, "", func() bool { return m.learn(name) }},
-			step{controls, name, "", func() bool { return m.controlSet(name) }},
-			step{budgets, name, "", func() bool { return m.syncBudget(name) }},
-			step{binds, name, "", func() bool { return m.bindClaims(name) }},
-		)
-		for ordinal := m.begin.Source.Set.Start; ordinal < m.begin.Source.Set.End(); ordinal++ {
-			of := fmt.Sprintf(", ordinal %d", ordinal)
-			steps = append(steps,
-				step{readies, name, of, func() bool { return m.recover(name, ordinal) }},
-				step{ends, name, of, func() bool { return m.gone(name, ordinal) }},
-				step{evicts, name, of, func() bool { return m.pending(name, ordinal) && m.remove(name, ordinal) }},
-				step{detaches, name, of, func() bool { return m.detach(name, ordinal) }},
-			)
+		for _, k := range kinds[:4] {
+			steps = append(steps, step{k, name, -1})
+		}
+		for ordinal := begin.Source.Set.Start; ordinal < begin.Source.Set.End(); ordinal++ {
+			for _, k := range ofPods {
+				steps = append(steps, step{k, name, ordinal})
+			}
 		}
 	}
 	return steps
+}
+
+func (m *machine) do(s step) bool {
+	switch s.kind {
+	case learns:
+		return m.learn(s.side)
+	case controls:
+		return m.controlSet(s.side)
+	case budgets:
+		return m.syncBudget(s.side)
+	case binds:
+		return m.bindClaims(s.side)
+	case readies:
+		return m.recover(s.side, s.ordinal)
+	case ends:
+		return m.gone(s.side, s.ordinal)
+	case evicts:
+		return m.pending(s.side, s.ordinal) && m.remove(s.side, s.ordinal)
+	default:
+		return m.detach(s.side, s.ordinal)
+	}
 }
 
 // recover makes a pod Ready: nobody holds its ordinal down any more.
@@ -286,10 +322,10 @@ func (m *machine) pending(name SideName, ordinal int32) bool {
 
 // act does one step of a controller.
 func (m *machine) act(s step) bool {
-	if !s.do() {
+	if !m.do(s) {
 		return false
 	}
-	m.note("%s: %s%s", s.side, s.kind, s.of)
+	m.note("%s: %s (%d)", s.side, s.kind, s.ordinal)
 	m.interleaved++
 	m.remember()
 	return true
@@ -303,7 +339,7 @@ func everyone(step) bool { return true }
 func (m *machine) settleAll(acts func(step) bool, check func()) {
 	for changed := true; changed; {
 		changed = false
-		for _, s := range m.steps() {
+		for _, s := range m.steps {
 			if acts(s) && m.act(s) {
 				changed = true
 				check()

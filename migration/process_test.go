@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"slices"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -28,7 +29,7 @@ const (
 	// unanswered: it arrives, its answer does not, and the process goes on.
 	unanswered
 	// refused: it does not arrive, and the process goes on.
-	refused //nolint:unused // it is drawn by its number
+	refused
 	// delayed: the process goes on while the write is still on the way.
 	delayed
 	// crashAfter and crashBefore end the process after or before the write.
@@ -70,31 +71,19 @@ func (p *process) through(s Snapshot) Snapshot {
 	return s
 }
 
-// live reads both sides, each kind after the one that it must not be older than.
-func (m *machine) live(p *process, between func()) Snapshot {
-	s := m.snapshot()
-	reads := []func(from Snapshot){
-		func(from Snapshot) {
-			for _, name := range sideNames {
-				to, seen := side(&s, name), side(&from, name)
-				pods, budgets := to.Pods, to.Budgets
-				*to = *seen
-				to.Pods, to.Budgets = pods, budgets
-			}
-		},
-		func(from Snapshot) {
-			s.Source.Budgets, s.Destination.Budgets = from.Source.Budgets, from.Destination.Budgets
-		},
-		func(from Snapshot) { s.Source.Pods, s.Destination.Pods = from.Source.Pods, from.Destination.Pods },
-		func(from Snapshot) { s.Volumes = from.Volumes },
+// observe looks at both sides, as an Engine does: at what the caches show and, as far
+// as the scope asks for it, at what the API servers say. Others act between reads.
+func (m *machine) observe(p *process, shown Snapshot, sc scope, between func()) Snapshot {
+	s, down := shown.clone(), map[SideName]bool{}
+	if sc.ordinal != nil {
+		s = focused(s, *sc.ordinal)
 	}
-	down := map[SideName]bool{}
-	for _, read := range reads {
+	for _, read := range m.reads(sc) {
 		between()
 		for name := range m.cut {
 			down[name] = true
 		}
-		read(m.snapshot())
+		read(&s, m.snapshot())
 	}
 	for name := range down {
 		to := side(&s, name)
@@ -102,6 +91,71 @@ func (m *machine) live(p *process, between func()) Snapshot {
 	}
 	s.Now = m.state.Now
 	return p.through(s)
+}
+
+// reads are the live reads that a scope asks for, each kind after the one that it
+// must not be older than: a pod that was absent before its StatefulSet was read may
+// have come and gone since, and so may an attachment from before its pod was read.
+func (m *machine) reads(sc scope) []func(to *Snapshot, now Snapshot) {
+	if !sc.live {
+		return nil
+	}
+	reads := []func(*Snapshot, Snapshot){readSets}
+	if sc.wide || sc.budgets {
+		reads = append(reads, readBudgets)
+	}
+	used := sc.pods && sc.volumes && m.attaches && len(m.begin.Volumes) > 0
+	switch {
+	case sc.wide || used:
+		reads = append(reads, readPods)
+	case sc.pods && sc.ordinal != nil:
+		reads = append(reads, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) })
+	}
+	if sc.wide || sc.volumes {
+		reads = append(reads, func(to *Snapshot, now Snapshot) { readVolumes(to, now, sc.wide || used) })
+	}
+	return reads
+}
+
+func readSets(to *Snapshot, now Snapshot) {
+	for _, name := range sideNames {
+		s := side(to, name)
+		pods, budgets := s.Pods, s.Budgets
+		*s = *side(&now, name)
+		s.Pods, s.Budgets = pods, budgets
+	}
+}
+
+func readBudgets(to *Snapshot, now Snapshot) {
+	to.Source.Budgets, to.Destination.Budgets = now.Source.Budgets, now.Destination.Budgets
+}
+
+func readPods(to *Snapshot, now Snapshot) {
+	to.Source.Pods, to.Destination.Pods = now.Source.Pods, now.Destination.Pods
+}
+
+func readPod(to *Snapshot, now Snapshot, ordinal int32) {
+	for _, name := range sideNames {
+		s := side(to, name)
+		s.removePod(ordinal)
+		if pod, found := side(&now, name).pod(ordinal); found {
+			s.setPod(pod)
+		}
+	}
+}
+
+// readVolumes reads the volumes of the ordinals that are looked at, and with them
+// what is attached.
+func readVolumes(to *Snapshot, now Snapshot, attached bool) {
+	for i := range to.Volumes {
+		v := &to.Volumes[i]
+		at := slices.IndexFunc(now.Volumes, func(o OrdinalVolume) bool { return o.Ordinal == v.Ordinal && o.Template == v.Template })
+		before := *v
+		*v = now.Volumes[at]
+		if !attached {
+			v.Source.Volume.Attachments, v.Destination.Volume.Attachments = before.Source.Volume.Attachments, before.Destination.Volume.Attachments
+		}
+	}
 }
 
 func side(s *Snapshot, name SideName) *Side {
@@ -123,28 +177,24 @@ func focused(s Snapshot, ordinal int32) Snapshot {
 	return s
 }
 
-// pass does one step of a process and returns what it came to.
+// pass does one step of a process and returns what it came to: it looks closer until
+// it has looked at all that its decision rests on.
 func (m *machine) pass(p *process, c conditions) Decision {
 	if !c.stale {
 		m.reread(p)
 	}
-	stood := m.interleaved
-	decision := Plan(p.through(c.cached()))
-	if decision.NeedsLiveRead() {
-		s := m.live(p, c.between)
-		if decision.Effect != nil && decision.Effect.OfOrdinal() {
-			s = focused(s, decision.Effect.Ordinal)
+	stood, shown := m.interleaved, c.cached()
+	var sc scope
+	for range rounds {
+		s := m.observe(p, shown, sc, c.between)
+		decision := Plan(s)
+		need := scopeOf(s, decision)
+		if sc.covers(need) {
+			return m.conclude(p, c, s, decision, stood)
 		}
-		return m.conclude(p, c, s, Plan(s), stood)
+		sc = need
 	}
-	s := p.through(c.cached())
-	if decision.Effect != nil {
-		fresh := m.live(p, c.between)
-		s.Source.Reach, s.Source.Set = fresh.Source.Reach, fresh.Source.Set
-		s.Destination.Reach, s.Destination.Set = fresh.Destination.Reach, fresh.Destination.Set
-		decision = Plan(s)
-	}
-	return m.conclude(p, c, s, decision, stood)
+	return Decision{}
 }
 
 func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decision, stood int) Decision {
@@ -203,13 +253,14 @@ func (m *machine) save(p *process, f fate, record Record) {
 		if record.Completed != "" && m.state.Record.Completed == "" && len(m.held) > 0 {
 			m.breaks("I8: completed although ordinals %v have not come up yet", keys(m.held))
 		}
+		before := m.state.Record.Claim
 		m.state.Record = record
 		m.interleaved++
 		m.note("%s records %s", p.holder, recorded(record))
 		m.remember()
 		if f == lands {
 			m.reread(p)
-			p.engaged = p.engaged || record.Claim != nil && record.Claim.Holder == p.holder
+			p.engaged = record.Claim != nil && record.Claim.Holder == p.holder && (p.engaged || record.Claim != before)
 		}
 	} else {
 		m.note("%s could not record %s", p.holder, recorded(record))

@@ -49,7 +49,8 @@ func Simulate(s Snapshot) Simulation {
 		switch {
 		case decision.Record != nil:
 			w.state.Record = *decision.Record
-			w.state.Engaged = true
+			claim := decision.Record.Claim
+			w.state.Engaged = claim != nil && claim.Holder == w.state.Holder
 		case decision.Effect != nil:
 			if err := w.apply(*decision.Effect); err != nil {
 				result.Held = &Hold{Reason: "Simulation", Message: fmt.Sprintf("%s: %v", decision.Effect, err), Stalled: true}

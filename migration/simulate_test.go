@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,10 +30,25 @@ func TestSimulate(t *testing.T) {
 		"bare":           {replicas: 2},
 		"two-claims":     {replicas: 2, templates: []string{"data", "wal"}, budget: maxUnavailable(2)},
 		"delete-source":  {replicas: 1, templates: one, budget: maxUnavailable(1), spec: Spec{DeleteSource: true}},
+		"exports":        {replicas: 2, service: true, prepared: true, spec: Spec{DeleteSource: true, Export: true}},
+		"budget-of-two":  {replicas: 5, budget: maxUnavailable(2), spec: Spec{Count: 3}},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) { golden(t, name, steps(Simulate(c.build()))) })
 	}
+}
+
+// TestSimulateMidway begins where another process has left off, and where a migration
+// was rolled back before and is to run again.
+func TestSimulateMidway(t *testing.T) {
+	c := scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)}
+	y := newPlay(t, c)
+	y.until(ScaleUp, 1)
+	golden(t, "taken-over", steps(Simulate(y.snapshot())))
+	y.setMode(api.ModeRollback)
+	y.end()
+	y.setMode(api.ModeRun)
+	golden(t, "run-again", steps(Simulate(y.snapshot())))
 }
 
 // TestSimulateRollback turns round with an ordinal on its way, and with all moved.
@@ -62,11 +78,20 @@ func TestSimulateRollback(t *testing.T) {
 	}
 }
 
+// steps are the lines of a dry run: both slices, how many of their replicas may be
+// evicted, and how many are available after the write.
 func steps(s Simulation) string {
 	var text strings.Builder
+	share := func(f Forecast) string {
+		if f.MaxUnavailable == nil {
+			return "-"
+		}
+		return strconv.Itoa(int(*f.MaxUnavailable))
+	}
 	for i, step := range s.Steps {
-		fmt.Fprintf(&text, "%2d  %-6s %-6s  %d  %s\n", i+1,
-			span(step.Source.Start, step.Source.Replicas), span(step.Destination.Start, step.Destination.Replicas), step.Available, step.Description)
+		fmt.Fprintf(&text, "%2d  %-6s %-6s  %s/%s  %d  %s\n", i+1,
+			span(step.Source.Start, step.Source.Replicas), span(step.Destination.Start, step.Destination.Replicas),
+			share(step.Source), share(step.Destination), step.Available, step.Description)
 	}
 	fmt.Fprintf(&text, "%s, fewest available %d\n", s.Outcome, s.Fewest)
 	if s.Held != nil {

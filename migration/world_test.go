@@ -134,3 +134,9 @@ func (c scenario) boundVolume(s Snapshot, ordinal int32, template string) Ordina
 	}
 	return v
 }
+
+// unparsable is no number and no percentage.
+func unparsable() *intstr.IntOrString {
+	value := intstr.FromString("many")
+	return &value
+}

@@ -1,133 +1,158 @@
 package pdb
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 )
 
-func value(s string) *intstr.IntOrString {
-	v := intstr.Parse(s)
-	return &v
+func unavailable(s string) Form {
+	value := intstr.Parse(s)
+	return Form{MaxUnavailable: &value}
+}
+
+func available(s string) Form {
+	value := intstr.Parse(s)
+	return Form{MinAvailable: &value}
 }
 
 func TestBudget(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		form     Form
 		replicas int32
 		want     int32
 	}{
-		"maxUnavailable":               {Form{MaxUnavailable: value("2")}, 5, 2},
-		"maxUnavailable above the set": {Form{MaxUnavailable: value("9")}, 5, 5},
-		"maxUnavailable rounds up":     {Form{MaxUnavailable: value("30%")}, 5, 2},
-		"maxUnavailable 0%":            {Form{MaxUnavailable: value("0%")}, 5, 0},
-		"minAvailable":                 {Form{MinAvailable: value("3")}, 5, 2},
-		"minAvailable above the set":   {Form{MinAvailable: value("9")}, 5, 0},
-		"minAvailable rounds up":       {Form{MinAvailable: value("50%")}, 5, 2},
-		"minAvailable 100%":            {Form{MinAvailable: value("100%")}, 5, 0},
-		"neither":                      {Form{}, 5, 0},
-		"no replicas":                  {Form{MaxUnavailable: value("1")}, 0, 0},
-	}
-	for name, tc := range tests {
+		"one":                              {unavailable("1"), 3, 1},
+		"none":                             {unavailable("0"), 3, 0},
+		"more than there are":              {unavailable("7"), 3, 3},
+		"no replicas":                      {unavailable("1"), 0, 0},
+		"a third of 3":                     {unavailable("33%"), 3, 1},
+		"a third of 4, rounded up":         {unavailable("33%"), 4, 2},
+		"a tenth of 5, rounded up":         {unavailable("10%"), 5, 1},
+		"all":                              {unavailable("100%"), 4, 4},
+		"no percent":                       {unavailable("0%"), 4, 0},
+		"two must stay":                    {available("2"), 3, 1},
+		"all must stay":                    {available("3"), 3, 0},
+		"more must stay than there are":    {available("5"), 3, 0},
+		"none must stay":                   {available("0"), 3, 3},
+		"half must stay, rounded up":       {available("50%"), 5, 2},
+		"a percent must stay, rounded up":  {available("1%"), 5, 4},
+		"every percent must stay":          {available("100%"), 5, 0},
+		"neither":                          {Form{}, 3, 0},
+		"a share as a migration writes it": {Unavailable(2), 5, 2},
+		"what must stay, of a migration":   {Available(4), 5, 1},
+		"what must stay was of more":       {Available(5), 4, 0},
+		"a number beyond what can be had":  {unavailable("2147483647"), 3, 3},
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Budget(tc.form, tc.replicas)
-			if err != nil || got != tc.want {
-				t.Errorf("got %d, %v, want %d", got, err, tc.want)
+			if got, err := Budget(tc.form, tc.replicas); err != nil || got != tc.want {
+				t.Errorf("Budget(%s, %d) = %d, %v; want %d", tc.form, tc.replicas, got, err, tc.want)
 			}
 		})
 	}
-	if _, err := Budget(Form{MaxUnavailable: value("many")}, 5); err == nil {
-		t.Error("a malformed percentage is accepted")
+}
+
+func TestBudgetMalformed(t *testing.T) {
+	for _, form := range []Form{unavailable("many"), unavailable("%"), available("1.5%"), available("half")} {
+		if got, err := Budget(form, 3); err == nil {
+			t.Errorf("Budget(%s, 3) = %d without an error", form, got)
+		}
 	}
+}
+
+// TestBudgetIsWhatKubernetesAllows compares with the disruption controller, which
+// starts from the pods that must stay (getExpectedPodCount), with a rounding of its
+// own.
+func TestBudgetIsWhatKubernetesAllows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		replicas := rapid.Int32Range(0, 50).Draw(t, "replicas")
+		percent := rapid.Int32Range(0, 100).Draw(t, "percent")
+		number := rapid.Int32Range(0, 60).Draw(t, "number")
+		percentOf := (replicas*percent + 99) / 100
+		share := intstr.FromString(fmt.Sprintf("%d%%", percent))
+		whole := intstr.FromInt32(number)
+		for _, tc := range []struct {
+			form  Form
+			stays int32
+		}{
+			{Form{MaxUnavailable: &whole}, replicas - number},
+			{Form{MaxUnavailable: &share}, replicas - percentOf},
+			{Form{MinAvailable: &whole}, number},
+			{Form{MinAvailable: &share}, percentOf},
+		} {
+			want := max(0, replicas-max(0, tc.stays))
+			if got, err := Budget(tc.form, replicas); err != nil || got != want {
+				t.Fatalf("Budget(%s, %d) = %d, %v; Kubernetes allows %d", tc.form, replicas, got, err, want)
+			}
+		}
+	})
 }
 
 func TestSplit(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		d, inFlight int32
 		size, want  Share
 	}{
-		"all at the source":      {1, 0, Share{5, 0}, Share{1, 0}},
-		"all at the destination": {1, 0, Share{0, 5}, Share{0, 1}},
-		"one for the larger":     {1, 0, Share{3, 2}, Share{1, 0}},
-		"the source on a tie":    {1, 0, Share{2, 2}, Share{1, 0}},
-		"none in a handoff":      {1, 1, Share{3, 1}, Share{}},
-		"in proportion":          {3, 0, Share{4, 2}, Share{2, 1}},
-		"no more than there are": {9, 0, Share{1, 2}, Share{1, 2}},
-		"nobody there":           {2, 0, Share{}, Share{}},
-	}
-	for name, tc := range tests {
+		"all at the source":             {1, 0, Share{3, 0}, Share{1, 0}},
+		"all at the destination":        {1, 0, Share{0, 3}, Share{0, 1}},
+		"one of three has moved":        {1, 0, Share{2, 1}, Share{1, 0}},
+		"two of three have moved":       {1, 0, Share{1, 2}, Share{0, 1}},
+		"halves: the source first":      {1, 0, Share{2, 2}, Share{1, 0}},
+		"d is used up by the handoff":   {1, 1, Share{2, 0}, Share{0, 0}},
+		"a handoff with d 2":            {2, 1, Share{3, 1}, Share{1, 0}},
+		"one each":                      {2, 0, Share{2, 2}, Share{1, 1}},
+		"larger remainder first":        {3, 0, Share{3, 2}, Share{2, 1}},
+		"d beyond the replicas":         {9, 0, Share{2, 1}, Share{2, 1}},
+		"no replicas":                   {2, 0, Share{0, 0}, Share{0, 0}},
+		"more in flight than allowed":   {1, 2, Share{2, 1}, Share{0, 0}},
+		"large numbers do not overflow": {1 << 30, 0, Share{1 << 30, 1 << 30}, Share{1 << 29, 1 << 29}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Split(tc.d, tc.inFlight, tc.size); got != tc.want {
-				t.Errorf("got %+v, want %+v", got, tc.want)
+				t.Errorf("Split(%d, %d, %v) = %v, want %v", tc.d, tc.inFlight, tc.size, got, tc.want)
 			}
 		})
 	}
 }
 
-// TestSplitProperties: I4 holds for every split, nothing is wasted, and no slice gets
-// more than its size or than its share rounded up.
 func TestSplitProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, inFlight := rapid.Int32Range(0, 50).Draw(t, "d"), rapid.Int32Range(0, 1).Draw(t, "in flight")
-		size := Share{rapid.Int32Range(0, 40).Draw(t, "source"), rapid.Int32Range(0, 40).Draw(t, "destination")}
+		d := rapid.Int32Range(0, 12).Draw(t, "d")
+		inFlight := rapid.Int32Range(0, 2).Draw(t, "in flight")
+		size := Share{rapid.Int32Range(0, 20).Draw(t, "source"), rapid.Int32Range(0, 20).Draw(t, "destination")}
 		got := Split(d, inFlight, size)
-		room := min(max(0, d-inFlight), size.Source+size.Destination)
-		if got.Source+got.Destination != room {
-			t.Errorf("%+v does not share out %d", got, room)
-		}
-		if got.Source < 0 || got.Destination < 0 || got.Source > size.Source || got.Destination > size.Destination {
-			t.Errorf("%+v exceeds the slices %+v", got, size)
-		}
-		if total := size.Source + size.Destination; total > 0 && got.Source > (room*size.Source+total-1)/total {
-			t.Errorf("%+v is out of proportion for %+v", got, size)
+		total := size.Source + size.Destination
+		all := max(0, min(d-inFlight, total))
+		switch {
+		case got.Source+got.Destination != all:
+			t.Fatalf("%v adds up to %d, want %d", got, got.Source+got.Destination, all)
+		case got.Source < 0 || got.Destination < 0 || got.Source > size.Source || got.Destination > size.Destination:
+			t.Fatalf("%v is not within %v", got, size)
+		case got != Split(d, inFlight, size):
+			t.Fatal("not the same again")
+		case size.Source >= size.Destination && got.Source < got.Destination, size.Source < size.Destination && got.Source > got.Destination:
+			t.Fatalf("%v of %v: the smaller slice got more", got, size)
+		case got.Source*total-all*size.Source >= total && total > 0, all*size.Source-got.Source*total >= total && total > 0:
+			t.Fatalf("%v of %v is a whole one away from the proportion", got, size)
 		}
 	})
 }
 
-// TestNextNeverExceeds walks from any two budgets to any split: at no step may more be
-// allowed than at the beginning or than is wanted, and it ends.
-func TestNextNeverExceeds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		applied := func(name string) Applied {
-			return Applied{
-				Allows: rapid.Int32Range(0, 5).Draw(t, name), Exact: rapid.Bool().Draw(t, name+" exact"), Confirmed: rapid.Bool().Draw(t, name+" confirmed"),
-			}
+func TestFormString(t *testing.T) {
+	for want, form := range map[string]Form{
+		"maxUnavailable 1":                        Unavailable(1),
+		"minAvailable 2":                          Available(2),
+		"minAvailable 50%":                        available("50%"),
+		"maxUnavailable 10%":                      unavailable("10%"),
+		"neither minAvailable nor maxUnavailable": {},
+	} {
+		if got := form.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
-		source, destination := applied("source"), applied("destination")
-		want := Share{rapid.Int32Range(0, 5).Draw(t, "want source"), rapid.Int32Range(0, 5).Draw(t, "want destination")}
-		limit := max(source.Allows+destination.Allows, want.Source+want.Destination)
-		for range 12 {
-			if sum := source.Allows + destination.Allows; sum > limit {
-				t.Fatalf("%d are allowed, more than %d", sum, limit)
-			}
-			move, allows := Next(source, destination, want)
-			switch move {
-			case SetSource:
-				source = Applied{Allows: allows, Exact: true}
-			case SetDestination:
-				destination = Applied{Allows: allows, Exact: true}
-			case AwaitConfirmation:
-				source.Confirmed, destination.Confirmed = true, true
-			case AwaitRecovery:
-				t.Fatal("nothing is down")
-			case Reached:
-				if source.Allows != want.Source || destination.Allows != want.Destination {
-					t.Fatalf("reached %d and %d, want %+v", source.Allows, destination.Allows, want)
-				}
-				return
-			}
-		}
-		t.Fatal("it does not end")
-	})
-}
-
-// TestNextWaitsForRecovery: a side does not grow while replicas of the other that its
-// budget does not cover are down (I4).
-func TestNextWaitsForRecovery(t *testing.T) {
-	source := Applied{Allows: 0, Down: 1, Exact: true, Confirmed: true}
-	destination := Applied{Allows: 0, Exact: true, Confirmed: true}
-	if move, _ := Next(source, destination, Share{Destination: 1}); move != AwaitRecovery {
-		t.Errorf("got %s", move)
+	}
+	if !unavailable("1").Equal(Unavailable(1)) || Unavailable(1).Equal(Available(1)) || unavailable("1%").Equal(Unavailable(1)) {
+		t.Error("Equal does not compare word for word")
 	}
 }

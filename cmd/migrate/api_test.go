@@ -135,7 +135,7 @@ func (c *cluster) kept(t *testing.T) *api.Migration {
 	return m
 }
 
-// kubeconfig names the cluster east.
+// kubeconfig names this cluster east, and one west that does not answer.
 func (c *cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := writeKubeconfig(t, "east", "west")
@@ -144,7 +144,8 @@ func (c *cluster) kubeconfig(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), "https://east.invalid:1", c.URL)), 0o600); err != nil {
+	addresses := strings.NewReplacer("https://east.invalid:1", c.URL, "https://west.invalid:1", "http://127.0.0.1:1")
+	if err := os.WriteFile(path, []byte(addresses.Replace(string(data))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

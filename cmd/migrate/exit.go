@@ -21,6 +21,8 @@ type exitError struct {
 	err  error
 	// usage is true when the command line was wrong.
 	usage bool
+	// silent is true when nothing needs to be said.
+	silent bool
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
@@ -58,13 +60,18 @@ func isUsage(err error) bool {
 	return errors.As(err, &known) && known.usage
 }
 
+func isSilent(err error) bool {
+	var known *exitError
+	return errors.As(err, &known) && known.silent
+}
+
 func refusedf(format string, args ...any) error {
 	return &exitError{code: exitStalled, err: fmt.Errorf(format, args...)}
 }
 
 // errPending is what plan --exit-code ends with when steps are pending. It is no
-// failure, so nothing is said.
-var errPending = &exitError{code: 1, err: errors.New("steps are pending")}
+// failure.
+var errPending = &exitError{code: 1, err: errors.New("steps are pending"), silent: true}
 
 // errInterrupted is what a verb ends with after a signal.
 var errInterrupted = errors.New("interrupted")

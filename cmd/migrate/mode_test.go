@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,6 +42,8 @@ func TestSteering(t *testing.T) {
 		"resume twice":            {[]string{"resume", "web"}, inMode(""), 0, "migration shop/web is running already\n", "", ""},
 		"roll back":               {[]string{"rollback", "web"}, inMode(api.ModeRun), 0, "migration shop/web is being rolled back\n", "", api.ModeRollback},
 		"roll back twice":         {[]string{"rollback", "web"}, inMode(api.ModeRollback), 0, "migration shop/web is being rolled back already\n", "", ""},
+		"roll back and wait":      {[]string{"rollback", "web", "--wait", "--timeout", "300ms"}, inMode(api.ModeRun), 4, "migration shop/web is being rolled back\n", "not completed after 300ms", api.ModeRollback},
+		"wait for what is back":   {[]string{"rollback", "web", "--wait"}, rolledBack(), 0, "is completed (RolledBack)", "", ""},
 		"roll back what is over":  {[]string{"rollback", "web"}, completedMigration(), 1, "", "shop/web is completed", ""},
 		"pause what is over":      {[]string{"pause", "web"}, completedMigration(), 0, "is completed (Moved): nothing is to do\n", "", ""},
 		"roll back what is back":  {[]string{"rollback", "web"}, rolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
@@ -81,5 +85,23 @@ func TestSteering(t *testing.T) {
 				t.Errorf("mode %q, want %q", mode, tc.wantMode)
 			}
 		})
+	}
+}
+
+// TestWatchIsLeft: a signal ends a watch, and nothing needs to be said.
+func TestWatchIsLeft(t *testing.T) {
+	east := newCluster(t)
+	east.keep(t, onItsWay())
+	c, shown := newConsole("status", "web", "-w", "--kubeconfig", east.kubeconfig(t)), &terminal{}
+	c.Out = shown
+	ctx, leave := context.WithCancel(t.Context())
+	code := make(chan int)
+	go func() { code <- execute(ctx, c.environment) }()
+	for !strings.Contains(shown.shown(), "1/4 moved") {
+		time.Sleep(time.Millisecond)
+	}
+	leave()
+	if got := <-code; got != exitFailure || c.err.Len() > 0 {
+		t.Errorf("exit code %d, stderr %q", got, c.err)
 	}
 }

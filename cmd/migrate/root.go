@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -25,7 +24,7 @@ func execute(ctx context.Context, env environment) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = ended(ctx, err)
 	code := exitCode(err)
-	if err != nil && !errors.Is(err, errPending) {
+	if err != nil && !isSilent(err) {
 		fmt.Fprintf(env.ErrOut, "error: %v\n", err)
 	}
 	if isUsage(err) {

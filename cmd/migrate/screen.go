@@ -93,10 +93,11 @@ func (s *screen) erased() string {
 }
 
 func (s *screen) drawing() string {
-	s.last = s.clock.Now()
-	if s.drawn = nil; s.known {
-		s.drawn = s.bar.lines(s.state, s.last, s.width())
+	if !s.known {
+		return ""
 	}
+	s.last = s.clock.Now()
+	s.drawn = s.bar.lines(s.state, s.last, s.width())
 	if len(s.drawn) == 0 {
 		return ""
 	}

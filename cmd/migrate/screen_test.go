@@ -80,7 +80,6 @@ func TestScreen(t *testing.T) {
 	for i, e := range events {
 		s.show(e)
 		if i == 6 {
-			c.clock.Step(redrawEvery)
 			s.update(progress{start: noon, moved: 0, total: 2, ordinal: new(int32(1)), step: api.StepAwaitReadiness, since: noon})
 			golden(t, "screen.txt", shown.shown()+"\n")
 		}

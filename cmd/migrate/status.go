@@ -71,7 +71,7 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if o.output.value != "table" {
 		err = printData(o.Out, o.output.value, exported(k.Migration))
 	} else {
-		_, err = fmt.Fprint(o.Out, statusText(k, o.clock.Now(), o.paint(), o.unicode() && o.terminal()))
+		_, err = fmt.Fprint(o.Out, o.page(0).show(k))
 	}
 	if err != nil {
 		return err
@@ -80,6 +80,10 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return refusedf("%s is stalled: %s", k.title(), stall.Reason)
 	}
 	return nil
+}
+
+func (o *statusOptions) page(width int) *page {
+	return &page{now: o.clock.Now(), paint: o.paint(), unicode: o.unicode() && o.terminal(), width: width}
 }
 
 // exported is the migration as kubectl would print it.

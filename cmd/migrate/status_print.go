@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,43 +31,66 @@ func cutRemedy(message string) (what, remedy string) {
 	return what, remedy
 }
 
-// statusText is a migration's status for people.
-func statusText(k *kept, now time.Time, p painter, unicode bool) string {
-	status, b := k.Status, strings.Builder{}
-	field := func(name, value string) { fmt.Fprintf(&b, "%-13s%s\n", name, value) }
-	fmt.Fprintf(&b, "%s\n", p.bold(fmt.Sprintf("Migration %s/%s", k.Namespace, k.Name)))
+// page is a migration's status for people.
+type page struct {
+	now     time.Time
+	paint   painter
+	unicode bool
+	// width is that of the terminal that it is drawn on again and again; 0: lines may
+	// be of any length.
+	width int
+	text  strings.Builder
+}
+
+// line writes one line; what is too long for the page is cut.
+func (g *page) line(prefix, text string, paint func(string) string) {
+	if g.width > 0 {
+		text = clip(text, max(1, g.width-utf8.RuneCountInString(prefix)))
+	}
+	if paint != nil {
+		text = paint(text)
+	}
+	g.text.WriteString(strings.TrimRight(prefix+text, " ") + "\n")
+}
+
+func (g *page) field(name, text string) { g.line(pad(name, fieldWidth), text, nil) }
+
+// fieldWidth is where the values of fields begin.
+const fieldWidth = 13
+
+// show returns the page of a migration.
+func (g *page) show(k *kept) string {
+	status := k.Status
+	g.line("", fmt.Sprintf("Migration %s/%s", k.Namespace, k.Name), g.paint.bold)
 	if k.record {
-		field("Record", k.where+" in cluster "+k.connection.Name())
+		g.field("Record", k.where+" in cluster "+k.connection.Name())
 	} else {
-		field("Cluster", k.connection.Name())
+		g.field("Cluster", k.connection.Name())
 	}
-	mode := string(k.Spec.Mode)
-	if mode == "" {
-		mode = string(api.ModeRun)
-	}
-	field("Mode", mode)
+	g.field("Mode", string(cmp.Or(k.Spec.Mode, api.ModeRun)))
 	from, to := k.Spec.Source, k.Spec.Destination
-	field("Source", sliceText(status.Source, cmp.Or(from.Namespace, k.Namespace)+"/"+from.Name))
-	field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, k.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
+	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, k.Namespace)+"/"+from.Name))
+	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, k.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
 	if status.Baseline != nil {
-		meter := bar{paint: p, unicode: unicode}
-		done := progress{moved: arrived(status), total: status.Total}
 		const width = 20
-		field("Moved", fmt.Sprintf("%s %d of %d", meter.drawn(done.fraction(), width), done.moved, done.total))
-		field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
+		done := progress{moved: arrived(status), total: status.Total}
+		meter := bar{paint: g.paint, unicode: g.unicode}.drawn(done.fraction(), width)
+		g.line(pad("Moved", fieldWidth)+meter, fmt.Sprintf(" %d of %d", done.moved, done.total), nil)
+		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
-	field("Handoff", handoffText(status.Handoff, now))
+	g.field("Handoff", handoffText(status.Handoff, g.now))
 	if stall := stallOf(k.Migration); stall != nil {
-		field("Stalled", p.red(stall.Reason+": "+stall.Message))
+		g.line(pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.paint.red)
 		if stall.Remedy != "" {
-			field("", "to mend it: "+stall.Remedy)
+			g.field("", "to mend it: "+stall.Remedy)
 		}
 	}
 	if claim := status.Claim; claim != nil && completedReason(k.Migration) == "" {
-		field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
+		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
 	}
-	b.WriteString("Conditions\n" + conditionsText(status.Conditions, now, p, unicode))
-	return b.String()
+	g.line("Conditions", "", nil)
+	g.conditions(status.Conditions)
+	return g.text.String()
 }
 
 // arrived is how many ordinals are at the destination: status.moved without the one
@@ -113,42 +137,4 @@ func handoffText(h *api.Handoff, now time.Time) string {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
 	}
 	return text
-}
-
-// conditionsText is the tree of conditions, in the order of a migration's life.
-func conditionsText(conditions []metav1.Condition, now time.Time, p painter, unicode bool) string {
-	branch, last := "|- ", "`- "
-	if unicode {
-		branch, last = "├─ ", "└─ "
-	}
-	order := []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
-	var b strings.Builder
-	for i, kind := range order {
-		if i == len(order)-1 {
-			branch = last
-		}
-		c := meta.FindStatusCondition(conditions, kind)
-		if c == nil {
-			fmt.Fprintf(&b, "%s%s\n", branch, p.dim(fmt.Sprintf("%-12s -", kind)))
-			continue
-		}
-		paint := p.dim
-		switch good := kind != api.ConditionStalled; {
-		case c.Status == metav1.ConditionTrue && good:
-			paint = p.green
-		case c.Status == metav1.ConditionTrue:
-			paint = p.red
-		}
-		message, _ := cutRemedy(c.Message)
-		text := fmt.Sprintf("%-12s %-5s", kind, c.Status)
-		if kind != api.ConditionStalled || c.Status == metav1.ConditionTrue {
-			text += "  " + c.Reason
-		}
-		text += fmt.Sprintf(" (%s)", coarse(since(now, c.LastTransitionTime)))
-		if message != "" && kind != api.ConditionStalled {
-			text += ": " + message
-		}
-		fmt.Fprintf(&b, "%s%s\n", branch, paint(text))
-	}
-	return b.String()
 }

@@ -80,7 +80,8 @@ func TestStatusText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &kept{Migration: tc.m, connection: offline(t, "east"), record: tc.record, where: "ConfigMap shop/sliceshift-web"}
-			golden(t, name, statusText(k, noon, tc.paint, tc.unicode))
+			g := page{now: noon, paint: tc.paint, unicode: tc.unicode}
+			golden(t, name, g.show(k))
 		})
 	}
 }
@@ -150,7 +151,7 @@ func TestStatusRedrawn(t *testing.T) {
 	k.Migration = completedMigration()
 	r.draw()
 	r.close()
-	if diff := cmp.Diff(strings.TrimSpace(statusText(k, noon, painter{}, true)), shown.shown()); diff != "" {
+	if diff := cmp.Diff(strings.TrimSpace((&page{now: noon, unicode: true}).show(k)), shown.shown()); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -32,7 +33,7 @@ func (o *statusOptions) follow(ctx context.Context, k *kept) error {
 		show = redrawn.set
 	}
 	last := ""
-	return k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
+	err := k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
 		shown := *k
 		shown.Migration = m
 		if err := show(&shown, &last); err != nil {
@@ -40,6 +41,11 @@ func (o *statusOptions) follow(ctx context.Context, k *kept) error {
 		}
 		return completedReason(m) != "", nil
 	})
+	if errors.Is(err, errInterrupted) {
+		// This is how a watch is left: there is nothing to say.
+		return &exitError{code: exitFailure, err: err, silent: true}
+	}
+	return err
 }
 
 func (o *statusOptions) lineOfChange(k *kept, last *string) error {
@@ -137,15 +143,13 @@ func (r *redrawing) draw() {
 	if r.shown == nil {
 		return
 	}
-	text := statusText(r.shown, r.o.clock.Now(), painter{}, r.o.unicode())
-	width := r.o.width() - 1
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(r.o.page(r.o.width()-1).show(r.shown), "\n"), "\n")
 	var b strings.Builder
 	if r.drawn > 0 {
 		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
 	}
 	for _, line := range lines {
-		b.WriteString("\x1b[2K" + clip(line, width) + "\n")
+		b.WriteString("\x1b[2K" + line + "\n")
 	}
 	b.WriteString("\x1b[J")
 	r.drawn = len(lines)
@@ -165,5 +169,5 @@ func (r *redrawing) close() {
 	if r.drawn > 0 {
 		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
 	}
-	_, _ = io.WriteString(r.o.Out, erase+statusText(r.shown, r.o.clock.Now(), r.o.paint(), r.o.unicode()))
+	_, _ = io.WriteString(r.o.Out, erase+r.o.page(0).show(r.shown))
 }

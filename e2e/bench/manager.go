@@ -52,7 +52,7 @@ func (b *bench) manager(ctx context.Context) error {
 	}
 	defer p.kill()
 	if err := b.watchManager(ctx, c, m, p); err != nil {
-		return fmt.Errorf("%w\nthe manager's log ends with:\n%s", err, p.logTail())
+		return fmt.Errorf("%w\nthe manager's log ends with:\n%s", errors.Join(err, p.alive()), p.logTail())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"syscall"
 )
 
 // process is a running manager.
 type process struct {
 	cmd     *exec.Cmd
+	exited  chan error // how it ended, once it has
 	log     string
 	metrics string
 }
@@ -44,8 +45,12 @@ func startManager(ctx context.Context, b *bench, path string) (*process, error) 
 	p.cmd = exec.CommandContext(ctx, path, "--kubeconfig", kubeconfig, "--leader-election-enabled=false",
 		"--metrics-bind-address", address, "--health-probe-bind-address", "0", "--log-format", "text")
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return p, p.cmd.Start()
+	if err := spawn(p.cmd); err != nil {
+		return nil, err
+	}
+	p.exited = make(chan error, 1)
+	go func() { p.exited <- p.cmd.Wait() }()
+	return p, nil
 }
 
 // freeAddress is one of the loopback interface that nobody listened on a moment ago.
@@ -60,7 +65,18 @@ func freeAddress() (string, error) {
 // kill ends the manager and waits until it is gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may be gone already
-	_ = p.cmd.Wait()
+	<-p.exited               // how it ended says nothing: it was killed
+}
+
+// alive says how the manager ended, if it has.
+func (p *process) alive() error {
+	select {
+	case err := <-p.exited:
+		p.exited <- err // kill waits for it too
+		return fmt.Errorf("the manager has ended: %w", cmp.Or(err, errors.New("exit status 0")))
+	default:
+		return nil
+	}
 }
 
 func (p *process) logTail() string {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
@@ -46,16 +45,13 @@ func (b *bench) newScript(ctx context.Context) (*script, error) {
 func (s *script) move(ctx context.Context, app fixture.App) (timing, error) {
 	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, template)
 	cmd.Env = s.env
-	// A group of its own, so that no kubectl outlives the script.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return timing{}, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := spawn(cmd); err != nil {
 		return timing{}, err
 	}
 	var taken timing

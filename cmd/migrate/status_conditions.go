@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// conditionOrder is that of a migration's life.
+var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
+
+// conditions writes the conditions as a tree.
+func (g *page) conditions(conditions []metav1.Condition) {
+	branch, last := "|- ", "`- "
+	if g.unicode {
+		branch, last = "├─ ", "└─ "
+	}
+	for i, kind := range conditionOrder {
+		if i == len(conditionOrder)-1 {
+			branch = last
+		}
+		text, paint := g.condition(kind, meta.FindStatusCondition(conditions, kind))
+		g.line(branch, text, paint)
+	}
+}
+
+func (g *page) condition(kind string, c *metav1.Condition) (text string, paint func(string) string) {
+	if c == nil {
+		return fmt.Sprintf("%-12s -", kind), g.paint.dim
+	}
+	text = fmt.Sprintf("%-12s %-5s", kind, c.Status)
+	holds, stalled := c.Status == metav1.ConditionTrue, kind == api.ConditionStalled
+	if holds || !stalled {
+		text += "  " + c.Reason
+	}
+	text += fmt.Sprintf(" (%s)", coarse(since(g.now, c.LastTransitionTime)))
+	if c.Message != "" && !stalled {
+		message, _ := cutRemedy(c.Message)
+		text += ": " + message
+	}
+	switch {
+	case holds && stalled:
+		return text, g.paint.red
+	case holds:
+		return text, g.paint.green
+	default:
+		return text, g.paint.dim
+	}
+}

@@ -1,0 +1,328 @@
+package migration
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Each test here is a way in which the plan once broke an invariant.
+
+func without1(k kind) func(step) bool { return func(s step) bool { return s.kind != k } }
+
+// evictAll evicts every pod that may be evicted, and lets nobody but the disruption
+// controller act.
+func (y *play) evictAll() int {
+	y.t.Helper()
+	evicted := 0
+	for again := true; again; {
+		again = false
+		y.settle(func(s step) bool { return s.kind == budgets })
+		for _, name := range sideNames {
+			for _, pod := range y.side(name).Pods {
+				if y.evict(name, pod.Ordinal) {
+					evicted, again = evicted+1, true
+					y.verify()
+				}
+			}
+		}
+	}
+	return evicted
+}
+
+// TestNoEvictionBetweenScaleDownAndEndOfPod: the disruption controller expects the
+// new number of replicas at once, while the pod still counts as healthy; with
+// maxUnavailable 0 it then allows one eviction (I4).
+func TestNoEvictionBetweenScaleDownAndEndOfPod(t *testing.T) {
+	for name, c := range plays() {
+		if c.budget == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, c)
+			y.until(ScaleDown, 1)
+			y.machine.pass(y.p, y.fair())
+			y.evictAll()
+			y.settle(without1(readies))
+			y.end()
+		})
+	}
+}
+
+// TestOneBudgetAndASliceWithoutPods: under one PodDisruptionBudget, a slice whose
+// only pod is gone for a moment is not expected to have one (I4).
+func TestOneBudgetAndASliceWithoutPods(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, budget: maxUnavailable(1), spec: Spec{SameNamespace: true}})
+	y.until(ScaleUp, 1)
+	y.setMode(api.ModePause)
+	y.writes(6)
+	if !y.evict(DestinationSide, 3) {
+		t.Fatalf("nothing can be evicted during a pause\n%s", y.story())
+	}
+	y.settle(without1(controls))
+	if n := y.evictAll(); n > 0 {
+		t.Fatalf("%d more were evicted", n)
+	}
+}
+
+// TestEvictedReplicasOutliveTheirShare: a replica that was evicted under a share is
+// still down when the share has moved to the other slice (I4).
+func TestEvictedReplicasOutliveTheirShare(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, budget: maxUnavailable(2)})
+	y.until(ScaleDown, 4)
+	if n := y.evictAll(); n != 1 {
+		t.Fatalf("%d were evicted at the destination", n)
+	}
+	slow := without1(readies)
+	y.settle(slow)
+	y.setMode(api.ModeRollback)
+	for range 40 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(slow)
+		y.evictAll()
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestLateWrites: a process decides a write and stalls; another one takes over, turns
+// the migration round, and brings the ordinal up where it came from; then the write
+// arrives (fences).
+func TestLateWrites(t *testing.T) {
+	clusters := scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)}
+	namespaces := clusters
+	namespaces.spec.SameCluster = true
+	for name, tc := range map[string]struct {
+		c     scenario
+		verb  Verb
+		times int
+		// more is how many writes the other process has made by then.
+		more int
+		// harmless is true for a create, which nothing can refuse.
+		harmless bool
+	}{
+		"stop":                                 {clusters, ScaleDown, 1, 2, false},
+		"start":                                {clusters, ScaleUp, 1, 9, false},
+		"start, the other one has both fences": {clusters, ScaleUp, 1, 3, false},
+		"park":                                 {clusters, Verb(volumes.Park), 1, 6, false},
+		"create volume":                        {clusters, Verb(volumes.CreateVolume), 1, 8, true},
+		"point":                                {clusters, Verb(volumes.Point), 1, 9, false},
+		"create claim":                         {clusters, Verb(volumes.CreateClaim), 1, 9, true},
+		"point in one cluster":                 {namespaces, Verb(volumes.Point), 1, 6, false},
+		"create claim in one cluster":          {namespaces, Verb(volumes.CreateClaim), 1, 7, true},
+		"the second ordinal's park":            {clusters, Verb(volumes.Park), 2, 6, false},
+		"the second ordinal's start":           {clusters, ScaleUp, 2, 9, false},
+		"policy":                               {clusters, RestorePolicy, 1, 9, false},
+		"policy in one cluster":                {namespaces, RestorePolicy, 1, 9, false},
+		"budget in its author's form":          {clusters, RestoreBudget, 1, 9, false},
+		"growth of the budget":                 {clusters, SetBudget, 3, 9, false},
+		"release of the fence":                 {clusters, ReleaseFence, 1, 0, false},
+		"fence of an older epoch":              {clusters, WriteFence, 1, 3, false},
+		"reservation of the budget":            {clusters, SetBudget, 1, 3, true},
+		"StatefulSet of an older plan":         {clusters, CreateSet, 1, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, tc.c)
+			late := y.until(tc.verb, tc.times)
+			y.restart(y.p)
+			y.setMode(api.ModeRollback)
+			y.writes(tc.more)
+			err := y.land(late, true)
+			y.note("late: %s: %v", late, err)
+			y.verify()
+			if !tc.harmless && tc.more > 0 && !errors.Is(err, errConflict) {
+				t.Errorf("%s was not refused\n%s", late, y.story())
+			}
+			y.end()
+		})
+	}
+}
+
+// TestUnansweredStop: the answer to a stop is lost, the gate closes, the handoff is
+// dropped, and then the stop arrives: an ordinal would be down that is not on its way.
+func TestUnansweredStop(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	c := y.fair()
+	c.fate = delayed
+	y.machine.pass(y.p, c)
+	y.fail(SourceSide, 0)
+	for range 8 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(without1(readies))
+	}
+	if err := y.land(y.late[0].effect, true); !errors.Is(err, errConflict) {
+		t.Errorf("the stop was not refused: %v", err)
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestUnansweredRecord: the record that drops a handoff is written and its answer
+// lost; the process still has the older one in hand.
+func TestUnansweredRecord(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	y.fail(SourceSide, 0)
+	c := y.fair()
+	c.fate = unanswered
+	y.machine.pass(y.p, c)
+	y.settle(everyone)
+	c.fate, c.stale = lands, true
+	for range 3 {
+		y.machine.pass(y.p, c)
+		y.settle(everyone)
+	}
+	y.end()
+}
+
+// TestHandoffIsNotDroppedOnACache: the cache still shows the ordinal at its giver when
+// a pause is seen.
+func TestHandoffIsNotDroppedOnACache(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	before := y.snapshot()
+	y.pass(lands)
+	y.setMode(api.ModePause)
+	c := y.fair()
+	c.cached = func() Snapshot { return before }
+	y.machine.pass(y.p, c)
+	if y.state.Record.Handoff == nil {
+		t.Fatalf("the handoff was dropped\n%s", y.story())
+	}
+	y.setMode(api.ModeRun)
+	y.end()
+}
+
+// TestBudgetDoesNotGrowOnACache: the cache is from before the handoff began and shows
+// a closed gate, so that the budget would be given back (I4).
+func TestBudgetDoesNotGrowOnACache(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+	y.until(ScaleUp, 1)
+	y.setMode(api.ModePause)
+	y.writes(2)
+	y.fail(SourceSide, 0)
+	y.settle(without1(readies))
+	y.setMode(api.ModeRun)
+	before, record := y.snapshot(), *y.p
+	y.settle(everyone)
+	y.until(ScaleDown, 1)
+	y.pass(lands)
+	y.machine.pass(&record, conditions{stale: true, cached: func() Snapshot { return before }, between: func() {}})
+	y.verify()
+	y.end()
+}
+
+// TestLateDeletionOfAClaim: in one cluster a claim loses its volume and gets it back
+// before the binder has looked; its deletion was decided in between (I3).
+func TestLateDeletionOfAClaim(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}, spec: Spec{SameCluster: true}})
+	y.until(ScaleUp, 1)
+	y.pass(lands)
+	y.setMode(api.ModeRollback)
+	slow := without1(binds)
+	for range 40 {
+		if next := y.next().Effect; next != nil && next.Verb == DeleteClaim {
+			t.Fatalf("a claim is deleted that the binder takes for bound\n%s", y.story())
+		}
+		y.machine.pass(y.p, y.fair())
+		y.settle(slow)
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestDeletionWithASmallerBudget: what the migration may use is less than what the
+// author allows; the budget is given back once, and not taken over again.
+func TestDeletionWithASmallerBudget(t *testing.T) {
+	one := pdb.Unavailable(1).MaxUnavailable
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{MaxUnavailable: one}})
+	y.until(ScaleDown, 1)
+	y.state.Deleting = true
+	y.version++
+	y.end()
+	y.quiet()
+}
+
+// TestNothingBegunNothingToReach: a Migration that has changed nothing can be deleted
+// though a cluster does not answer, whatever its condition says.
+func TestNothingBegunNothingToReach(t *testing.T) {
+	for name, record := range map[string]Record{
+		"new":                         {},
+		"rolled back before it began": {Completed: api.ReasonRolledBack},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{replicas: 1}.build()
+			s.Destination = Side{Cluster: "west"}
+			s.Deleting, s.Record = true, record
+			if decision := Plan(s); decision.Done == "" {
+				t.Errorf("got %+v", decision)
+			}
+		})
+	}
+}
+
+// TestFenceOfAnotherLife: a late write leaves a fence after a rollback, when the
+// migration was to begin anew and was then rolled back again.
+func TestFenceOfAnotherLife(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1})
+	y.until(WriteFence, 1)
+	y.setMode(api.ModeRollback)
+	y.end()
+	y.setMode(api.ModeRun)
+	y.pass(lands)
+	set := y.state.Source.Set
+	if err := y.apply(Effect{Verb: WriteFence, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: Fence("migration", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	y.setMode(api.ModeRollback)
+	y.end()
+}
+
+// TestSourceIsKeptUntilTheEnd: nothing of the source is deleted as long as a rollback
+// could need it (I8).
+func TestSourceIsKeptUntilTheEnd(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1), spec: Spec{DeleteSource: true}})
+	for y.state.Record.Completed == "" {
+		if next := y.next().Effect; next != nil && next.Side == SourceSide {
+			if slices.Contains([]Verb{DeleteClaim, DeleteVolume, DeleteBudget, DeleteSet}, next.Verb) {
+				t.Fatalf("%s before the end", next)
+			}
+		}
+		y.pass(lands)
+	}
+	y.end()
+}
+
+// TestSourceOfSomebodyElse: after the fence was released the source is not the
+// migration's any more, whatever its clean-up policy is changed to.
+func TestSourceOfSomebodyElse(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1})
+	y.end()
+	y.state.Spec.DeleteSource = true
+	y.quiet()
+	if y.state.Source.Set.Presence != Seen {
+		t.Error("the source was deleted")
+	}
+}
+
+// TestForeignScaleDownInAHandoff: somebody takes the very ordinal down whose handoff
+// has begun, before its volume was secured: it is secured then (I3).
+func TestForeignScaleDownInAHandoff(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(SetBudget, 1)
+	y.state.Source.Set.Replicas, y.state.Source.Set.Observed = 1, false
+	y.state.Source.Set.ResourceVersion = y.world.version()
+	y.settle(everyone)
+	y.until(Verb(volumes.Park), 1)
+	if v := y.state.Volumes[1].Source.Volume; v.Policy != corev1.PersistentVolumeReclaimRetain {
+		t.Errorf("it is parked with policy %s", v.Policy)
+	}
+	y.end()
+}
