@@ -20,7 +20,8 @@ import (
 // process is a running manager.
 type process struct {
 	cmd     *exec.Cmd
-	exited  chan error // how it ended, once it has
+	exited  chan struct{}
+	err     error // how it ended; to be read once exited is closed
 	log     string
 	metrics string
 }
@@ -48,8 +49,11 @@ func startManager(ctx context.Context, b *bench, path string) (*process, error) 
 	if err := spawn(p.cmd); err != nil {
 		return nil, err
 	}
-	p.exited = make(chan error, 1)
-	go func() { p.exited <- p.cmd.Wait() }()
+	p.exited = make(chan struct{})
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
 	return p, nil
 }
 
@@ -65,15 +69,16 @@ func freeAddress() (string, error) {
 // kill ends the manager and waits until it is gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may be gone already
-	<-p.exited               // how it ended says nothing: it was killed
+	if err := <-p.exited; err != nil {
+		return // it was killed, as it was to be
+	}
 }
 
 // alive says how the manager ended, if it has.
 func (p *process) alive() error {
 	select {
-	case err := <-p.exited:
-		p.exited <- err // kill waits for it too
-		return fmt.Errorf("the manager has ended: %w", cmp.Or(err, errors.New("exit status 0")))
+	case <-p.exited:
+		return fmt.Errorf("the manager has ended: %w", cmp.Or(p.err, errors.New("exit status 0")))
 	default:
 		return nil
 	}
