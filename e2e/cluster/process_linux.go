@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
 // process is one run of a role.
@@ -36,7 +38,7 @@ func startProcess(binary, dir, logFile string, args []string) (*process, error) 
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := spawn(cmd); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return nil, err
 	}
 	p := &process{cmd: cmd, exited: make(chan struct{})}
