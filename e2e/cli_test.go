@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/e2e/child"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -20,19 +22,20 @@ func (v *move) cli(verb string, more ...string) *exec.Cmd {
 	if verb == "run" || verb == "plan" {
 		args = append(args, "--to-kubeconfig", v.to.Kubeconfig(), "--create-namespace")
 	}
-	cmd := exec.CommandContext(v.ctx, program(v.t, "migrate"), args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
+	return exec.CommandContext(v.ctx, program(v.t, "migrate"), args...)
 }
 
 // exits runs a command and checks its exit code.
 func (v *move) exits(cmd *exec.Cmd, want int) string {
 	v.t.Helper()
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	v.must(child.Start(cmd))
+	err := cmd.Wait()
 	if code := codeOf(err); code != want {
-		v.t.Fatalf("%s ended with %d (%v), want %d:\n%s", strings.Join(cmd.Args[1:], " "), code, err, want, out)
+		v.t.Fatalf("%s ended with %d (%v), want %d:\n%s", strings.Join(cmd.Args[1:], " "), code, err, want, out.String())
 	}
-	return string(out)
+	return out.String()
 }
 
 func codeOf(err error) int {
@@ -55,7 +58,7 @@ func TestRunInterrupted(t *testing.T) {
 		signal syscall.Signal
 	}{{5, syscall.SIGINT}, {3, syscall.SIGKILL}} {
 		cmd := v.cli("run")
-		v.must(cmd.Start())
+		v.must(child.Start(cmd))
 		v.awaitFewer(stop.below)
 		v.must(cmd.Process.Signal(stop.signal))
 		if err := cmd.Wait(); err == nil {

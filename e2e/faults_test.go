@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // The tests of this file break what all tests share, so none of them is parallel.
@@ -82,6 +83,35 @@ func TestFrozenSource(t *testing.T) {
 		}()
 		return nil
 	}))
+	v.expectMoved()
+	v.audit()
+}
+
+// TestBinderBehind freezes the destination's controller-manager, and with it the
+// binder, while each volume is pointed at its claim: the binder may see the claim
+// before the volume, and then looks at it again only every 15 s by itself.
+func TestBinderBehind(t *testing.T) {
+	v := newMove(t, usual(4), acrossClusters)
+	var frozen []time.Duration
+	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
+		if finished := outcome.Finished; finished != nil {
+			frozen = append(frozen, outcome.Snapshot.Now.Sub(finished.StartTime.Time))
+		}
+		if !outcome.Wrote || outcome.Decision.Effect.Verb != migration.CarryVolume {
+			return nil
+		}
+		if verb := outcome.Decision.Effect.Volume.Verb; verb == volumes.Point {
+			return v.to.Freeze(cluster.ControllerManager)
+		} else if verb == volumes.CreateClaim {
+			return v.to.Thaw(cluster.ControllerManager)
+		}
+		return nil
+	})
+	for i, took := range frozen {
+		if took > 10*time.Second {
+			t.Errorf("handoff %d took %s: the binder was not called", i, took)
+		}
+	}
 	v.expectMoved()
 	v.audit()
 }

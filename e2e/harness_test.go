@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ type move struct {
 	app         fixture.App
 	from, to    *cluster.Cluster
 	toNamespace string
+	toName      string
 	m           *api.Migration
 	auditor     *auditor.Auditor
 	budget      int32
@@ -46,6 +48,7 @@ type setting func(*move)
 
 func acrossClusters(v *move)   { v.from, v.to = east, west }
 func acrossNamespaces(v *move) { v.from, v.to, v.toNamespace = east, east, v.app.Namespace+"-new" }
+func acrossNames(v *move)      { v.from, v.to, v.toName = east, east, "web-next" }
 
 func withSpec(change func(*api.MigrationSpec)) setting {
 	return func(v *move) { change(&v.m.Spec) }
@@ -64,12 +67,13 @@ func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	app.Namespace, app.Name = "t-"+rand.String(8), "web"
-	v := &move{t: t, ctx: ctx, app: app, from: east, to: west, toNamespace: app.Namespace, budget: 1, m: fixture.NewMigration(app.Namespace, "web")}
+	m := fixture.NewMigration(app.Namespace, app.Name)
+	v := &move{t: t, ctx: ctx, app: app, from: east, to: west, toNamespace: app.Namespace, toName: app.Name, budget: 1, m: m}
 	v.m.Spec.Destination.CreateNamespace = true
 	for _, set := range settings {
 		set(v)
 	}
-	v.m.Spec.Destination.Namespace = v.toNamespace
+	v.m.Spec.Destination.Namespace, v.m.Spec.Destination.Name = v.toNamespace, v.toName
 	v.source = kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	v.destination = kubernetes.NewForConfigOrDie(v.to.RESTConfig())
 	v.must(app.Deploy(ctx, v.source))
@@ -85,7 +89,7 @@ func (v *move) startAuditor() {
 	}
 	watching, err := auditor.Start(v.ctx, auditor.Options{
 		Source:      auditor.Side{Name: "source", Config: v.from.RESTConfig(), Namespace: v.app.Namespace, Set: v.app.Name},
-		Destination: auditor.Side{Name: "destination", Config: v.to.RESTConfig(), Namespace: v.toNamespace, Set: v.app.Name},
+		Destination: auditor.Side{Name: "destination", Config: v.to.RESTConfig(), Namespace: v.toNamespace, Set: v.toName},
 		Budget:      budget,
 	})
 	v.must(err)
@@ -160,40 +164,49 @@ func (v *move) audit() auditor.Report {
 	return verdict
 }
 
+// end is where one of the two slices is.
+type end struct {
+	client         kubernetes.Interface
+	namespace, set string
+}
+
+func (v *move) here() end  { return end{v.source, v.app.Namespace, v.app.Name} }
+func (v *move) there() end { return end{v.destination, v.toNamespace, v.toName} }
+
 // expectSlice checks the ordinals of a slice, and that all of them are available.
-func (v *move) expectSlice(client kubernetes.Interface, namespace string, start, replicas int32) {
+func (v *move) expectSlice(at end, start, replicas int32) {
 	v.t.Helper()
-	set, err := client.AppsV1().StatefulSets(namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	set, err := at.client.AppsV1().StatefulSets(at.namespace).Get(v.ctx, at.set, metav1.GetOptions{})
 	v.must(err)
 	have := int32(0)
 	if set.Spec.Ordinals != nil {
 		have = set.Spec.Ordinals.Start
 	}
 	if *set.Spec.Replicas != replicas || replicas > 0 && have != start {
-		v.t.Errorf("%s/%s owns [%d,%d), want [%d,%d)", namespace, set.Name, have, have+*set.Spec.Replicas, start, start+replicas)
+		v.t.Errorf("%s/%s owns [%d,%d), want [%d,%d)", at.namespace, set.Name, have, have+*set.Spec.Replicas, start, start+replicas)
 	}
 	if fence := set.Annotations[api.FenceAnnotationKey]; fence != "" {
-		v.t.Errorf("%s/%s still carries the fence %s", namespace, set.Name, fence)
+		v.t.Errorf("%s/%s still carries the fence %s", at.namespace, set.Name, fence)
 	}
-	v.must(fixture.App{Namespace: namespace, Name: v.app.Name}.AwaitReady(v.ctx, client))
+	v.must(fixture.App{Namespace: at.namespace, Name: at.set}.AwaitReady(v.ctx, at.client))
 }
 
 // expectMoved checks that everything is at the destination and restored.
 func (v *move) expectMoved() {
 	v.t.Helper()
-	v.expectSlice(v.source, v.app.Namespace, v.app.Start, 0)
-	v.expectSlice(v.destination, v.toNamespace, v.app.Start, v.app.Replicas)
-	v.expectBudget(v.destination, v.toNamespace)
-	v.expectVolumes(v.destination, v.toNamespace, v.app.Replicas*int32(len(v.app.Claims)))
+	v.expectSlice(v.here(), v.app.Start, 0)
+	v.expectSlice(v.there(), v.app.Start, v.app.Replicas)
+	v.expectBudget(v.there())
+	v.expectVolumes(v.there(), v.app.Replicas*int32(len(v.app.Claims)))
 }
 
 // expectBack checks that everything is as it was before.
 func (v *move) expectBack() {
 	v.t.Helper()
-	v.expectSlice(v.source, v.app.Namespace, v.app.Start, v.app.Replicas)
-	v.expectBudget(v.source, v.app.Namespace)
-	v.expectVolumes(v.source, v.app.Namespace, v.app.Replicas*int32(len(v.app.Claims)))
-	if _, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Get(v.ctx, v.app.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	v.expectSlice(v.here(), v.app.Start, v.app.Replicas)
+	v.expectBudget(v.here())
+	v.expectVolumes(v.here(), v.app.Replicas*int32(len(v.app.Claims)))
+	if _, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Get(v.ctx, v.toName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		v.t.Errorf("the destination StatefulSet was not removed: %v", err)
 	}
 	claims, err := v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace).List(v.ctx, metav1.ListOptions{})
@@ -204,12 +217,12 @@ func (v *move) expectBack() {
 }
 
 // expectBudget checks that a side has the budget in its author's form.
-func (v *move) expectBudget(client kubernetes.Interface, namespace string) {
+func (v *move) expectBudget(at end) {
 	v.t.Helper()
 	if v.app.MaxUnavailable == nil && v.app.MinAvailable == nil {
 		return
 	}
-	budget, err := client.PolicyV1().PodDisruptionBudgets(namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	budget, err := at.client.PolicyV1().PodDisruptionBudgets(at.namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
 	v.must(err)
 	if !same(budget.Spec.MaxUnavailable, v.app.MaxUnavailable) || !same(budget.Spec.MinAvailable, v.app.MinAvailable) {
 		v.t.Errorf("budget is maxUnavailable %v minAvailable %v, want %v and %v", budget.Spec.MaxUnavailable, budget.Spec.MinAvailable, v.app.MaxUnavailable, v.app.MinAvailable)
@@ -220,16 +233,16 @@ func same(a, b *intstr.IntOrString) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// expectVolumes checks that a namespace has so many bound claims, whose volumes have
+// expectVolumes checks that a slice has so many bound claims, whose volumes have
 // their first reclaim policy again.
-func (v *move) expectVolumes(client kubernetes.Interface, namespace string, want int32) {
+func (v *move) expectVolumes(at end, want int32) {
 	v.t.Helper()
-	volumes, err := client.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
+	volumes, err := at.client.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
 	v.must(err)
 	bound := int32(0)
 	for _, volume := range volumes.Items {
 		ref := volume.Spec.ClaimRef
-		if ref == nil || ref.Namespace != namespace || strings.Contains(ref.Name, "_") {
+		if ref == nil || ref.Namespace != at.namespace || !v.isClaim(ref.Name, at.set) {
 			continue
 		}
 		if volume.Status.Phase == corev1.VolumeBound {
@@ -240,8 +253,19 @@ func (v *move) expectVolumes(client kubernetes.Interface, namespace string, want
 		}
 	}
 	if bound != want {
-		v.t.Errorf("%d volumes are bound in %s, want %d", bound, namespace, want)
+		v.t.Errorf("%d volumes are bound in %s, want %d", bound, at.namespace, want)
 	}
+}
+
+// isClaim says whether a claim is one of a StatefulSet's, and not parked.
+func (v *move) isClaim(name, set string) bool {
+	for _, template := range v.app.Claims {
+		if ordinal, found := strings.CutPrefix(name, template+"-"+set+"-"); found {
+			_, err := strconv.Atoi(ordinal)
+			return err == nil
+		}
+	}
+	return false
 }
 
 // eventually polls a condition until it holds.

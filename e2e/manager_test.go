@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -162,8 +162,7 @@ func (m *manager) start() {
 	m.t.Helper()
 	m.cmd = exec.Command(program(m.t, "manager"), m.args...)
 	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := m.cmd.Start(); err != nil {
+	if err := child.Start(m.cmd); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -314,8 +313,8 @@ func TestDeletedInMidMove(t *testing.T) {
 	if moved < 1 || moved > 3 {
 		t.Errorf("%d ordinals are at the destination", moved)
 	}
-	v.expectSlice(v.source, v.app.Namespace, 0, 4-moved)
-	v.expectSlice(v.destination, v.toNamespace, 4-moved, moved)
+	v.expectSlice(v.here(), 0, 4-moved)
+	v.expectSlice(v.there(), 4-moved, moved)
 	v.audit()
 }
 
@@ -326,8 +325,8 @@ func TestCleanup(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(2), where, withSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
 			v.run()
-			v.expectSlice(v.destination, v.toNamespace, 0, 2)
-			v.expectVolumes(v.destination, v.toNamespace, 2)
+			v.expectSlice(v.there(), 0, 2)
+			v.expectVolumes(v.there(), 2)
 			_, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
 			if !apierrors.IsNotFound(err) {
 				t.Errorf("the source StatefulSet is still there: %v", err)

@@ -20,6 +20,7 @@ func TestMove(t *testing.T) {
 	}{
 		"across clusters":                  {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},
 		"across namespaces":                {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossNamespaces}},
+		"within a namespace":               {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossNames}},
 		"no claims":                        {fixture.App{Replicas: 3, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},
 		"two claims across clusters":       {fixture.App{Replicas: 2, Claims: two, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},
 		"two claims across namespaces":     {fixture.App{Replicas: 2, Claims: two, MaxUnavailable: intOrString("1")}, []setting{acrossNamespaces}},

@@ -58,9 +58,9 @@ func TestPartOfTheOrdinals(t *testing.T) {
 			if order == api.LowestFirst {
 				low, high = high, low
 			}
-			v.expectSlice(v.source, v.app.Namespace, low[0], low[1])
-			v.expectSlice(v.destination, v.toNamespace, high[0], high[1])
-			v.expectVolumes(v.destination, v.toNamespace, 2)
+			v.expectSlice(v.here(), low[0], low[1])
+			v.expectSlice(v.there(), high[0], high[1])
+			v.expectVolumes(v.there(), 2)
 			v.audit()
 		})
 	}
@@ -73,7 +73,7 @@ func TestRollback(t *testing.T) {
 		name string
 		set  setting
 		step int
-	}{{"clusters", acrossClusters, 1}, {"namespaces", acrossNamespaces, 2}} {
+	}{{"clusters", acrossClusters, 1}, {"namespaces", acrossNamespaces, 2}, {"names", acrossNames, 3}} {
 		for n := 1; n <= 15; n += where.step {
 			t.Run(fmt.Sprintf("%s after write %d", where.name, n), func(t *testing.T) {
 				t.Parallel()

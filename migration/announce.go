@@ -56,19 +56,15 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 		handoffSeconds.Observe(took.Seconds())
 		r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "ordinal %d is available after %s (%s)", finished.Ordinal, took, direction)
 	}
-	if outcome.Saved {
-		r.announceHold(log, m, decision)
+	if outcome.Stalls {
+		r.announceStall(log, m, *decision.Hold)
 	}
 	if outcome.Done && outcome.Saved {
 		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", "%s", completedMessage(decision.Done))
 	}
 }
 
-func (r *Reconciler) announceHold(log logr.Logger, m *api.Migration, decision Decision) {
-	hold := decision.Hold
-	if hold == nil || !hold.Stalled {
-		return
-	}
+func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold Hold) {
 	stallsTotal.WithLabelValues(hold.Reason).Inc()
 	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
 	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", "%s", hold.Message)

@@ -15,7 +15,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// unreachable is for a cluster that could not be asked.
 func unreachable(err error) Decision {
+	if apierrors.IsForbidden(err) {
+		return *stalled(api.ReasonPermissionMissing, oneLine(err), bindRoles)
+	}
 	return *stalled(api.ReasonClusterUnreachable, oneLine(err), "nothing is done on either side until it answers; check the cluster and the kubeconfig")
 }
 
@@ -44,7 +48,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		e.engaged = e.engaged && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 		return outcome, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	e.saved, outcome.Saved = m.DeepCopy(), true
+	e.saved, outcome.Saved, outcome.Stalls = m.DeepCopy(), true, beginsToStall(before, m)
 	if decision.Record != nil {
 		e.engaged = m.Status.Claim != nil && m.Status.Claim.Holder == e.holder && (e.engaged || s.Record.Claim == nil || *s.Record.Claim != *m.Status.Claim)
 		outcome.Again = againUnseen
@@ -87,7 +91,7 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 		outcome.Again = againUnseen << min(e.refused-1, againDoublings)
 		return Decision{}
 	case apierrors.IsForbidden(err):
-		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there")
+		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return *stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
 	default:

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +52,6 @@ type Engine struct {
 	connections         map[SideName]*clusters.Connection
 	leave               []func()
 	watching            bool
-	sameCluster         bool
 	// engaged is true once this process has claimed the migration, and as long as it
 	// has had an answer to all that it wrote since.
 	engaged bool
@@ -123,6 +121,9 @@ type Outcome struct {
 	Wrote bool
 	// Saved is true when the status was written.
 	Saved bool
+	// Stalls is true when the status that was written says Stalled, and the one before
+	// did not, or for another reason.
+	Stalls bool
 	// Again is when to look again at the latest.
 	Again time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
@@ -162,8 +163,17 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 // rounds bounds how often a pass looks closer: the world may change while it looks.
 const rounds = 4
 
-// Look observes everything and decides, and writes nothing: the dry run.
+// unborn is the UID of a migration that is only looked at: an empty one would own
+// every object that nobody owns.
+const unborn = types.UID("unborn")
+
+// Look observes everything and decides, and writes nothing: the dry run. m need not
+// have been written anywhere.
 func (e *Engine) Look(ctx context.Context, m *api.Migration) (Snapshot, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unborn
+	}
 	findings, err := e.engage(ctx, m)
 	if err != nil {
 		return Snapshot{}, err
@@ -218,23 +228,17 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 	if m.Status.Baseline != nil && e.watching {
 		return nil, nil
 	}
-	if err := e.identify(ctx); err != nil {
+	if m.Status.Baseline == nil {
+		findings, err := e.lacking(ctx, m)
+		if err != nil || len(findings) > 0 {
+			return findings, err
+		}
+	}
+	if err := e.learn(ctx); err != nil {
 		return nil, err
 	}
 	var findings []Finding
 	if m.Status.Baseline == nil {
-		for _, p := range []place{e.source, e.destination} {
-			finding, err := missing(ctx, p, rights(m))
-			if err != nil {
-				return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
-			}
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
-		}
-		if len(findings) > 0 {
-			return findings, nil
-		}
 		more, err := e.inspect(ctx, m)
 		if err != nil {
 			return nil, err
@@ -244,24 +248,30 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 	return findings, e.watch(ctx)
 }
 
-// identify finds out whether both sides are one cluster, and what they serve. The
-// UID of the namespace kube-system names a cluster, whatever address it has.
-func (e *Engine) identify(ctx context.Context) error {
-	ids := map[SideName]string{}
+// lacking finds the rights that are missing on either side.
+func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]Finding, error) {
+	var findings []Finding
+	for _, p := range []place{e.source, e.destination} {
+		finding, err := missing(ctx, p, rights(m))
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+// learn finds out which clusters these are, and what they serve.
+func (e *Engine) learn(ctx context.Context) error {
 	for _, p := range []*place{&e.source, &e.destination} {
-		connection := e.connections[p.side]
-		system, err := get[corev1.Namespace](ctx, p.live, client.ObjectKey{Name: "kube-system"})
-		switch {
-		case apierrors.IsForbidden(err), err == nil && system == nil:
-			ids[p.side] = connection.Host()
-		case err != nil:
-			return fmt.Errorf("cluster %s: %w", p.cluster, err)
-		default:
-			ids[p.side] = string(system.UID)
+		if err := e.identify(ctx, p); err != nil {
+			return err
 		}
 		p.exportVersion = ""
 		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
-			served, err := connection.Serves(ctx, object)
+			served, err := e.connections[p.side].Serves(ctx, object)
 			if err != nil {
 				return err
 			}
@@ -270,9 +280,21 @@ func (e *Engine) identify(ctx context.Context) error {
 			}
 		}
 	}
-	e.sameCluster = ids[SourceSide] == ids[DestinationSide]
 	return nil
 }
+
+// identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
+// balancer may lead to another one than it did before.
+func (e *Engine) identify(ctx context.Context, p *place) error {
+	id, err := e.connections[p.side].ID(ctx)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", p.cluster, err)
+	}
+	p.id = id
+	return nil
+}
+
+func (e *Engine) sameCluster() bool { return e.source.id == e.destination.id }
 
 func (e *Engine) watch(ctx context.Context) error {
 	if e.watching || e.notify == nil {

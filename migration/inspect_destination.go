@@ -131,7 +131,7 @@ func namedIn(spec corev1.PodSpec) named {
 // driver is not registered there, or their node affinity matches no node. It warns
 // of those that are a path on one machine.
 func (e *Engine) reachableVolumes(ctx context.Context, source *appsv1.StatefulSet) ([]Finding, error) {
-	if e.sameCluster || len(source.Spec.VolumeClaimTemplates) == 0 {
+	if e.sameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
 	pvs, err := e.claimed(ctx, source)

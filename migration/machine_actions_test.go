@@ -281,6 +281,27 @@ func (r *run) cutOff(t *rapid.T) {
 	r.note("the %s answers again", name)
 }
 
+// leadAstray lets the address of a side lead to another cluster for a while.
+func (r *run) leadAstray(t *rapid.T) {
+	r.t = t
+	if r.state.Record.Baseline == nil {
+		t.SkipNow()
+	}
+	name := rapid.SampledFrom(sideNames).Draw(t, "side")
+	r.astray[name] = true
+	r.note("the address of the %s leads to another cluster", name)
+	if rapid.Bool().Draw(t, "restarted") {
+		r.restart(r.anyone())
+	}
+	r.passes(r.anyone(), rapid.IntRange(1, 4).Draw(t, "passes"), r.laggards())
+	if rapid.Bool().Draw(t, "turned") {
+		r.turnMode(t)
+	}
+	r.passes(r.anyone(), rapid.IntRange(1, 4).Draw(t, "more passes"), everyone)
+	delete(r.astray, name)
+	r.note("the address of the %s leads home again", name)
+}
+
 func (r *run) turnMode(t *rapid.T) {
 	r.setMode(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRun, api.ModeRollback, api.ModeRollback, api.ModePause}).Draw(t, "mode"))
 }

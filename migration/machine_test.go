@@ -31,6 +31,7 @@ func TestMachine(t *testing.T) {
 			"trouble":  r.trouble,
 			"disturb":  r.disturbPod,
 			"cut":      r.cutOff,
+			"astray":   r.leadAstray,
 			"mode":     r.turnMode,
 			"deletion": r.deleteMigration,
 		})

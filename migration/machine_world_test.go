@@ -25,6 +25,8 @@ type machine struct {
 	forgets bool
 	// cut are the sides that do not answer.
 	cut map[SideName]bool
+	// astray are the sides whose address leads to another cluster, an empty one.
+	astray map[SideName]bool
 	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
 	allowed map[SideName]int32
 	// evicted are the ordinals whose eviction was granted and that are not Ready
@@ -60,7 +62,7 @@ const remembered = 12
 
 func newMachine(s Snapshot) *machine {
 	m := &machine{
-		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, allowed: map[SideName]int32{},
+		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{},
 	}
 	m.steps = stepsOf(s)
@@ -84,7 +86,7 @@ func (m *machine) fork() *machine {
 	next, w := *m, *m.world
 	w.state, w.acted = m.state.clone(), maps.Clone(m.acted)
 	next.world = &w
-	next.cut, next.allowed = maps.Clone(m.cut), maps.Clone(m.allowed)
+	next.cut, next.astray, next.allowed = maps.Clone(m.cut), maps.Clone(m.astray), maps.Clone(m.allowed)
 	next.evicted, next.held, next.evicting = maps.Clone(m.evicted), maps.Clone(m.held), maps.Clone(m.evicting)
 	next.past, next.late = slices.Clone(m.past), slices.Clone(m.late)
 	next.log, next.broken = slices.Clone(m.log), slices.Clone(m.broken)

@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -21,8 +22,10 @@ import (
 
 // place is where one side's objects are, and how to read and write them.
 type place struct {
-	side      SideName
-	cluster   string
+	side    SideName
+	cluster string
+	// id tells the cluster from every other one.
+	id        types.UID
 	namespace string
 	set       string
 	// exportVersion is the version of ServiceExport that the cluster serves; empty
@@ -59,6 +62,10 @@ type found struct {
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
 	source, destination := &found{place: e.source}, &found{place: e.destination}
+	if sc.identity {
+		both(source, destination, func(f *found) error { return e.identify(ctx, &f.place) })
+		e.source.id, e.destination.id = source.place.id, destination.place.id
+	}
 	both(source, destination, func(f *found) error { return f.read(ctx, e.readerOf(f.place, sc)) })
 	if sc.ordinal == nil {
 		both(source, destination, func(f *found) error { return f.readRest(ctx, e.readerOf(f.place, sc), source.set) })
@@ -69,8 +76,8 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	readExports(ctx, m, source, destination)
 
 	s := Snapshot{
-		Now: e.clock.Now(), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
-		Spec: specOf(m, e.sameCluster), Record: recordOf(m), Focused: sc.ordinal != nil,
+		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
+		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.ordinal != nil,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()

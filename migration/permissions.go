@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -16,6 +17,8 @@ import (
 type right struct {
 	group, resource string
 	verbs           string
+	// name limits the right to one object; empty: all.
+	name string
 	// clusterWide is true for resources without a namespace.
 	clusterWide bool
 }
@@ -25,19 +28,23 @@ type right struct {
 // exactly these.
 func rights(m *api.Migration) []right {
 	rules := []right{
-		{"apps", "statefulsets", "get list watch create patch delete", false},
-		{"", "pods", "get list watch", false},
-		{"policy", "poddisruptionbudgets", "get list watch create patch delete", false},
-		{"", "persistentvolumeclaims", "get list watch create patch delete", false},
-		{"", "services", "get list watch create", false},
-		{"", "persistentvolumes", "get list watch create patch delete", true},
-		{"storage.k8s.io", "volumeattachments", "list watch", true},
+		{group: "apps", resource: "statefulsets", verbs: "get list watch create patch delete"},
+		{resource: "pods", verbs: "get list watch"},
+		{group: "policy", resource: "poddisruptionbudgets", verbs: "get list watch create patch delete"},
+		{resource: "persistentvolumeclaims", verbs: "get list watch create patch delete"},
+		{resource: "services", verbs: "get list watch create"},
+		{resource: "persistentvolumes", verbs: "get list watch create patch delete", clusterWide: true},
+		{group: "storage.k8s.io", resource: "volumeattachments", verbs: "list watch", clusterWide: true},
+		{resource: "namespaces", name: metav1.NamespaceSystem, verbs: "get", clusterWide: true},
 	}
 	if m.Spec.Services.Export {
-		rules = append(rules, right{"multicluster.x-k8s.io", "serviceexports", "get create delete", false})
+		rules = append(rules, right{group: "multicluster.x-k8s.io", resource: "serviceexports", verbs: "get create delete"})
 	}
 	return rules
 }
+
+// bindRoles mends a missing right.
+const bindRoles = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
 
 // missing asks the API server of a side which of the rights are not granted.
 func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
@@ -48,7 +55,7 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 		for verb := range strings.FieldsSeq(rule.verbs) {
 			checks = append(checks, func() error {
 				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.group, Resource: rule.resource, Verb: verb, Namespace: at.namespace},
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.group, Resource: rule.resource, Name: rule.name, Verb: verb, Namespace: at.namespace},
 				}}
 				if rule.clusterWide {
 					review.Spec.ResourceAttributes.Namespace = ""
@@ -59,7 +66,7 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 				if !review.Status.Allowed {
 					mu.Lock()
 					defer mu.Unlock()
-					lacking = append(lacking, verb+" "+rule.resource)
+					lacking = append(lacking, strings.TrimSpace(verb+" "+rule.resource+" "+rule.name))
 				}
 				return nil
 			})
@@ -72,6 +79,6 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 	return &Finding{
 		Reason: api.ReasonPermissionMissing, Object: at.object(),
 		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.cluster, strings.Join(lacking, ", "), at.namespace),
-		Remedy:  "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to it",
+		Remedy:  bindRoles,
 	}, nil
 }

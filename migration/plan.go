@@ -27,7 +27,11 @@
 package migration
 
 import (
+	"cmp"
+	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -176,7 +180,8 @@ func (p *planner) finished() *Decision {
 }
 
 // reachable holds everything while one side cannot be read: unreachable is not
-// absent.
+// absent. A cluster that is not the one where the migration began is as good as
+// unreachable: what it lacks may run in the other one.
 func (p *planner) reachable() *Decision {
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if side.Reach != Seen {
@@ -185,7 +190,19 @@ func (p *planner) reachable() *Decision {
 				"nothing is done on either side until it answers; check the cluster and the kubeconfig")
 		}
 	}
+	if base := p.Record.Baseline; base != nil {
+		return cmp.Or(replaced(p.Source, base.SourceCluster), replaced(p.Destination, base.DestinationCluster))
+	}
 	return nil
+}
+
+func replaced(side Side, id types.UID) *Decision {
+	if side.ClusterID == id {
+		return nil
+	}
+	return stalled(api.ReasonClusterReplaced,
+		fmt.Sprintf("the kubeconfig of cluster %s leads to another cluster than the one where the migration began: the UID of its namespace kube-system is %s instead of %s; ordinals that run there would be started again here", side.Cluster, side.ClusterID, id),
+		"let it lead to the former cluster again; the migration then goes on by itself")
 }
 
 func stalled(reason, message, remedy string) *Decision {

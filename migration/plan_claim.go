@@ -67,7 +67,7 @@ func (p *planner) newClaim() *Decision {
 		handoff := *next.Handoff
 		handoff.Attempts++
 		if turned {
-			handoff.StartTime = metav1.NewTime(p.Now)
+			handoff.StartTime = metav1.NewMicroTime(p.Now)
 		}
 		next.Handoff = &handoff
 	}

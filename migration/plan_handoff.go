@@ -1,8 +1,10 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -58,7 +60,7 @@ func paused(k int32, more bool) *Decision {
 
 func (p *planner) start(k int32) *Decision {
 	next := p.Record
-	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewTime(p.Now), Attempts: 1}
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1}
 	return &Decision{Record: &next, Step: api.StepGate}
 }
 
@@ -193,7 +195,7 @@ func (p *planner) receive(k int32) *Decision {
 	pod, found := p.taker.pod(k)
 	name := fmt.Sprintf("%s/%s-%d in cluster %s", p.taker.Namespace, p.taker.Set.Name, k, p.taker.Cluster)
 	minReady := max(p.Spec.MinReady, p.taker.Set.MinReady)
-	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: migrate rollback", p.taker.Namespace, p.taker.Set.Name, k)
+	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: %s", p.taker.Namespace, p.taker.Set.Name, k, p.command("rollback"))
 	switch {
 	case !found:
 		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
@@ -213,12 +215,22 @@ func (p *planner) receive(k int32) *Decision {
 	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
 }
 
+// command is what a person types about this migration.
+func (p *planner) command(verb string) string {
+	return fmt.Sprintf("kubectl migrate %s %s -n %s", verb, p.Migration.Name, p.Migration.Namespace)
+}
+
 // at names the step of a decision, and gives a wait its deadline.
 func (p *planner) at(step api.Step, decision *Decision) *Decision {
-	if decision.Hold != nil && !decision.Hold.Stalled {
-		return p.held(step, *decision.Hold)
+	if decision.Hold == nil || decision.Hold.Stalled {
+		decision.Step = step
+		return decision
 	}
-	decision.Step = step
+	sooner := decision.Wait
+	decision = p.held(step, *decision.Hold)
+	if sooner > 0 {
+		decision.Wait = min(sooner, cmp.Or(decision.Wait, sooner))
+	}
 	return decision
 }
 
@@ -228,18 +240,22 @@ func (p *planner) held(step api.Step, hold Hold) *Decision {
 	if p.Record.Handoff == nil {
 		return decision
 	}
-	since := p.Now
-	if handoff := p.Record.Handoff; handoff.Step == step && !handoff.StepTime.IsZero() {
-		since = handoff.StepTime.Time
-	}
-	left := since.Add(p.Spec.Deadline).Sub(p.Now)
-	if left > 0 {
+	if left := p.Spec.Deadline - p.spent(step); left > 0 {
 		decision.Wait = left
 		return decision
 	}
 	hold.Stalled = true
 	hold.Message = fmt.Sprintf("ordinal %d has been at %s for longer than %s: %s", p.Record.Handoff.Ordinal, step, p.Spec.Deadline, hold.Message)
 	return decision
+}
+
+// spent is how long the ordinal has been at a step, as far as it is recorded.
+func (p *planner) spent(step api.Step) time.Duration {
+	handoff := p.Record.Handoff
+	if handoff.Step != step || handoff.StepTime.IsZero() {
+		return 0
+	}
+	return p.Now.Sub(handoff.StepTime.Time)
 }
 
 // volumesOf returns the claims of an ordinal, one for each claim template. It holds
@@ -277,16 +293,37 @@ func (p *planner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *Deci
 	case verdict.Blocked != nil:
 		return stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
 	case verdict.Waits != "":
-		return &Decision{Hold: &Hold{
-			Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
-			Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
-		}}
+		return p.unbound(v, verdict)
 	case verdict.Action == nil:
 		return nil
 	}
+	return p.carryVolume(v, *verdict.Action)
+}
+
+func (p *planner) carryVolume(v OrdinalVolume, action volumes.Action) *Decision {
 	side := p.takerName
-	if verdict.Action.Verb == volumes.Secure || verdict.Action.Verb == volumes.Park {
+	if action.Verb == volumes.Secure || action.Verb == volumes.Park {
 		side = p.giverName
 	}
-	return effect(Effect{Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: verdict.Action.Volume, Template: v.Template, Volume: *verdict.Action})
+	return effect(Effect{Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: action.Volume, Template: v.Template, Volume: action})
+}
+
+// mostCalls bounds how often the binder is called to a claim, each time after twice
+// as long: after 1, 2, 4 and 8 s. Its own resync is due by then.
+const mostCalls = 4
+
+// unbound waits for the binder, and calls it again when it takes long.
+func (p *planner) unbound(v OrdinalVolume, verdict volumes.Verdict) *Decision {
+	decision := &Decision{Hold: &Hold{
+		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
+		Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
+	}}
+	if verdict.Call == nil || verdict.Call.Calls > mostCalls {
+		return decision
+	}
+	decision.Wait = time.Second<<(verdict.Call.Calls-1) - p.spent(api.StepCarryVolumes)
+	if decision.Wait > 0 {
+		return decision
+	}
+	return p.carryVolume(v, *verdict.Call)
 }

@@ -126,7 +126,7 @@ func (p *planner) next() (int32, bool) {
 // it can do nothing safely any more.
 func (p *planner) foreign() *Decision {
 	decision := p.foreignSets()
-	if decision == nil {
+	if decision == nil && !p.stopped() {
 		decision = p.foreignBudgets()
 	}
 	if decision == nil || !p.Deleting {

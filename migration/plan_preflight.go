@@ -49,6 +49,7 @@ func (p *planner) accept() *Decision {
 	set := p.Source.Set
 	baseline := &api.Baseline{
 		Start: set.Start, Replicas: set.Replicas, Budget: d, SourceUID: set.UID, StartTime: metav1.NewTime(p.Now),
+		SourceCluster: p.Source.ClusterID, DestinationCluster: p.Destination.ClusterID,
 	}
 	if len(p.Source.Budgets) == 1 {
 		b := p.Source.Budgets[0]

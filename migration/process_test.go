@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // process drives the migration, as an Engine does: it plans on what its caches show,
@@ -17,6 +20,8 @@ type process struct {
 	record   Record
 	mode     api.Mode
 	deleting bool
+	// ids are the clusters of both sides, as they were last asked for.
+	ids map[SideName]types.UID
 }
 
 // fate is what becomes of a write.
@@ -54,7 +59,16 @@ func (m *machine) newProcess() *process {
 	m.names++
 	p := &process{holder: fmt.Sprintf("p%d", m.names)}
 	m.reread(p)
+	m.identify(p)
 	return p
+}
+
+// identify asks which clusters these are.
+func (m *machine) identify(p *process) {
+	p.ids = map[SideName]types.UID{SourceSide: m.begin.Source.ClusterID, DestinationSide: m.begin.Destination.ClusterID}
+	for name := range m.astray {
+		p.ids[name] = "elsewhere"
+	}
 }
 
 // restart is a process that has crashed and come up again.
@@ -74,6 +88,9 @@ func (p *process) through(s Snapshot) Snapshot {
 // observe looks at both sides, as an Engine does: at what the caches show and, as far
 // as the scope asks for it, at what the API servers say. Others act between reads.
 func (m *machine) observe(p *process, shown Snapshot, sc scope, between func()) Snapshot {
+	if sc.identity {
+		m.identify(p)
+	}
 	s, down := shown.clone(), map[SideName]bool{}
 	if sc.ordinal != nil {
 		s = focused(s, *sc.ordinal)
@@ -89,8 +106,28 @@ func (m *machine) observe(p *process, shown Snapshot, sc scope, between func()) 
 		to := side(&s, name)
 		*to = Side{Cluster: to.Cluster, Namespace: to.Namespace, NamespaceFound: true, ReachError: "no answer", Set: Set{Name: to.Set.Name}}
 	}
+	for name := range m.astray {
+		empty(&s, name)
+	}
+	s.Source.ClusterID, s.Destination.ClusterID = p.ids[SourceSide], p.ids[DestinationSide]
 	s.Now = m.state.Now
 	return p.through(s)
+}
+
+// empty lets a side look as in a cluster where nothing of the application is.
+func empty(s *Snapshot, name SideName) {
+	at := side(s, name)
+	*at = Side{
+		Cluster: at.Cluster, Namespace: at.Namespace, Reach: Seen, NamespaceFound: true,
+		Set: Set{Presence: Absent, Name: at.Set.Name}, Service: Dependent{Needed: at.Service.Needed, Name: at.Service.Name},
+	}
+	for i := range s.Volumes {
+		h := &s.Volumes[i].Source
+		if name == DestinationSide {
+			h = &s.Volumes[i].Destination
+		}
+		*h = volumes.Holding{Ref: h.Ref}
+	}
 }
 
 // reads are the live reads that a scope asks for, each kind after the one that it
@@ -250,8 +287,8 @@ func (m *machine) save(p *process, f fate, record Record) {
 	arrives := f == lands || f == unanswered || f == crashAfter
 	if arrives && p.version == m.version {
 		m.version++
-		if record.Completed != "" && m.state.Record.Completed == "" && len(m.held) > 0 {
-			m.breaks("I8: completed although ordinals %v have not come up yet", keys(m.held))
+		if record.Completed != "" && m.state.Record.Completed == "" {
+			m.completed(record.Completed)
 		}
 		before := m.state.Record.Claim
 		m.state.Record = record
@@ -266,6 +303,17 @@ func (m *machine) save(p *process, f fate, record Record) {
 		m.note("%s could not record %s", p.holder, recorded(record))
 	}
 	m.outcome(p, f)
+}
+
+// completed checks that no ordinal is left down. One that is let go while it comes up
+// has been started at least.
+func (m *machine) completed(reason string) {
+	for ordinal := range m.held {
+		started := m.state.Source.Set.Has(ordinal) || m.state.Destination.Set.Has(ordinal)
+		if reason != api.ReasonReleased || !started {
+			m.breaks("I8: completed (%s) although ordinal %d has not come up yet", reason, ordinal)
+		}
+	}
 }
 
 // outcome is what a process makes of the answer to a write, or of its absence.
@@ -309,7 +357,10 @@ func (m *machine) send(p *process, f fate, e Effect, judged Snapshot) {
 
 // land lets a write arrive.
 func (m *machine) land(e Effect, late bool) error {
-	if m.cut[e.Side] {
+	if m.astray[e.Side] && !late {
+		m.breaks("I9: %s in another cluster", e)
+	}
+	if m.cut[e.Side] || m.astray[e.Side] {
 		return errNoAnswer
 	}
 	before := m.snapshot()

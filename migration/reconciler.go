@@ -98,8 +98,8 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 		}
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
-	if hold := outcome.Decision.Hold; hold != nil && hold.Reason == api.ReasonClusterUnreachable {
-		// The credentials may have been replaced meanwhile.
+	if hold := outcome.Decision.Hold; hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
+		// The kubeconfig may have been replaced meanwhile.
 		r.drop(key)
 	}
 	return ctrl.Result{RequeueAfter: outcome.Again}, nil
@@ -179,7 +179,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
-		r.announce(m, Outcome{Decision: decision, Saved: true})
+		r.announce(m, Outcome{Decision: decision, Saved: true, Stalls: beginsToStall(before, m)})
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
 }

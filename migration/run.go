@@ -39,6 +39,9 @@ type Loop struct {
 	Changes <-chan *api.Migration
 	// Report is called after every pass; an error of it ends the loop.
 	Report func(*api.Migration, Outcome) error
+	// Unsaved is called instead when the record could not be written, other than for a
+	// change that has come in between; an error of it ends the loop. May be nil.
+	Unsaved func(*api.Migration, Outcome, error) error
 }
 
 // Run drives the migration until it is done, ctx ends or Report returns an error.
@@ -63,8 +66,16 @@ func (l Loop) Run(ctx context.Context) error {
 			}
 		case final(err):
 			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		default:
 			again = againUnreachable
+			if l.Unsaved == nil {
+				break
+			}
+			if err := l.Unsaved(m, outcome, err); err != nil {
+				return err
+			}
 		}
 		if changed := l.wait(ctx, again); changed != nil {
 			m = changed

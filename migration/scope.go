@@ -1,6 +1,9 @@
 package migration
 
-import "github.com/sliceshift/sliceshift/volumes"
+import (
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
 
 // scope says what to look at. The zero value is everything, from the caches: they
 // may tell to wait, but nothing is written on their word.
@@ -16,14 +19,19 @@ type scope struct {
 	pods, budgets, volumes bool
 	// wide lists everything live.
 	wide bool
+	// identity asks again which clusters these are.
+	identity bool
 }
 
 // scopeOf is what must be read live before a decision is carried out.
 func scopeOf(s Snapshot, decision Decision) scope {
+	if hold := decision.Hold; hold != nil && hold.Reason == api.ReasonClusterReplaced {
+		return scope{live: true, identity: true}
+	}
 	if !decision.NeedsLiveRead() {
 		return scope{}
 	}
-	sc := scope{live: true, budgets: true}
+	sc := scope{live: true, budgets: true, identity: !proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
 		sc.ordinal, sc.pods = &handoff.Ordinal, true
 	}
@@ -50,10 +58,21 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	return sc
 }
 
+// proven says whether both StatefulSets carry this migration's fence: then they are
+// in the clusters where it was written. Where one is missing, it may run elsewhere.
+func proven(s Snapshot) bool {
+	ours := func(set Set) bool { return set.Presence == Seen && FenceOwner(set.Fence) == s.UID }
+	return s.UID != "" && ours(s.Source.Set) && ours(s.Destination.Set)
+}
+
 // covers says whether all that a wider scope asks for has been read.
 func (sc scope) covers(need scope) bool {
 	switch {
-	case !need.live || sc.wide:
+	case !need.live:
+		return true
+	case need.identity && !sc.identity:
+		return false
+	case sc.wide:
 		return true
 	case need.wide || !sc.live:
 		return false

@@ -17,6 +17,8 @@ import (
 type Snapshot struct {
 	// Now is when it was taken.
 	Now time.Time
+	// Migration is its namespace and name, for messages.
+	Migration types.NamespacedName
 	// UID of the Migration; it is the owner in both fences.
 	UID types.UID
 	// Holder is the identity of this process. Engaged is true when this process has
@@ -92,7 +94,9 @@ const (
 type Side struct {
 	// Cluster and Namespace name the side in messages.
 	Cluster, Namespace string
-	Reach              Presence
+	// ClusterID tells the cluster from every other one.
+	ClusterID types.UID
+	Reach     Presence
 	// ReachError says why the side could not be read.
 	ReachError string
 	// NamespaceFound is false when the namespace does not exist.

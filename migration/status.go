@@ -49,7 +49,7 @@ func render(m *api.Migration, s Snapshot, decision Decision) {
 	if decision.Step != "" && m.Status.Handoff != nil {
 		handoff := *m.Status.Handoff
 		if handoff.Step != decision.Step || handoff.StepTime.IsZero() {
-			handoff.Step, handoff.StepTime = decision.Step, metav1.NewTime(s.Now)
+			handoff.Step, handoff.StepTime = decision.Step, metav1.NewMicroTime(s.Now)
 		}
 		m.Status.Handoff = &handoff
 	}
@@ -112,6 +112,17 @@ func sliceStatus(s Snapshot, side Side) *api.SliceStatus {
 		Start: set.Start, Replicas: set.Replicas, Available: Available(s.Now, side),
 		MaxUnavailable: Allowed(s, side),
 	}
+}
+
+// beginsToStall says whether a migration stalls now and did not before, or not for this
+// reason.
+func beginsToStall(before, after *api.Migration) bool {
+	was := meta.FindStatusCondition(before.Status.Conditions, api.ConditionStalled)
+	is := meta.FindStatusCondition(after.Status.Conditions, api.ConditionStalled)
+	if is == nil || is.Status != metav1.ConditionTrue {
+		return false
+	}
+	return was == nil || was.Status != metav1.ConditionTrue || was.Reason != is.Reason
 }
 
 // changed says whether the status tells something new.

@@ -59,7 +59,7 @@ func recordOf(m *api.Migration) Record {
 }
 
 func sideOf(m *api.Migration, f *found) Side {
-	side := Side{Cluster: f.place.cluster, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
+	side := Side{Cluster: f.place.cluster, ClusterID: f.place.id, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
 	side.Set = Set{Presence: Absent, Name: f.place.set}
 	if f.err != nil {
 		side.ReachError = oneLine(f.err)
@@ -83,7 +83,7 @@ func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
 		MinReady:    time.Duration(set.Spec.MinReadySeconds) * time.Second,
 		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 		Fence:       set.Annotations[api.FenceAnnotationKey],
-		ScalesBy:    foreignWriter(set.ManagedFields, `"f:replicas"`, `"f:ordinals"`),
+		ScalesBy:    foreignWriter(set.ManagedFields, begun(m), `"f:replicas"`, `"f:ordinals"`),
 		Ours:        set.Annotations[api.OwnerAnnotationKey] == string(m.UID),
 		Terminating: set.DeletionTimestamp != nil,
 	}
@@ -174,7 +174,7 @@ func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 	}
 	view.Fence = fence
 	if view.Form.String() != wrote {
-		view.EditedBy = foreignWriter(budget.ManagedFields, `"f:maxUnavailable"`, `"f:minAvailable"`)
+		view.EditedBy = foreignWriter(budget.ManagedFields, begun(m), `"f:maxUnavailable"`, `"f:minAvailable"`)
 		if view.EditedBy == "" {
 			view.EditedBy = "unknown"
 		}
@@ -182,12 +182,20 @@ func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 	return view
 }
 
-// foreignWriter names the writer of one of the fields that is not a migration; the
-// last one when there are several.
-func foreignWriter(fields []metav1.ManagedFieldsEntry, names ...string) string {
-	writer, last := "", time.Time{}
+// begun is when a migration began; managed fields have the same precision.
+func begun(m *api.Migration) time.Time {
+	if m.Status.Baseline == nil {
+		return time.Time{}
+	}
+	return m.Status.Baseline.StartTime.Truncate(time.Second)
+}
+
+// foreignWriter names the writer of one of the fields that is not a migration and has
+// written since; the last one when there are several. A status is its controller's.
+func foreignWriter(fields []metav1.ManagedFieldsEntry, since time.Time, names ...string) string {
+	writer, last := "", since
 	for _, entry := range fields {
-		if entry.Manager == api.FieldManager || entry.FieldsV1 == nil {
+		if entry.Manager == api.FieldManager || entry.FieldsV1 == nil || entry.Subresource == "status" {
 			continue
 		}
 		raw := entry.FieldsV1.GetRawString()

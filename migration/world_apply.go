@@ -117,7 +117,7 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 		if h.Claim.UID != e.Volume.UID || h.Claim.ResourceVersion != e.Volume.ResourceVersion {
 			return errConflict
 		}
-		h.Claim.Fence, h.Claim.ResourceVersion = e.Volume.Fence, w.version()
+		h.Claim.Fence, h.Claim.Calls, h.Claim.ResourceVersion = e.Volume.Fence, e.Volume.Calls, w.version()
 		return nil
 	}
 	uid, version := e.UID, e.ResourceVersion
@@ -162,6 +162,10 @@ func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
 		from = v.Destination.Volume
 	}
 	created := from
+	created.Policy = corev1.PersistentVolumeReclaimRetain
+	if created.Original == "" {
+		created.Original = from.Policy // it was secured when this was decided
+	}
 	created.UID, created.ClaimRef, created.Fence = w.uid(), e.Volume.Ref, e.Volume.Fence
 	created.Ours, created.Attachments, created.Terminating, created.Phase = true, nil, false, ""
 	w.putVolume(v, e.Side, created)

@@ -64,9 +64,9 @@ func (c scenario) build() Snapshot {
 	}
 	c.spec.SameCluster = c.spec.SameCluster || c.spec.SameNamespace
 	s := Snapshot{
-		Now: epoch, UID: "migration", Holder: "a", Spec: c.spec,
+		Now: epoch, Migration: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "migration", Holder: "a", Spec: c.spec,
 		Source: Side{
-			Cluster: "east", Namespace: "shop", Reach: Seen, NamespaceFound: true,
+			Cluster: "east", ClusterID: "cluster-east", Namespace: "shop", Reach: Seen, NamespaceFound: true,
 			Set: Set{
 				Presence: Seen, Name: "web", UID: "source-set", ResourceVersion: "1", Start: c.start, Replicas: c.replicas,
 				Observed: true, RolledOut: true, Ordered: c.ordered, Templates: c.templates,
@@ -95,15 +95,18 @@ func (c scenario) build() Snapshot {
 
 func (c scenario) destination(source Side) Side {
 	side := Side{
-		Cluster: "west", Namespace: "shop", Reach: Seen, NamespaceFound: true,
+		Cluster: "west", ClusterID: "cluster-west", Namespace: "shop", Reach: Seen, NamespaceFound: true,
 		Set:     Set{Presence: Absent, Name: "web"},
 		Service: Dependent{Needed: c.service, Name: "web"},
 	}
+	if c.spec.SameCluster {
+		side.Cluster, side.ClusterID = source.Cluster, source.ClusterID
+	}
 	switch {
 	case c.spec.SameNamespace:
-		side.Cluster, side.Set.Name, side.Service.Found = source.Cluster, "web-next", c.service
+		side.Set.Name, side.Service.Found = "web-next", c.service
 	case c.spec.SameCluster:
-		side.Cluster, side.Namespace = source.Cluster, "team"
+		side.Namespace = "team"
 	}
 	if c.prepared {
 		side.Set = Set{

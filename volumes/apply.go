@@ -132,7 +132,7 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 func Mark(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": action.UID, "resourceVersion": action.ResourceVersion,
-		"annotations": map[string]any{api.FenceAnnotationKey: action.Fence},
+		"annotations": map[string]any{api.FenceAnnotationKey: marked(action.Fence, action.Calls)},
 	}})
 	if err != nil {
 		return nil, err

@@ -59,6 +59,8 @@ type Claim struct {
 	Ours bool
 	// Fence is the fence under which a migration wrote it last.
 	Fence string
+	// Calls counts how often the binder has been called to it under that fence.
+	Calls int
 	// Users are the pods that mount it.
 	Users []string
 	// OwnedByPod is true when a Pod owns it, so that it would be deleted with that
@@ -139,9 +141,10 @@ const (
 	CreateVolume Verb = "CreateVolume"
 	// CreateClaim makes the taker's claim, naming the volume.
 	CreateClaim Verb = "CreateClaim"
-	// MarkClaim writes the fence on the taker's claim. The binder looks at a claim
-	// when the claim changes, not when its volume does: otherwise one that had lost
-	// its volume is healed at the next resync, 15 s later (pv_controller_base.go).
+	// MarkClaim writes the fence on the taker's claim, and how often that was done. The
+	// binder looks at a claim when the claim changes, not when its volume does: one that
+	// it saw before its volume is bound at the next resync otherwise, 15 s later
+	// (kubernetes pv_controller_base.go).
 	MarkClaim Verb = "MarkClaim"
 )
 
@@ -156,6 +159,8 @@ type Action struct {
 	ResourceVersion string
 	// Fence is what the volume is marked with.
 	Fence string
+	// Calls is for MarkClaim: how often the binder has been called before.
+	Calls int
 }
 
 // Verdict is what to do next: at most one of Action, Waits and Blocked is set; with
@@ -164,6 +169,8 @@ type Verdict struct {
 	Action *Action
 	// Waits says what is waited for.
 	Waits string
+	// Call is what may be done when that takes long; nil: nothing.
+	Call *Action
 	// Blocked says what stands in the way.
 	Blocked *Problem
 }
@@ -268,12 +275,13 @@ func bind(pair Pair) Verdict {
 		}
 		return pair.act(CreateClaim, taker.Volume, want)
 	}
+	mark := MarkClaimOf(taker, pair.Fence)
 	if taker.Claim.Fence != pair.Fence {
-		mark := MarkClaimOf(taker, pair.Fence)
 		return Verdict{Action: &mark}
 	}
 	if !taker.Bound() {
-		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name}
+		mark.Calls = taker.Claim.Calls + 1
+		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name, Call: &mark}
 	}
 	return Verdict{}
 }

@@ -212,3 +212,18 @@ func bindAll(pair *Pair) {
 		}
 	}
 }
+
+// TestMarkOfAClaim: the mark keeps the fence and the number of calls apart. One that
+// was edited is no fence of ours.
+func TestMarkOfAClaim(t *testing.T) {
+	for _, calls := range []int{0, 1, 4} {
+		if by, n := unmark(marked(fence, calls)); by != fence || n != calls {
+			t.Errorf("%d calls under %s become %d under %s", calls, fence, n, by)
+		}
+	}
+	for value, want := range map[string]string{"": "", "another.2": "another.2", fence + "+x": "", fence + "+-1": ""} {
+		if by, n := unmark(value); by != want || n != 0 {
+			t.Errorf("%q is %d calls under %q", value, n, by)
+		}
+	}
+}

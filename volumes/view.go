@@ -1,6 +1,9 @@
 package volumes
 
 import (
+	"strconv"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,13 +16,37 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 	view := Claim{
 		Found: true, UID: claim.UID, ResourceVersion: claim.ResourceVersion, Phase: claim.Status.Phase,
 		Volume: claim.Spec.VolumeName, Terminating: claim.DeletionTimestamp != nil,
-		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: claim.Annotations[api.FenceAnnotationKey],
+		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner),
 	}
+	view.Fence, view.Calls = unmark(claim.Annotations[api.FenceAnnotationKey])
 	for _, reference := range claim.OwnerReferences {
 		view.OwnedByPod = view.OwnedByPod || reference.Kind == "Pod"
 	}
 	return view
 }
+
+// marked is the value of the fence annotation of a claim; unmark takes it apart.
+func marked(fence string, calls int) string {
+	if calls == 0 {
+		return fence
+	}
+	return fence + callsSeparator + strconv.Itoa(calls)
+}
+
+func unmark(value string) (fence string, calls int) {
+	fence, count, found := strings.Cut(value, callsSeparator)
+	if !found {
+		return value, 0
+	}
+	calls, err := strconv.Atoi(count)
+	if err != nil || calls < 0 {
+		return "", 0 // nobody of ours wrote it: it is marked again
+	}
+	return fence, calls
+}
+
+// callsSeparator is in no fence: that is a UID and a number.
+const callsSeparator = "+"
 
 // ViewVolume takes from a volume what decisions need. Its attachments are for the
 // caller to fill in.

@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
@@ -139,25 +137,13 @@ func apart(source, destination *place) {
 	}
 }
 
-// clusterID tells one cluster from another whatever address it is reached at: the
-// UID of its namespace kube-system, as the engine has it. Whoever may not read that
-// is given the address.
-func clusterID(ctx context.Context, connection *clusters.Connection) (string, error) {
-	var system corev1.Namespace
-	err := connection.Live().Get(ctx, client.ObjectKey{Name: "kube-system"}, &system)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return connection.Host(), nil
-	case err != nil:
-		return "", unreachable(connection.Name(), err)
-	}
-	return string(system.UID), nil
-}
-
 // unreachable says that a cluster gave no answer, or none that helps.
 func unreachable(cluster string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("cluster %s: a right is missing: %w; bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster", cluster, err)
 	}
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("cluster %s does not know this user: %w; log in again, or check the kubeconfig", cluster, err)

@@ -51,7 +51,7 @@ func (s *story) add(after time.Duration, change func(*api.Migration), outcome mi
 // begin records that an ordinal's handoff begins, with the end of the one before.
 func (s *story) begin(after time.Duration, ordinal int32, finished *api.Handoff) {
 	s.add(after, func(m *api.Migration) {
-		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewTime(noon.Add(after)), Attempts: 1}
+		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(noon.Add(after)), Attempts: 1}
 	}, migration.Outcome{Saved: true, Finished: finished, Decision: migration.Decision{Record: &migration.Record{}, Step: api.StepGate}})
 }
 
@@ -107,11 +107,11 @@ func aMove() *story {
 	s.held(64*time.Second, api.StepAwaitReadiness, waiting)
 	s.held(65*time.Second, api.StepAwaitReadiness, waiting)
 	s.own(1, 1)
-	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewTime(noon)})
+	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)})
 	s.wrote(71*time.Second, api.StepScaleDown, migration.Effect{Verb: migration.ScaleDown, Side: migration.SourceSide, Ordinal: 0, Name: "web"})
 	s.own(0, 2)
 	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
 	})
 	s.wrote(81*time.Second, "", migration.Effect{Verb: migration.ReleaseFence, Side: migration.SourceSide, Name: "web"})
 	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: migration.Decision{Done: api.ReasonMoved}})
@@ -121,13 +121,13 @@ func aMove() *story {
 // aReturn is a move that is paused, turned round, and rolled back.
 func aReturn() *story {
 	s := newStory()
-	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewTime(noon.Add(-time.Minute))}
+	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewMicroTime(noon.Add(-time.Minute))}
 	s.own(1, 1, 1)
 	s.held(time.Second, api.StepAwaitReadiness, migration.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"})
 	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, migration.Outcome{})
 	s.own(1, 1)
 	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
 	})
 	s.held(4*time.Second, "", migration.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
 	s.add(5*time.Second, func(m *api.Migration) {
@@ -137,7 +137,7 @@ func aReturn() *story {
 	s.begin(6*time.Second, 1, nil)
 	s.own(2, 0)
 	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
 	})
 	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: migration.Decision{Done: api.ReasonRolledBack}})
 	return s
@@ -241,7 +241,7 @@ func TestStopped(t *testing.T) {
 		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at AwaitReadiness, and starts by itself",
 	} {
 		m := moving(0, 2)
-		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewTime(noon)}
+		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}
 		n := newNarrator(noon, m)
 		n.step = step
 		if got := n.stopped(noon.Add(time.Minute)); got.Message != want || got.Kind != eventStopped {

@@ -196,6 +196,6 @@ func refusals(findings []migration.Finding) int {
 }
 
 // since is how long ago something recorded was; never negative, whatever the clocks.
-func since(now time.Time, then metav1.Time) time.Duration {
-	return max(0, now.Sub(then.Time))
+func since(now, then time.Time) time.Duration {
+	return max(0, now.Sub(then))
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -46,17 +43,12 @@ func (o *runOptions) drive(ctx context.Context, r runner) error {
 	if err != nil {
 		return unreachable(r.task.source.Name(), err)
 	}
-	kept := heardStore{r.task.store, func(m *api.Migration, err error) {
-		if running.Err() == nil && !errors.Is(err, errBraked) {
-			r.unsaved(m, err)
-		}
-	}}
 	bell := migration.NewBell()
 	engine := migration.NewEngine(m, migration.Options{
-		Source: r.task.source, Destination: r.task.destination, Records: kept, Holder: o.holder(), Notify: bell.Ring, Clock: o.clock,
+		Source: r.task.source, Destination: r.task.destination, Records: r.task.store, Holder: o.holder(), Notify: bell.Ring, Clock: o.clock,
 	})
-	err = migration.Loop{Engine: engine, Store: kept, Bell: bell, Changes: changes, Report: r.report}.Run(running)
-	if running.Err() != nil {
+	err = migration.Loop{Engine: engine, Store: r.task.store, Bell: bell, Changes: changes, Report: r.report, Unsaved: r.unsaved}.Run(running)
+	if err != nil && running.Err() != nil {
 		err = context.Cause(running)
 	}
 	return r.ended(err)
@@ -107,25 +99,28 @@ func (r *runner) done(decision migration.Decision) error {
 	return nil
 }
 
-// unsaved tells that the record cannot be written. The engine then goes no further,
-// and cannot say so in the record.
-func (r *runner) unsaved(m *api.Migration, err error) {
-	if apierrors.IsConflict(err) {
-		return
+// unsaved tells that the record cannot be written, and says whether to go on. The
+// engine goes no further then.
+func (r *runner) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
+	if errors.Is(err, errBraked) {
+		return nil // it was told to end
 	}
 	hold := migration.Hold{
 		Reason: api.ReasonClusterUnreachable, Stalled: true,
 		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", r.task.source.Name(), err),
 		Remedy:  "nothing is done on either side until it can; check the cluster and the kubeconfig",
 	}
-	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
-		hold.Reason = c.Reason
-		hold.Message, hold.Remedy = cutRemedy(c.Message)
+	if found := outcome.Decision.Hold; found != nil && found.Stalled {
+		hold = *found
 	}
 	for _, e := range r.narrator.holdOn(r.options.clock.Now(), hold, m.Status.Handoff) {
 		r.display.show(e)
 	}
 	r.display.update(r.narrator.progress)
+	if r.options.exitOnStall {
+		return refusedf("stalled: %s: %s", hold.Reason, hold.Message)
+	}
+	return nil
 }
 
 // ended tells how to go on when a run ends before its time.
@@ -136,19 +131,4 @@ func (r *runner) ended(err error) error {
 	}
 	r.display.show(r.narrator.stopped(r.options.clock.Now()))
 	return withCode(code, fmt.Errorf("%w\nto go on: %s", err, r.options.again()))
-}
-
-// heardStore is a record whose failed writes are heard of.
-type heardStore struct {
-	records.ConfigMap
-	failed func(*api.Migration, error)
-}
-
-// Save implements migration.Records.
-func (s heardStore) Save(ctx context.Context, m *api.Migration) error {
-	err := s.ConfigMap.Save(ctx, m)
-	if err != nil {
-		s.failed(m, err)
-	}
-	return err
 }

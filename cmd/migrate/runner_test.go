@@ -5,10 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -78,24 +74,33 @@ func TestReport(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	m := moving(1, 2)
 	r, c := newRunner(t, m)
-	r.unsaved(m, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed")))
-	if c.out.Len() > 0 {
-		t.Errorf("a conflict was told: %s", c.out)
+	outcome := migration.Outcome{}
+	unsaved := func(err error) {
+		t.Helper()
+		if err := r.unsaved(m, outcome, err); err != nil {
+			t.Errorf("the run ends: %v", err)
+		}
 	}
-	r.unsaved(m, errors.New("connection refused"))
-	r.unsaved(m, errors.New("connection reset"))
+	unsaved(errBraked)
+	if c.out.Len() > 0 {
+		t.Errorf("it was told to end, and says: %s", c.out)
+	}
+	unsaved(errors.New("connection refused"))
+	unsaved(errors.New("connection reset"))
 	want := "    0.0s       STALLED (ClusterUnreachable) cluster east: the record cannot be written: connection refused\n" +
 		"               to mend it: nothing is done on either side until it can; check the cluster and the kubeconfig\n"
 	if got := c.out.String(); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	c.out.Reset()
-	m.Status.Conditions = []metav1.Condition{{
-		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone. To mend it: start it",
-	}}
-	r.unsaved(m, errors.New("connection reset"))
+	outcome.Decision.Hold = &migration.Hold{Stalled: true, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone", Remedy: "start it"}
+	unsaved(errors.New("connection reset"))
 	if got := c.out.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "to mend it: start it") {
 		t.Errorf("told %q", got)
+	}
+	r.options.exitOnStall = true
+	if err := r.unsaved(m, outcome, errors.New("connection reset")); exitCode(err) != exitStalled {
+		t.Errorf("--exit-on-stall: %v", err)
 	}
 }
 

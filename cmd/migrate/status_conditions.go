@@ -36,7 +36,7 @@ func (g *page) condition(kind string, c *metav1.Condition) (text string, paint f
 	if holds || !stalled {
 		text += "  " + c.Reason
 	}
-	text += fmt.Sprintf(" (%s)", coarse(since(g.now, c.LastTransitionTime)))
+	text += fmt.Sprintf(" (%s)", coarse(since(g.now, c.LastTransitionTime.Time)))
 	if c.Message != "" && !stalled {
 		message, _ := cutRemedy(c.Message)
 		text += ": " + message

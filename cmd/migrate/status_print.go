@@ -130,9 +130,9 @@ func handoffText(h *api.Handoff, now time.Time) string {
 		text += " at " + string(h.Step)
 	}
 	if !h.StepTime.IsZero() {
-		text += " for " + coarse(since(now, h.StepTime))
+		text += " for " + coarse(since(now, h.StepTime.Time))
 	}
-	text += fmt.Sprintf(", begun %s ago", coarse(since(now, h.StartTime)))
+	text += fmt.Sprintf(", begun %s ago", coarse(since(now, h.StartTime.Time)))
 	if h.Attempts > 1 {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
 	}

@@ -35,7 +35,7 @@ func onItsWay() *api.Migration {
 	m := moving(2, 4)
 	m.Status.Handoff = &api.Handoff{
 		Ordinal: 2, Step: api.StepAwaitReadiness, Attempts: 2,
-		StepTime: metav1.NewTime(noon.Add(-12 * time.Second)), StartTime: metav1.NewTime(noon.Add(-95 * time.Second)),
+		StepTime: metav1.NewMicroTime(noon.Add(-12 * time.Second)), StartTime: metav1.NewMicroTime(noon.Add(-95 * time.Second)),
 	}
 	m.Status.Conditions = conditions(2*time.Minute,
 		metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: api.ReasonReady, Message: "source, destination and rights were checked"},

@@ -89,12 +89,12 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err := t.load(ctx); err != nil {
 		return nil, err
 	}
-	id, err := clusterID(ctx, t.destination)
+	id, err := t.destination.ID(ctx)
 	if err != nil {
-		return nil, err
+		return nil, unreachable(t.destination.Name(), err)
 	}
 	o.asked.Annotations = map[string]string{
-		records.DestinationAnnotationKey: id, records.DestinationNameAnnotationKey: t.destination.Name(),
+		records.DestinationAnnotationKey: string(id), records.DestinationNameAnnotationKey: t.destination.Name(),
 	}
 	return t, nil
 }

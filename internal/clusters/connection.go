@@ -18,7 +18,9 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,8 +85,16 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 // Name of the cluster, for people.
 func (c *Connection) Name() string { return c.name }
 
-// Host is the address of the API server.
-func (c *Connection) Host() string { return c.config.Host }
+// ID tells one cluster from another, whatever address and name it is reached by: it
+// is the UID of the namespace kube-system, which no cluster is without. It is read
+// anew each time, because an address may lead elsewhere tomorrow.
+func (c *Connection) ID(ctx context.Context) (types.UID, error) {
+	var system corev1.Namespace
+	if err := c.Live().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", fmt.Errorf("reading namespace %s, which identifies a cluster: %w", metav1.NamespaceSystem, err)
+	}
+	return system.UID, nil
+}
 
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have

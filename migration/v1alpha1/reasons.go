@@ -28,6 +28,7 @@ const (
 	ReasonSuperseded           = "Superseded"
 	ReasonForeignScale         = "ForeignScale"
 	ReasonClusterUnreachable   = "ClusterUnreachable"
+	ReasonClusterReplaced      = "ClusterReplaced"
 	ReasonKubeConfigMissing    = "KubeConfigMissing"
 	ReasonKubeConfigRefused    = "KubeConfigRefused"
 	ReasonPermissionMissing    = "PermissionMissing"

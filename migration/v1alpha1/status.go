@@ -48,6 +48,11 @@ type Baseline struct {
 	Replicas int32 `json:"replicas"`
 	// budget is the disruption budget d of the whole application.
 	Budget int32 `json:"budget"`
+	// sourceCluster is the UID of the namespace kube-system of the source's cluster.
+	SourceCluster types.UID `json:"sourceCluster"`
+	// destinationCluster is the UID of the namespace kube-system of the destination's
+	// cluster.
+	DestinationCluster types.UID `json:"destinationCluster"`
 	// sourceUID is the UID of the source StatefulSet.
 	SourceUID types.UID `json:"sourceUID"`
 	// disruptionBudget is the source's PodDisruptionBudget in the user's own form;
@@ -129,9 +134,9 @@ type Handoff struct {
 	Step Step `json:"step,omitempty"`
 	// stepTime is when that step was first reported.
 	// +optional
-	StepTime metav1.Time `json:"stepTime,omitempty,omitzero"`
+	StepTime metav1.MicroTime `json:"stepTime,omitempty,omitzero"`
 	// startTime is when this ordinal's handoff began, or was turned round.
-	StartTime metav1.Time `json:"startTime"`
+	StartTime metav1.MicroTime `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.
 	Attempts int32 `json:"attempts"`
 }

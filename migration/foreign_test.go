@@ -1,0 +1,269 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestForeignWriters: somebody else changes what the migration owns. It stalls, says
+// why, writes nothing (I9), and goes on by itself when that is undone (I6).
+func TestForeignWriters(t *testing.T) {
+	c := scenario{replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1), service: true, spec: Spec{Export: true}}
+	for name, tc := range map[string]struct {
+		// verb is the write before which it happens, for the n-th time.
+		verb   Verb
+		n      int
+		change func(s *Snapshot)
+		reason string
+		says   string
+	}{
+		"source scaled up":                  {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Replicas += 2; s.Source.Set.ScalesBy = "hpa" }, api.ReasonForeignScale, `"hpa"`},
+		"the stopped ordinal started again": {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Replicas++ }, volumes.ReasonClaimNotBound, "not bound"},
+		"source scaled down":                {SetBudget, 1, func(s *Snapshot) { s.Source.Set.Replicas -= 2 }, api.ReasonForeignScale, "another writer"},
+		"source moved":                      {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Start++ }, api.ReasonForeignScale, "instead of [0,2)"},
+		"destination scaled up":             {ScaleDown, 2, func(s *Snapshot) { s.Destination.Set.Replicas++; s.Destination.Set.ScalesBy = "argocd" }, api.ReasonForeignScale, `"argocd"`},
+		"destination moved":                 {ScaleDown, 2, func(s *Snapshot) { s.Destination.Set.Start-- }, api.ReasonForeignScale, "instead of [2,3)"},
+		"destination scaled to nothing":     {ScaleDown, 3, func(s *Snapshot) { s.Destination.Set.Replicas = 0 }, api.ReasonForeignScale, "1 and 0 ordinals of 3"},
+		"source replaced":                   {ScaleDown, 2, func(s *Snapshot) { s.Source.Set.UID = "another" }, api.ReasonSourceReplaced, "created again"},
+		"source deleted":                    {ScaleDown, 2, func(s *Snapshot) { s.Source.Set = Set{Presence: Absent, Name: "web"} }, api.ReasonSourceMissing, "does not exist"},
+		"source being deleted":              {ScaleDown, 2, func(s *Snapshot) { s.Source.Set.Terminating = true }, api.ReasonSourceBeingDeleted, "being deleted"},
+		"destination being deleted":         {ScaleDown, 2, func(s *Snapshot) { s.Destination.Set.Terminating = true }, api.ReasonDestinationDeleted, "being deleted"},
+		"source claimed":                    {ScaleDown, 2, func(s *Snapshot) { s.Source.Set.Fence = "another.7" }, api.ReasonClaimedByAnother, "another"},
+		"destination claimed":               {ScaleUp, 1, func(s *Snapshot) { s.Destination.Set.Fence = "another.7" }, api.ReasonClaimedByAnother, "another"},
+		"budget edited":                     {ScaleDown, 2, func(s *Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget, `"kubectl"`},
+		"destination's budget edited":       {ScaleDown, 1, func(s *Snapshot) { s.Destination.Budgets[0].EditedBy = "helm" }, api.ReasonForeignBudget, `"helm"`},
+		"a second budget":                   {ScaleDown, 2, func(s *Snapshot) { s.Source.Budgets = append(s.Source.Budgets, Budget{Name: "more"}) }, api.ReasonSeveralBudgets, "more"},
+		"budget deleted":                    {ScaleDown, 2, func(s *Snapshot) { s.Source.Budgets = nil }, api.ReasonForeignBudget, "does not exist any more"},
+		"export in conflict":                {ScaleDown, 2, func(s *Snapshot) { s.Destination.Export.Conflict = "another port" }, api.ReasonExportConflict, "another port"},
+		"export not valid":                  {ScaleDown, 2, func(s *Snapshot) { s.Source.Export.Invalid = "no such Service" }, api.ReasonExportInvalid, "no such Service"},
+		"claim of the destination replaced": {Verb(volumes.CreateClaim), 1, func(s *Snapshot) {
+			s.Volumes[2].Destination.Claim = volumes.Claim{Found: true, UID: "x", Volume: "another"}
+		}, volumes.ReasonForeignClaim, "another disk"},
+		"volume taken by somebody": {Verb(volumes.Park), 1, func(s *Snapshot) {
+			s.Volumes[2].Source.Volume.ClaimRef = volumes.Ref{Namespace: "x", Name: "y"}
+		}, volumes.ReasonForeignVolume, "x/y"},
+		"destination's address leads elsewhere": {ScaleUp, 1, func(s *Snapshot) { s.Destination.ClusterID = "elsewhere" }, api.ReasonClusterReplaced, "elsewhere instead of cluster-west"},
+		"source's address leads elsewhere":      {ScaleDown, 2, func(s *Snapshot) { s.Source.ClusterID = "elsewhere" }, api.ReasonClusterReplaced, "cluster east"},
+		"source unreachable":                    {ScaleUp, 1, func(s *Snapshot) { s.Source.Reach, s.Source.ReachError = Unreachable, "i/o timeout" }, api.ReasonClusterUnreachable, "i/o timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, c)
+			y.until(tc.verb, tc.n)
+			before := y.snapshot()
+			tc.change(&y.state)
+			after := y.snapshot()
+			for _, s := range []Snapshot{y.p.through(after), focused(y.p.through(after), 2)} {
+				s.Record = y.state.Record
+				decision := Plan(s)
+				if decision.Effect != nil || decision.Record != nil || decision.Done != "" {
+					t.Fatalf("got %+v, want a hold", decision)
+				}
+				if hold := decision.Hold; !hold.Stalled || hold.Reason != tc.reason || !strings.Contains(hold.Message, tc.says) {
+					t.Errorf("got %+v, want %s that says %q", *hold, tc.reason, tc.says)
+				}
+			}
+			y.state = before
+			y.end()
+		})
+	}
+}
+
+// TestStoppedOrdinalComesFirst: what may have to wait for somebody else does not keep
+// an ordinal down that is on its way.
+func TestStoppedOrdinalComesFirst(t *testing.T) {
+	c := scenario{replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1), service: true, spec: Spec{Export: true}}
+	for name, change := range map[string]func(s *Snapshot){
+		"budget edited":      func(s *Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" },
+		"a second budget":    func(s *Snapshot) { s.Source.Budgets = append(s.Source.Budgets, Budget{Name: "more"}) },
+		"export in conflict": func(s *Snapshot) { s.Source.Export.Conflict = "another port" },
+		"deleted": func(s *Snapshot) {
+			s.Deleting = true
+			s.Source.Budgets[0].EditedBy = "kubectl"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, c)
+			y.until(ScaleDown, 1)
+			y.pass(lands)
+			change(&y.state)
+			y.version++
+			y.until(ScaleUp, 1)
+		})
+	}
+}
+
+// TestDeletedWithForeignChanges: a Migration that is being deleted and can do nothing
+// safely lets go.
+func TestDeletedWithForeignChanges(t *testing.T) {
+	for name, change := range map[string]func(s *Snapshot){
+		"scaled":  func(s *Snapshot) { s.Source.Set.Replicas += 2 },
+		"missing": func(s *Snapshot) { s.Source.Set, s.Source.Pods = Set{Presence: Absent, Name: "web"}, nil },
+		"budget":  func(s *Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+			y.until(ScaleDown, 2)
+			change(&y.state)
+			y.state.Deleting = true
+			y.version++
+			y.writes(enough)
+			if last := y.next(); last.Done != api.ReasonReleased {
+				t.Errorf("got %+v", last)
+			}
+			for _, name := range sideNames {
+				if fence := y.side(name).Set.Fence; fence != "" {
+					t.Errorf("the %s has the fence %s", name, fence)
+				}
+			}
+		})
+	}
+}
+
+// TestPreflightFindings: what is refused before anything is changed.
+func TestPreflightFindings(t *testing.T) {
+	c := scenario{replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1), prepared: true}
+	names := c
+	names.spec.SameNamespace = true
+	for name, tc := range map[string]struct {
+		c      scenario
+		change func(s *Snapshot)
+		reason string
+	}{
+		"another form at the destination":    {c, func(s *Snapshot) { s.Destination.Budgets[0].Form = pdb.Available(2) }, api.ReasonForeignBudget},
+		"a budget at the destination only":   {c, func(s *Snapshot) { s.Source.Budgets = nil }, api.ReasonForeignBudget},
+		"one budget that selects one of two": {names, func(s *Snapshot) { s.Destination.Budgets = nil }, api.ReasonForeignBudget},
+		"two budgets in one namespace":       {names, func(s *Snapshot) { s.Destination.Budgets[0].UID = "another" }, api.ReasonForeignBudget},
+		"several budgets":                    {c, func(s *Snapshot) { s.Source.Budgets = append(s.Source.Budgets, Budget{Name: "more"}) }, api.ReasonSeveralBudgets},
+		"source missing":                     {c, func(s *Snapshot) { s.Source.Set.Presence = Absent }, api.ReasonSourceMissing},
+		"source being deleted":               {c, func(s *Snapshot) { s.Source.Set.Terminating = true }, api.ReasonSourceBeingDeleted},
+		"source claimed":                     {c, func(s *Snapshot) { s.Source.Set.Fence = "another.1" }, api.ReasonClaimedByAnother},
+		"destination claimed":                {c, func(s *Snapshot) { s.Destination.Set.Fence = "another.1" }, api.ReasonClaimedByAnother},
+		"claims deleted on scale-down":       {c, func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale},
+		"not observed":                       {c, func(s *Snapshot) { s.Source.Set.Observed = false }, api.ReasonRolloutInProgress},
+		"not rolled out":                     {c, func(s *Snapshot) { s.Source.Set.RolledOut = false }, api.ReasonRolloutInProgress},
+		"a replica not available":            {c, func(s *Snapshot) { s.Source.Pods[1].Ready = false }, api.ReasonSourceNotHealthy},
+		"a replica missing":                  {c, func(s *Snapshot) { s.Source.Pods = s.Source.Pods[:2] }, api.ReasonSourceNotHealthy},
+		"a replica not its own":              {c, func(s *Snapshot) { s.Source.Pods[0].Owned = false }, api.ReasonSourceNotHealthy},
+		"namespace missing":                  {c, func(s *Snapshot) { s.Destination.NamespaceFound = false }, api.ReasonNamespaceMissing},
+		"destination is the source":          {c, func(s *Snapshot) { s.Destination.Set.UID = s.Source.Set.UID }, api.ReasonSameStatefulSet},
+		"destination not empty":              {c, func(s *Snapshot) { s.Destination.Set.Replicas = 1 }, api.ReasonDestinationNotEmpty},
+		"destination being deleted":          {c, func(s *Snapshot) { s.Destination.Set.Terminating = true }, api.ReasonDestinationDeleted},
+		"a pod at the destination":           {c, func(s *Snapshot) { s.Destination.Pods = []Pod{{Ordinal: 1}} }, api.ReasonDestinationPodFound},
+		"a foreign claim at the destination": {c, func(s *Snapshot) { s.Volumes[0].Destination.Claim = volumes.Claim{Found: true, Volume: "another"} }, volumes.ReasonForeignClaim},
+		"a claim without a volume":           {c, func(s *Snapshot) { s.Volumes[0].Source.Volume = volumes.Volume{} }, volumes.ReasonVolumeLost},
+		"what only the observer sees":        {c, func(s *Snapshot) { s.Preflight = []Finding{{Reason: api.ReasonAutoscaled}} }, api.ReasonAutoscaled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.c.build()
+			tc.change(&s)
+			decision := Plan(s)
+			if decision.Record != nil || decision.Effect != nil || decision.Hold == nil || !decision.Hold.Stalled || decision.Hold.Reason != tc.reason {
+				t.Errorf("got %+v, want to be held by %s", decision, tc.reason)
+			}
+			if len(decision.Findings) == 0 || decision.Hold.Remedy == "" && tc.reason != api.ReasonSourceBeingDeleted && tc.reason != api.ReasonDestinationDeleted && tc.reason != api.ReasonAutoscaled {
+				t.Errorf("no findings or no remedy: %+v", decision)
+			}
+		})
+	}
+	warned := c.build()
+	warned.Preflight = []Finding{{Reason: api.ReasonAutoscaled, Warning: true}}
+	if decision := Plan(warned); decision.Record == nil || len(decision.Findings) != 1 {
+		t.Errorf("a warning refuses: %+v", decision)
+	}
+}
+
+// TestOneOfTwoProcesses: the one that was superseded writes nothing any more.
+func TestOneOfTwoProcesses(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	other := y.newProcess()
+	for range 4 {
+		y.machine.pass(other, y.fair())
+	}
+	decision := y.machine.pass(y.p, y.fair())
+	if decision.Hold == nil || decision.Hold.Reason != api.ReasonSuperseded || !decision.Hold.Stalled {
+		t.Errorf("got %+v", decision)
+	}
+	y.p = other
+	y.end()
+}
+
+// TestDeadline: a wait becomes a stall, and is over when its cause is (I6).
+func TestDeadline(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	y.machine.pass(y.p, y.fair())
+	stuck := func(s step) bool { return s.kind != ends }
+	y.settle(stuck)
+	decision := y.next()
+	if decision.Hold == nil || decision.Hold.Stalled || decision.Hold.Reason != api.ReasonPodTerminating || decision.Wait != y.state.Spec.Deadline || decision.Step != api.StepAwaitRelease {
+		t.Fatalf("got %+v", decision)
+	}
+	handoff := *y.state.Record.Handoff
+	handoff.Step, handoff.StepTime = api.StepAwaitRelease, metav1.NewMicroTime(y.state.Now)
+	y.state.Record.Handoff = &handoff
+	y.state.Now = y.state.Now.Add(y.state.Spec.Deadline)
+	decision = y.next()
+	if !decision.Hold.Stalled || decision.Hold.Reason != api.ReasonPodTerminating || decision.Hold.Remedy == "" || !strings.Contains(decision.Hold.Message, "longer than 10m") {
+		t.Fatalf("got %+v", decision)
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestBinderIsCalledAgain: a claim that the binder saw before its volume is shown to
+// it again, after 1, 2, 4 and 8 s, and then no more.
+func TestBinderIsCalledAgain(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(Verb(volumes.CreateClaim), 1)
+	y.machine.pass(y.p, y.fair())
+	began := y.state.Now
+	handoff := *y.state.Record.Handoff
+	handoff.Step, handoff.StepTime = api.StepCarryVolumes, metav1.NewMicroTime(began)
+	y.state.Record.Handoff = &handoff
+	for n, after := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		y.state.Now = began.Add(after - time.Millisecond)
+		if decision := y.next(); decision.Hold == nil || decision.Hold.Reason != api.ReasonVolumeUnbound || decision.Wait != time.Millisecond {
+			t.Fatalf("before call %d: %+v", n+1, decision)
+		}
+		y.state.Now = began.Add(after)
+		decision := y.next()
+		if decision.Effect == nil || decision.Effect.Volume.Verb != volumes.MarkClaim || decision.Effect.Volume.Calls != n+1 {
+			t.Fatalf("call %d: %+v", n+1, decision)
+		}
+		if err := y.apply(*decision.Effect); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.state.Now = began.Add(time.Minute)
+	if decision := y.next(); decision.Hold == nil || decision.Hold.Stalled || decision.Wait != 9*time.Minute {
+		t.Fatalf("after the last call: %+v", decision)
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestMinReady: the next ordinal waits until the last one has been Ready for so long,
+// and says when that is.
+func TestMinReady(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, spec: Spec{MinReady: time.Minute}})
+	y.until(ScaleUp, 1)
+	y.machine.pass(y.p, y.fair())
+	y.settle(everyone)
+	decision := y.next()
+	if decision.Hold == nil || decision.Hold.Stalled || decision.Hold.Reason != api.ReasonMinReady || decision.Wait <= 0 || decision.Wait > time.Minute {
+		t.Fatalf("got %+v", decision)
+	}
+	y.state.Now = y.state.Now.Add(decision.Wait)
+	if decision := y.next(); decision.Record == nil {
+		t.Fatalf("got %+v", decision)
+	}
+	y.end()
+}
