@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,9 +41,17 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 	}
 	render(m, s, decision)
 	outcome.Again = again(decision)
-	if decision.Record == nil && !changed(before, m) {
-		return outcome, nil
+	if decision.Record == nil {
+		if !changed(before, m) {
+			return outcome, nil
+		}
+		if left := e.holdBack(before, decision); left > 0 {
+			before.DeepCopyInto(m)
+			outcome.Again = min(outcome.Again, left)
+			return outcome, nil
+		}
 	}
+	e.untold = time.Time{}
 	if err := e.records.Save(ctx, m); err != nil {
 		before.DeepCopyInto(m)
 		e.engaged = e.engaged && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
@@ -54,6 +63,20 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		outcome.Again = againUnseen
 	}
 	return outcome, nil
+}
+
+// holdBack is how much longer a status that tells of nothing but a wait is not worth
+// a write; 0: write it now.
+func (e *Engine) holdBack(before *api.Migration, decision Decision) time.Duration {
+	hold := decision.Hold
+	if hold == nil || hold.Stalled || hold.Reason == api.ReasonPaused || decision.Done != "" ||
+		meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled) {
+		return 0
+	}
+	if e.untold.IsZero() {
+		e.untold = e.clock.Now()
+	}
+	return tellAfter - e.clock.Since(e.untold)
 }
 
 // again is when to look again though nothing that is watched has changed.
@@ -79,7 +102,7 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 	cluster := e.place(effect.Side).cluster
 	switch {
 	case err == nil:
-		outcome.Wrote, e.refused = true, 0
+		outcome.Wrote, e.refused, e.untold = true, 0, time.Time{}
 		if watched(object) {
 			e.wrote = &write{object: object, side: effect.Side, at: e.clock.Now()}
 		} else {

@@ -31,6 +31,9 @@ const (
 	againDoublings = 8
 	// againSafety is for everything else: a lost event must not stop a migration.
 	againSafety = 30 * time.Second
+	// tellAfter is how long a wait must last to be worth a write of the status: most are
+	// over sooner.
+	tellAfter = 250 * time.Millisecond
 	// unseenFor bounds how long a write is waited for in the cache.
 	unseenFor = 2 * time.Second
 )
@@ -61,6 +64,8 @@ type Engine struct {
 	wrote *write
 	// refused counts the writes in a row that met a changed object.
 	refused int
+	// untold is since when a wait has not been written into the status; zero: it has.
+	untold time.Time
 }
 
 type write struct {

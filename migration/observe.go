@@ -131,15 +131,14 @@ func ordinalsOf(s Snapshot, sc scope) []int32 {
 	return ordinals
 }
 
-// read reads the slice of one side: its StatefulSet, pods and budgets, and what is
-// attached in its cluster.
-func (f *found) read(ctx context.Context, reader client.Reader) error {
+// read reads the slice of one side: its StatefulSet, and after it pods and budgets,
+// and what is attached in its cluster.
+func (f *found) read(ctx context.Context, reader client.Reader) (err error) {
+	if f.set, err = get[appsv1.StatefulSet](ctx, reader, f.place.key(f.place.set)); err != nil {
+		return err
+	}
 	var budgets policyv1.PodDisruptionBudgetList
-	err := together(
-		func() (err error) {
-			f.set, err = get[appsv1.StatefulSet](ctx, reader, f.place.key(f.place.set))
-			return err
-		},
+	err = together(
 		func() error { return f.readUse(ctx, reader) },
 		func() error { return reader.List(ctx, &budgets, client.InNamespace(f.place.namespace)) },
 	)

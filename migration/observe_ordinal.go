@@ -13,14 +13,13 @@ import (
 )
 
 // readLive replaces what the caches say by what the API servers say now, as far as
-// the scope asks for it. Where a volume can be attached, what uses and what attaches
-// it is read live too.
+// the scope asks for it. Pods are read after both StatefulSets: one that was absent
+// before its controller was seen to have let go of it may have come and gone since.
+// For the same reason what attaches a volume is read after the pods, where volumes
+// can be attached.
 func readLive(ctx context.Context, source, destination *found, sc scope) {
 	both(source, destination, func(f *found) error {
 		reads := []func() error{func() error { return f.readSet(ctx) }}
-		if sc.pods && sc.ordinal != nil {
-			reads = append(reads, func() error { return f.readPod(ctx, *sc.ordinal) })
-		}
 		if sc.budgets {
 			reads = append(reads, func() error { return f.readBudgets(ctx) })
 		}
@@ -30,10 +29,41 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 		return
 	}
 	templates := claimTemplates(source.set)
+	both(source, destination, func(f *found) error {
+		if !sc.volumes || f.place.cached == nil {
+			return nil
+		}
+		return f.readClaims(ctx, f.place.cached, templates, *sc.ordinal)
+	})
+	expected := namesOf(source, destination)
+	both(source, destination, func(f *found) error {
+		var reads []func() error
+		if sc.pods {
+			reads = append(reads, func() error { return f.readPod(ctx, *sc.ordinal) })
+		}
+		if sc.volumes {
+			reads = append(reads,
+				func() error { return f.readClaims(ctx, f.place.live, templates, *sc.ordinal) },
+				func() error { return f.readVolumes(ctx, expected) })
+		}
+		return together(reads...)
+	})
 	if !sc.volumes {
 		return
 	}
-	both(source, destination, func(f *found) error { return f.readClaims(ctx, templates, *sc.ordinal) })
+	if names := namesOf(source, destination); !slices.Equal(names, expected) {
+		both(source, destination, func(f *found) error { return f.readVolumes(ctx, names) })
+	}
+	both(source, destination, func(f *found) error {
+		if sc.pods && f.attachable() {
+			return f.readUse(ctx, f.place.live)
+		}
+		return nil
+	})
+}
+
+// namesOf are the volumes that the claims of both sides name.
+func namesOf(source, destination *found) []string {
 	names := map[string]bool{}
 	for _, f := range []*found{source, destination} {
 		for _, claim := range f.claims {
@@ -41,13 +71,7 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 		}
 	}
 	delete(names, "")
-	both(source, destination, func(f *found) error { return f.readVolumes(ctx, slices.Sorted(maps.Keys(names))) })
-	both(source, destination, func(f *found) error {
-		if sc.pods && f.attachable() {
-			return f.readUse(ctx, f.place.live)
-		}
-		return nil
-	})
+	return slices.Sorted(maps.Keys(names))
 }
 
 func (f *found) readSet(ctx context.Context) (err error) {
@@ -82,12 +106,12 @@ func (f *found) readBudgets(ctx context.Context) error {
 	return nil
 }
 
-func (f *found) readClaims(ctx context.Context, templates []string, ordinal int32) error {
+func (f *found) readClaims(ctx context.Context, reader client.Reader, templates []string, ordinal int32) error {
 	names := make([]string, 0, len(templates))
 	for _, template := range templates {
 		names = append(names, claimName(template, f.place.set, ordinal))
 	}
-	claims, err := getAll[corev1.PersistentVolumeClaim](ctx, f.place.live, f.place.namespace, names)
+	claims, err := getAll[corev1.PersistentVolumeClaim](ctx, reader, f.place.namespace, names)
 	f.claims = claims
 	return err
 }
