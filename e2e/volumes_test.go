@@ -2,10 +2,17 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/migration"
@@ -83,4 +90,87 @@ func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, cl
 		return err.Error()
 	}
 	return pv.Spec.StorageClassName
+}
+
+// onCSI gives each ordinal a volume of a CSI driver of this test's own.
+func onCSI(v *move) {
+	acrossClusters(v)
+	client := kubernetes.NewForConfigOrDie(v.from.RESTConfig())
+	for ordinal := range v.app.Replicas {
+		claim := fmt.Sprintf("data-%s-%d", v.app.Name, ordinal)
+		_, err := client.CoreV1().PersistentVolumes().Create(v.ctx, v.csiVolume("disk-"+v.app.Namespace+"-"+strconv.Itoa(int(ordinal)), claim), metav1.CreateOptions{})
+		v.must(err)
+	}
+}
+
+func (v *move) driver() string { return v.app.Namespace + ".example.com" }
+
+func (v *move) csiVolume(name, claim string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			StorageClassName:              "standard",
+			ClaimRef:                      &corev1.ObjectReference{Namespace: v.app.Namespace, Name: claim},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver: v.driver(), VolumeHandle: claim, VolumeAttributes: map[string]string{"noformat": "true"},
+			}},
+		},
+	}
+}
+
+// csiDriver registers the driver at the destination.
+func (v *move) csiDriver() {
+	v.t.Helper()
+	_, err := v.destination.StorageV1().CSIDrivers().Create(v.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: v.driver()}}, metav1.CreateOptions{})
+	v.must(err)
+}
+
+// csiNode runs the driver on one of the destination's nodes, which may attach so many
+// volumes.
+func (v *move) csiNode(most int) {
+	v.t.Helper()
+	v.csiDriver()
+	nodes, err := v.destination.CoreV1().Nodes().List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	node := nodes.Items[0].Name
+	_, err = v.destination.StorageV1().CSINodes().Create(v.ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		v.must(err)
+	}
+	patch := fmt.Sprintf(`{"spec":{"drivers":[{"name":%q,"nodeID":"x","topologyKeys":null,"allocatable":{"count":%d}}]}}`, v.driver(), most)
+	_, err = v.destination.StorageV1().CSINodes().Patch(v.ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.must(err)
+}
+
+// twin makes another volume for the disk of ordinal 0 at the destination.
+func (v *move) twin() {
+	v.t.Helper()
+	volume := v.csiVolume("twin-"+v.app.Namespace, "data-web-0")
+	volume.Spec.ClaimRef = nil
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	_, err := v.destination.CoreV1().PersistentVolumes().Create(v.ctx, volume, metav1.CreateOptions{})
+	v.must(err)
+}
+
+// TestCSIVolumes moves volumes of a CSI driver: their handles and attributes are the
+// same at the destination.
+func TestCSIVolumes(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), onCSI)
+	v.csiNode(2)
+	v.run()
+	v.expectMoved()
+	for ordinal := range v.app.Replicas {
+		name := "disk-" + v.app.Namespace + "-" + strconv.Itoa(int(ordinal))
+		volume, err := v.destination.CoreV1().PersistentVolumes().Get(v.ctx, name, metav1.GetOptions{})
+		v.must(err)
+		want := v.csiVolume(name, fmt.Sprintf("data-web-%d", ordinal)).Spec.CSI
+		if !equality.Semantic.DeepEqual(volume.Spec.CSI, want) {
+			t.Errorf("the source of volume %s is %v, want %v", name, volume.Spec.CSI, want)
+		}
+	}
+	v.audit()
 }

@@ -19,8 +19,13 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	delete(annotations, api.FenceAnnotationKey)
+	labels := maps.Clone(from.Labels)
+	for _, key := range trackers {
+		delete(annotations, key) // whoever tracks the source would prune the copy
+		delete(labels, key)
+	}
 	annotations[api.OwnerAnnotationKey] = string(owner)
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(from.Labels), Annotations: annotations}
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations}
 }
 
 // copySet makes the destination's StatefulSet: the source's without replicas, with

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,12 +36,14 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	if err != nil || source == nil {
 		return nil, err
 	}
-	findings := owned(e.source, source)
+	findings := append(owned(e.source, source), tracked(e.source, source)...)
 	for _, check := range []func() ([]Finding, error){
 		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
 		func() ([]Finding, error) { return dependencies(ctx, e.destination, source) },
-		func() ([]Finding, error) { return e.reachableVolumes(ctx, source) },
+		func() ([]Finding, error) { return e.quotas(ctx, m, source) },
+		func() ([]Finding, error) { return e.reachableVolumes(ctx, m, source) },
+		func() ([]Finding, error) { return e.rehearse(ctx, m, source, destination) },
 	} {
 		more, err := check()
 		if err != nil {
@@ -72,6 +75,28 @@ func owned(at place, set *appsv1.StatefulSet) []Finding {
 		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.object(), owner.Kind, owner.Name),
 		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch sts -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.namespace, at.set),
 	}}
+}
+
+// trackers are the labels and annotations by which GitOps tools know their objects.
+var trackers = []string{
+	"argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance",
+	"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name",
+}
+
+// tracked warns of a GitOps tool that may write replicas and ordinals back.
+func tracked(at place, set *appsv1.StatefulSet) []Finding {
+	for _, key := range trackers {
+		value := cmp.Or(set.Annotations[key], set.Labels[key])
+		if value == "" {
+			continue
+		}
+		return []Finding{{
+			Reason: api.ReasonTrackedByGitOps, Object: at.object(), Warning: true,
+			Message: fmt.Sprintf("%s is tracked by %s=%s: a tool that writes replicas or ordinals back stalls the move, and the copy at the destination does not carry the mark", at.object(), key, value),
+			Remedy:  "have the tool ignore spec.replicas and spec.ordinals, or suspend it for the time of the move",
+		}}
+	}
+	return nil
 }
 
 func (p place) object() string {

@@ -211,4 +211,13 @@ func foreignWriter(fields []metav1.ManagedFieldsEntry, since time.Time, names ..
 	return writer
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine is an error in one line, and what several reads say alike said once.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

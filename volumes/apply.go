@@ -67,7 +67,8 @@ func secured(volume Volume, fence string) map[string]any {
 }
 
 // claimRef points a volume elsewhere in one update. The uid is written as the
-// binder expects it: absent for a reservation.
+// binder expects it: absent for a reservation. The mark by which the binder knows a
+// claimRef for its own goes: it would clear that one (pv_controller.go, unbindVolume).
 func claimRef(ref Ref, fence string) map[string]any {
 	target := map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
@@ -77,7 +78,7 @@ func claimRef(ref Ref, fence string) map[string]any {
 		target["uid"] = ref.UID
 	}
 	return map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: fence}},
+		"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: fence, boundByController: nil}},
 		"spec":     map[string]any{"claimRef": target},
 	}
 }
@@ -120,11 +121,8 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 	if err := c.Giver.Get(ctx, key, &from); err != nil {
 		return nil, err
 	}
-	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner)
+	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner, c.StorageClass)
 	claim.Annotations[api.FenceAnnotationKey] = action.Fence
-	if c.StorageClass != nil {
-		claim.Spec.StorageClassName = c.StorageClass
-	}
 	return claim, c.Taker.Create(ctx, claim)
 }
 

@@ -10,11 +10,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// boundByController marks a claimRef that the binder has chosen by itself.
+const boundByController = "pv.kubernetes.io/bound-by-controller"
+
 // bookkeeping are the annotations by which the controllers of one cluster keep
 // track of their own work; they would lie in another.
 var bookkeeping = []string{
 	"pv.kubernetes.io/bind-completed",
-	"pv.kubernetes.io/bound-by-controller",
+	boundByController,
 	"pv.kubernetes.io/migrated-to",
 	"volume.kubernetes.io/selected-node",
 	"volume.kubernetes.io/storage-resizer",
@@ -40,13 +43,16 @@ func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, storage
 
 // CopyClaim makes the claim of the other side, bound to a volume by name. It has no
 // data source: the volume has the data.
-func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID) *corev1.PersistentVolumeClaim {
+func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID, storageClass *string) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
 		Spec:       *from.Spec.DeepCopy(),
 	}
 	claim.Spec.VolumeName = volume
 	claim.Spec.DataSource, claim.Spec.DataSourceRef = nil, nil
+	if storageClass != nil {
+		claim.Spec.StorageClassName = storageClass
+	}
 	return claim
 }
 

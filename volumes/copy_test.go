@@ -54,7 +54,7 @@ func TestCopyClaim(t *testing.T) {
 			VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, DataSource: &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: "s"},
 		},
 	}
-	got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me")
+	got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", nil)
 	want := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{"team": "x", api.OwnerAnnotationKey: "me"}},
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},

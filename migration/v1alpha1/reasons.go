@@ -23,6 +23,8 @@ const (
 	ReasonDestinationDiffers   = "DestinationDiffers"
 	ReasonDestinationNotEmpty  = "DestinationNotEmpty"
 	ReasonDependencyMissing    = "DependencyMissing"
+	ReasonQuotaTooSmall        = "QuotaTooSmall"
+	ReasonTrackedByGitOps      = "TrackedByGitOps"
 	ReasonDestinationDeleted   = "DestinationBeingDeleted"
 	ReasonClaimedByAnother     = "ClaimedByAnother"
 	ReasonSuperseded           = "Superseded"

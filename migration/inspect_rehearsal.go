@@ -1,0 +1,113 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// rehearse has the destination's API server check, without keeping anything, the
+// objects that the first handoff makes there: admission policies, webhooks and limits
+// answer as they would in mid-handoff.
+func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]Finding, error) {
+	objects, err := e.firstClaims(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	at := e.destination
+	for _, effect := range firstEffects(at, source, destination) {
+		object, err := e.created(ctx, m, at, effect)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	var findings []Finding
+	for _, object := range objects {
+		finding, err := rehearsal(at, object, at.live.Create(ctx, object, client.DryRunAll))
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+func firstEffects(at place, source, destination *appsv1.StatefulSet) []Effect {
+	var effects []Effect
+	if source.Spec.ServiceName != "" {
+		effects = append(effects, Effect{Verb: CreateService, Name: source.Spec.ServiceName})
+	}
+	if destination == nil {
+		effects = append(effects, Effect{Verb: CreateSet, Name: at.set})
+	}
+	return effects
+}
+
+// firstClaims are the claims that the first ordinal to move gets at the destination,
+// and their volumes when they are made there.
+func (e *Engine) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return nil, nil
+	}
+	var objects []client.Object
+	for _, template := range claimTemplates(source) {
+		claim, err := get[corev1.PersistentVolumeClaim](ctx, e.source.live, e.source.key(claimName(template, source.Name, ordinals[0])))
+		if err != nil {
+			return nil, err
+		}
+		if claim == nil || claim.Spec.VolumeName == "" {
+			continue // the claims are judged for themselves
+		}
+		ref := volumes.Ref{Namespace: e.destination.namespace, Name: claimName(template, e.destination.set, ordinals[0])}
+		class := storageClasses(m)[template]
+		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, class))
+		if e.sameCluster() {
+			continue
+		}
+		volume, err := get[corev1.PersistentVolume](ctx, e.source.live, client.ObjectKey{Name: claim.Spec.VolumeName})
+		if err != nil {
+			return nil, err
+		}
+		if volume != nil {
+			objects = append(objects, volumes.CopyVolume(volume, volumes.Parked(ref), m.UID, class))
+		}
+	}
+	return objects, nil
+}
+
+// rehearsal is what the answer to a rehearsed creation says. What exists, or has no
+// namespace yet, is judged elsewhere.
+func rehearsal(at place, object client.Object, err error) (*Finding, error) {
+	what := fmt.Sprintf("%s %s in cluster %s", strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object), at.cluster)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
+		return &Finding{
+			Reason: api.ReasonWriteRefused, Object: what, Warning: true,
+			Message: fmt.Sprintf("whether %s would be let in cannot be asked: %s", what, oneLine(err)),
+		}, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
+		return &Finding{
+			Reason: api.ReasonWriteRefused, Object: what,
+			Message: fmt.Sprintf("%s would be refused: %s", what, oneLine(err)),
+			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass",
+		}, nil
+	}
+	return nil, err
+}
