@@ -1,0 +1,206 @@
+package slices
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Input is all that Decide knows: values only, nothing that points into a cache.
+type Input struct {
+	Now       time.Time
+	Spec      Spec
+	Revisions Revisions
+	// Pods are all pods of the slice, Terminating ones and those outside of the range
+	// included, at most one for each ordinal. Their order does not matter.
+	Pods []Pod
+	// Progress is what is known of the roll-out from before.
+	Progress Progress
+}
+
+// Spec is what is asked for, with defaults filled in and numbers resolved.
+type Spec struct {
+	// Start and Replicas: the slice owns Replicas ordinals from Start on, Reserved ones
+	// not counted.
+	Start, Replicas int32
+	// Reserved are skipped ordinals, ascending, without duplicates.
+	Reserved []int32
+	// Parallel is podManagementPolicy Parallel; otherwise OrderedReady.
+	Parallel bool
+	Strategy api.UpdateStrategyType
+	// Partition is the absolute ordinal below which pods keep the current revision.
+	Partition int32
+	// MaxUnavailable is at least 1, or 0 together with a MaxSurge.
+	MaxUnavailable, MaxSurge int32
+	// ScaleMaxUnavailable bounds how many pods may be unavailable while pods are
+	// created; 0: it is not bounded.
+	ScaleMaxUnavailable int32
+	MinReady            time.Duration
+	// Paused stops updates, and nothing else.
+	Paused bool
+	// Policy is how an update changes a pod.
+	Policy api.PodUpdatePolicy
+	// InPlaceGrace is how long a pod is not Ready before it is patched in place.
+	InPlaceGrace time.Duration
+	OnFailure    api.OnFailure
+	// Deadline is how long a roll-out may make no progress; 0: for ever.
+	Deadline time.Duration
+	// TerminationGrace is how long a pod carries its termination reason before it is
+	// deleted.
+	TerminationGrace time.Duration
+	// Migrating is true while a migration drives the slice: its scale-downs have the
+	// reason Migration.
+	Migrating bool
+	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
+	// and what is deleted is the garbage collector's.
+	Deleting bool
+}
+
+// Revisions are names of ControllerRevisions.
+type Revisions struct {
+	// Current is what pods below the partition have; Update is the template's.
+	Current, Update string
+}
+
+// Phase is a pod's phase as far as it matters.
+type Phase string
+
+// The phases. A pod that was given up by the API server is Failed or Succeeded: it is
+// deleted and made anew.
+const (
+	Pending   Phase = "Pending"
+	Running   Phase = "Running"
+	Failed    Phase = "Failed"
+	Succeeded Phase = "Succeeded"
+)
+
+// Pod is what matters of a pod.
+type Pod struct {
+	Ordinal  int32
+	UID      types.UID
+	Revision string
+	Phase    Phase
+	// Ready since ReadySince; only a Running pod is.
+	Ready       bool
+	ReadySince  time.Time
+	Terminating bool
+	// IdentityOK is true when its name, hostname and labels are its ordinal's;
+	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
+	// owners that the retention policy asks for.
+	IdentityOK, StorageOK, ClaimsOK bool
+	// ClaimsReady is false while a claim that grows for an update has not grown yet.
+	ClaimsReady bool
+	// Change is how the pod can get from its revision to the target.
+	Change Change
+	// InPlace is the update in place that it is in; nil: none.
+	InPlace *InPlace
+	// Priority orders an unordered update: a larger one first.
+	Priority []int64
+	// Reason is the termination reason that it carries, since ReasonSince.
+	Reason      api.TerminationReason
+	ReasonSince time.Time
+	// AskedToGo is true when a person asked for this pod to be deleted.
+	AskedToGo bool
+	// HeldForDelete and HeldForUpdate are true while a lifecycle hook holds it back.
+	HeldForDelete, HeldForUpdate bool
+}
+
+// Change is how a pod can get from its revision to the update revision.
+type Change struct {
+	// Same is true when both revisions mean the same: only the label differs.
+	Same bool
+	// InPlace is true when it can keep running.
+	InPlace bool
+	// Blocker is the field that needs the pod to be made anew; for people.
+	Blocker string
+}
+
+// InPlace is an update in place.
+type InPlace struct {
+	// Revision that the pod is on its way to.
+	Revision string
+	// Since is when its readiness gate was set to False.
+	Since time.Time
+	// Patched is true when the pod has been patched; Done when its containers run what
+	// was asked for.
+	Patched, Done bool
+}
+
+// Verb says what to do with a pod.
+type Verb string
+
+// The verbs. Each is one write, or one for each claim and one.
+const (
+	// Create makes the claims that are missing, and the pod.
+	Create Verb = "Create"
+	// Delete deletes the pod.
+	Delete Verb = "Delete"
+	// Announce writes the termination reason on a pod that is to be deleted.
+	Announce Verb = "Announce"
+	// Repair makes the claims that are missing, and puts identity and owners right.
+	Repair Verb = "Repair"
+	// Relabel gives a pod the label of a revision that means the same as its own.
+	Relabel Verb = "Relabel"
+	// BeginInPlace sets the readiness gate to False and notes the update; PatchInPlace
+	// changes the pod; FinishInPlace sets the gate to True.
+	BeginInPlace  Verb = "BeginInPlace"
+	PatchInPlace  Verb = "PatchInPlace"
+	FinishInPlace Verb = "FinishInPlace"
+	// GrowClaims grows the claims of a pod before it is updated.
+	GrowClaims Verb = "GrowClaims"
+)
+
+// Action is something to do with one pod.
+type Action struct {
+	Verb    Verb
+	Ordinal int32
+	// UID of the pod that was judged; empty for Create.
+	UID types.UID
+	// Revision that the pod gets or is on its way to.
+	Revision string
+	// Reason is why a pod is deleted; for Delete and Announce.
+	Reason api.TerminationReason
+}
+
+// Hold is why an ordinal is left alone that is not as it shall be.
+type Hold struct {
+	Ordinal int32
+	// Reason is stable; Message is for people.
+	Reason, Message string
+}
+
+// Status counts the pods.
+type Status struct {
+	Replicas, Ready, Available, Current, Updated, UpdatedReady, UpdatedAvailable int32
+	// CurrentRevision is the name that status.currentRevision becomes: the update
+	// revision once every pod has it.
+	CurrentRevision string
+}
+
+// Progress is what is known of a roll-out.
+type Progress struct {
+	// Revision that is rolled out; Since is when it last got on; Updated and Ready are
+	// the counts of that time.
+	Revision       string
+	Since          time.Time
+	Updated, Ready int32
+	// Failed is true once the deadline has passed.
+	Failed bool
+}
+
+// Decision is what to do now: all actions may be carried out in this pass, in this
+// order; those that follow one that fails are left out.
+type Decision struct {
+	Actions []Action
+	Held    []Hold
+	Status  Status
+	// Progress is to be remembered.
+	Progress Progress
+	// RollBack is true when a failed roll-out is to be taken back to the current
+	// revision (onFailure: Rollback).
+	RollBack bool
+	// Wait is when to look again though nothing has changed; 0: only on a change.
+	Wait time.Duration
+}

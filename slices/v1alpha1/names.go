@@ -1,0 +1,53 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// FieldManager is the field manager of every write of the slice controller.
+const FieldManager = "sliceshift-slices"
+
+// Annotations of pods.
+const (
+	// TerminationReasonAnnotationKey says, before a pod is deleted, why.
+	TerminationReasonAnnotationKey = "apps.sliceshift.io/termination-reason"
+	// TerminationTimeAnnotationKey is when that was written (RFC 3339).
+	TerminationTimeAnnotationKey = "apps.sliceshift.io/termination-time"
+	// InPlaceUpdateAnnotationKey is the update in place that a pod is in (JSON).
+	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
+)
+
+// SpecifiedDeleteKey is an annotation or label by which a person asks for one pod to
+// be deleted, as the budget allows; the value is "true".
+const SpecifiedDeleteKey = "apps.sliceshift.io/specified-delete"
+
+// MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that
+// its scale-downs delete get the reason Migration.
+const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
+
+// InPlaceUpdateReady is the readiness gate that is False while a pod is updated in
+// place.
+const InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
+
+// TerminationReason is why a pod is deleted.
+type TerminationReason string
+
+// The reasons.
+const (
+	TerminationUpdate    TerminationReason = "Update"
+	TerminationScaleDown TerminationReason = "ScaleDown"
+	TerminationMigration TerminationReason = "Migration"
+	TerminationDeletion  TerminationReason = "Deletion"
+)
+
+// Condition types.
+const (
+	// ConditionProgressing is True while a roll-out gets on and when it is complete, and
+	// False once it has not for progressDeadlineSeconds.
+	ConditionProgressing = "Progressing"
+	// ConditionHeld is True while a pod is left alone that would be acted on; its
+	// message says which and why.
+	ConditionHeld = "Held"
+	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server
+	// refuses that.
+	ConditionFailedCreatePod = "FailedCreatePod"
+	ConditionFailedUpdatePod = "FailedUpdatePod"
+)

@@ -1,0 +1,397 @@
+package v1alpha1
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// StatefulSet is a slice of an application: the ordinals [start, start+replicas),
+// less the reserved ones.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
+// +kubebuilder:resource:path=statefulsets,singular=statefulset,shortName=slice,categories=all
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`
+// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Start",type=integer,JSONPath=`.spec.ordinals.start`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type StatefulSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is asked for.
+	// +required
+	Spec StatefulSetSpec `json:"spec"`
+	// status is what was found.
+	// +optional
+	Status StatefulSetStatus `json:"status,omitempty"`
+}
+
+// StatefulSetList is a list of StatefulSets.
+//
+// +kubebuilder:object:root=true
+type StatefulSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []StatefulSet `json:"items"`
+}
+
+// StatefulSetSpec has every field of apps/v1 StatefulSet of Kubernetes 1.37 with the
+// same meaning, and more.
+type StatefulSetSpec struct {
+	// replicas is how many ordinals the slice owns.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+	// selector matches the labels of the template. It cannot be changed.
+	// +required
+	Selector *metav1.LabelSelector `json:"selector"`
+	// template is what the pods are made from.
+	// +required
+	Template corev1.PodTemplateSpec `json:"template"`
+	// volumeClaimTemplates are what each ordinal's claims are made from.
+	// +optional
+	// +listType=atomic
+	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+	// serviceName is the governing Service. It cannot be changed.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+	// podManagementPolicy: OrderedReady starts and stops one pod at a time, in order.
+	// Parallel does it all at once. It cannot be changed.
+	// +optional
+	// +kubebuilder:default=OrderedReady
+	// +kubebuilder:validation:Enum=OrderedReady;Parallel
+	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
+	// updateStrategy is how pods get another revision.
+	// +optional
+	// +kubebuilder:default={type: RollingUpdate}
+	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty"`
+	// revisionHistoryLimit is how many revisions without pods are kept; a negative one
+	// keeps all.
+	// +optional
+	// +kubebuilder:default=10
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+	// minReadySeconds is how long a pod must be Ready to be available. The larger one
+	// of this and updateStrategy.rollingUpdate.minReadySeconds counts.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+	// persistentVolumeClaimRetentionPolicy says what becomes of claims whose ordinal or
+	// whose StatefulSet goes. Default: both Retain.
+	// +optional
+	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
+	// ordinals says where the slice begins.
+	// +optional
+	Ordinals *Ordinals `json:"ordinals,omitempty"`
+
+	// paused stops updates. Replicas are still created, healed and removed.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// progressDeadlineSeconds is how long a roll-out may make no progress before the
+	// condition Progressing is False; 0: for ever.
+	// +optional
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=0
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+	// reserveOrdinals are ordinals that are skipped: numbers, and ranges like "3-5".
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
+	// scaleStrategy bounds how many pods are created at once.
+	// +optional
+	ScaleStrategy *ScaleStrategy `json:"scaleStrategy,omitempty"`
+	// volumeClaimUpdateStrategy is how existing claims follow a larger request in
+	// their template.
+	// +optional
+	VolumeClaimUpdateStrategy *VolumeClaimUpdateStrategy `json:"volumeClaimUpdateStrategy,omitempty"`
+	// lifecycle lets others hold a pod back before it is deleted or updated in place.
+	// +optional
+	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
+	// terminationReasonGraceSeconds is how long a pod carries the annotation
+	// apps.sliceshift.io/termination-reason before it is deleted: the kubelet shows an
+	// annotation in a downward-API file only after a while.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=300
+	TerminationReasonGraceSeconds int32 `json:"terminationReasonGraceSeconds,omitempty"`
+}
+
+// Ordinals says where a slice begins.
+type Ordinals struct {
+	// start is the first ordinal.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Start int32 `json:"start"`
+}
+
+// UpdateStrategyType is how pods get another revision.
+//
+// +kubebuilder:validation:Enum=RollingUpdate;OnDelete;Recreate
+type UpdateStrategyType string
+
+// The strategies.
+const (
+	// RollingUpdate replaces pods while the others run.
+	RollingUpdate UpdateStrategyType = "RollingUpdate"
+	// OnDelete leaves it to whoever deletes a pod.
+	OnDelete UpdateStrategyType = "OnDelete"
+	// Recreate stops all pods of the old revision before one of the new is started.
+	Recreate UpdateStrategyType = "Recreate"
+)
+
+// StatefulSetUpdateStrategy is how pods get another revision.
+type StatefulSetUpdateStrategy struct {
+	// type of the strategy.
+	// +optional
+	// +kubebuilder:default=RollingUpdate
+	Type UpdateStrategyType `json:"type,omitempty"`
+	// rollingUpdate is for type RollingUpdate only.
+	// +optional
+	RollingUpdate *RollingUpdateStrategy `json:"rollingUpdate,omitempty"`
+}
+
+// PodUpdatePolicy says whether a pod may keep running through an update.
+//
+// +kubebuilder:validation:Enum=ReCreate;InPlaceIfPossible;InPlaceOnly
+type PodUpdatePolicy string
+
+// The policies.
+const (
+	// ReCreate deletes the pod and makes it anew.
+	ReCreate PodUpdatePolicy = "ReCreate"
+	// InPlaceIfPossible patches the pod where the change allows it.
+	InPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
+	// InPlaceOnly never deletes a pod for an update: a change that needs that is held.
+	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
+)
+
+// OnFailure is what a roll-out does that makes no progress within its deadline.
+//
+// +kubebuilder:validation:Enum=Halt;Rollback
+type OnFailure string
+
+// What a failed roll-out does.
+const (
+	// Halt leaves it where it is.
+	Halt OnFailure = "Halt"
+	// Rollback takes the pods back to the current revision.
+	Rollback OnFailure = "Rollback"
+)
+
+// RollingUpdateStrategy parameterises a rolling update.
+type RollingUpdateStrategy struct {
+	// partition is the ordinal below which pods keep the current revision.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	Partition *int32 `json:"partition,omitempty"`
+	// maxUnavailable is how many pods may be unavailable during an update: a number or
+	// a percentage of replicas, rounded up. Default 1; 0 only with a maxSurge.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// maxSurge is how many ordinals above the range run the new revision during an
+	// update: a number or a percentage of replicas, rounded up.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+	// minReadySeconds, see spec.minReadySeconds.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=300
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+	// paused stops the update.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// podUpdatePolicy says whether a pod may keep running through an update.
+	// +optional
+	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
+	// inPlaceUpdateStrategy is for the policies InPlaceIfPossible and InPlaceOnly.
+	// +optional
+	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
+	// unorderedUpdate lets labels decide which pods are updated first, instead of
+	// ordinals; only with podManagementPolicy Parallel.
+	// +optional
+	UnorderedUpdate *UnorderedUpdate `json:"unorderedUpdate,omitempty"`
+	// onFailure is what a roll-out does that makes no progress within its deadline.
+	// +optional
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+}
+
+// InPlaceUpdateStrategy parameterises updates in place.
+type InPlaceUpdateStrategy struct {
+	// gracePeriodSeconds is how long a pod is not Ready before it is patched.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
+}
+
+// UnorderedUpdate lets labels decide which pods are updated first.
+type UnorderedUpdate struct {
+	// priorityStrategy orders the pods.
+	// +optional
+	PriorityStrategy *PriorityStrategy `json:"priorityStrategy,omitempty"`
+}
+
+// PriorityStrategy orders pods by weight or by the value of labels; not by both.
+type PriorityStrategy struct {
+	// orderPriority compares the values of labels: the first key decides, then the
+	// next. A value that ends in a larger number comes first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	OrderPriority []OrderTerm `json:"orderPriority,omitempty"`
+	// weightPriority adds the weights of the selectors that match: the larger sum
+	// comes first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	WeightPriority []WeightTerm `json:"weightPriority,omitempty"`
+}
+
+// OrderTerm names a label.
+type OrderTerm struct {
+	// orderedKey is the label's key.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	OrderedKey string `json:"orderedKey"`
+}
+
+// WeightTerm gives the pods that it selects a weight.
+type WeightTerm struct {
+	// weight is added for the pods that match.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+	// matchSelector selects the pods.
+	// +required
+	MatchSelector metav1.LabelSelector `json:"matchSelector"`
+}
+
+// ScaleStrategy bounds how many pods are created at once.
+type ScaleStrategy struct {
+	// maxUnavailable is how many pods may be unavailable while pods are created: a
+	// number or a percentage of replicas, rounded up; only with Parallel.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// VolumeClaimUpdateStrategyType is when an existing claim follows its template.
+//
+// +kubebuilder:validation:Enum=OnPodRollingUpdate;OnDelete
+type VolumeClaimUpdateStrategyType string
+
+// When claims follow their template.
+const (
+	// OnPodRollingUpdate grows a claim when its pod is updated.
+	OnPodRollingUpdate VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
+	// OnClaimDelete leaves it to whoever deletes the claim.
+	OnClaimDelete VolumeClaimUpdateStrategyType = "OnDelete"
+)
+
+// VolumeClaimUpdateStrategy is how existing claims follow their template.
+type VolumeClaimUpdateStrategy struct {
+	// type is when.
+	// +optional
+	// +kubebuilder:default=OnDelete
+	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`
+}
+
+// Lifecycle lets others hold a pod back.
+type Lifecycle struct {
+	// preDelete holds before a pod is deleted for an update or a scale-down.
+	// +optional
+	PreDelete *LifecycleHook `json:"preDelete,omitempty"`
+	// inPlaceUpdate holds before a pod is updated in place.
+	// +optional
+	InPlaceUpdate *LifecycleHook `json:"inPlaceUpdate,omitempty"`
+}
+
+// LifecycleHook holds a pod back for as long as it has all of the labels and
+// finalizers.
+type LifecycleHook struct {
+	// labelsHandler are labels, all of which the pod has.
+	// +optional
+	LabelsHandler map[string]string `json:"labelsHandler,omitempty"`
+	// finalizersHandler are finalizers, all of which the pod has.
+	// +optional
+	// +listType=atomic
+	FinalizersHandler []string `json:"finalizersHandler,omitempty"`
+	// markPodNotReady makes the pod not Ready while it is held back.
+	// +optional
+	MarkPodNotReady bool `json:"markPodNotReady,omitempty"`
+}
+
+// StatefulSetStatus has every field of apps/v1, and more.
+type StatefulSetStatus struct {
+	// observedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// replicas is how many pods there are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is how many of them are Ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// currentReplicas is how many have the current revision.
+	// +optional
+	CurrentReplicas int32 `json:"currentReplicas"`
+	// updatedReplicas is how many have the update revision.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// availableReplicas is how many have been Ready for minReadySeconds.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+	// updatedReadyReplicas is how many with the update revision are Ready.
+	// +optional
+	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas"`
+	// updatedAvailableReplicas is how many with the update revision are available.
+	// +optional
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
+	// currentRevision is the revision that pods below the partition have.
+	// +optional
+	CurrentRevision string `json:"currentRevision,omitempty"`
+	// updateRevision is the revision of the template.
+	// +optional
+	UpdateRevision string `json:"updateRevision,omitempty"`
+	// collisionCount keeps the names of revisions apart whose hashes are equal.
+	// +optional
+	CollisionCount *int32 `json:"collisionCount,omitempty"`
+	// labelSelector is the selector as text, for the scale subresource.
+	// +optional
+	LabelSelector string `json:"labelSelector,omitempty"`
+	// volumeClaims says how many claims follow their template.
+	// +optional
+	// +listType=map
+	// +listMapKey=volumeClaimName
+	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
+	// conditions: Progressing, Held, FailedCreatePod, FailedUpdatePod.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VolumeClaimStatus says how many claims of a template follow it.
+type VolumeClaimStatus struct {
+	// volumeClaimName is the name of the claim template.
+	VolumeClaimName string `json:"volumeClaimName"`
+	// compatibleReplicas is how many claims request what the template does.
+	// +optional
+	CompatibleReplicas int32 `json:"compatibleReplicas"`
+	// compatibleReadyReplicas is how many of them have it.
+	// +optional
+	CompatibleReadyReplicas int32 `json:"compatibleReadyReplicas"`
+}
