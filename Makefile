@@ -21,6 +21,7 @@ test: ## Everything that proves the product: unit, property and end-to-end tests
 	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e)
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
+	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
 	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 20m ./e2e
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
@@ -32,15 +33,19 @@ build: ## The manager and the CLI, into bin/.
 
 ##@ What contributors run
 .PHONY: generate verify lint fmt fuzz clean
-generate: ## Deep copies and the resource definition, from the API types.
-	$(GO) tool controller-gen object paths=./migration/v1alpha1
+generate: ## Deep copies, the resource definitions and the list of scenarios.
+	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
+	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
+	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
+	$(GO) test -count=1 ./docs -run TestScenarios -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) mod tidy -diff
 	cd e2e/controlplane && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd migration/v1alpha1
+	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
+	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
 lint: ## golangci-lint, with the house style's rules.
 	$(LINT) run ./...

@@ -11,8 +11,10 @@ type Config struct {
 	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
 	// LeaderElection makes one of several managers the active one.
 	LeaderElection LeaderElection `mapstructure:"leaderElection"`
-	// Concurrency is how many Migrations are reconciled at once.
+	// Concurrency is how many Migrations, and how many slices, are reconciled at once.
 	Concurrency int `mapstructure:"concurrency"`
+	// Slices is the controller of StatefulSets of our own kind.
+	Slices Slices `mapstructure:"slices"`
 	// ClusterClient bounds the clients of every remote cluster.
 	ClusterClient ClusterClient `mapstructure:"clusterClient"`
 	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
@@ -45,6 +47,12 @@ type LeaderElection struct {
 	RenewDeadline time.Duration `mapstructure:"renewDeadline"`
 	// RetryPeriod is the time between two attempts to take or to renew the Lease.
 	RetryPeriod time.Duration `mapstructure:"retryPeriod"`
+}
+
+// Slices is the controller of StatefulSets of our own kind, apps.sliceshift.io.
+type Slices struct {
+	// Enabled turns it on. The manager then watches pods and claims of its cluster.
+	Enabled bool `mapstructure:"enabled"`
 }
 
 // ClusterClient bounds the client of a remote cluster.
@@ -81,6 +89,7 @@ func Default() Config {
 			RetryPeriod:   2 * time.Second,
 		},
 		Concurrency:           10,
+		Slices:                Slices{Enabled: true},
 		ClusterClient:         ClusterClient{QPS: 50, Burst: 100, Timeout: 10 * time.Second},
 		DefaultServiceAccount: "default",
 		LogLevel:              LogLevelInfo,

@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // admission judges an object as the API server does: its schema and CEL rules.
@@ -25,14 +28,14 @@ type admission struct {
 	rules      *cel.Validator
 }
 
-func newAdmission(t *testing.T) admission {
+func newAdmission(t *testing.T, group string) admission {
 	t.Helper()
 	crds, err := CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, crd := range crds {
-		if crd.Spec.Names.Kind != "Migration" {
+		if crd.Spec.Group != group {
 			continue
 		}
 		var schema apiextensions.JSONSchemaProps
@@ -50,7 +53,7 @@ func newAdmission(t *testing.T) admission {
 		}
 		return admission{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
 	}
-	t.Fatal("no CRD of Migration")
+	t.Fatalf("no CRD of %s", group)
 	return admission{}
 }
 
@@ -102,28 +105,38 @@ func TestCRDsAreAccepted(t *testing.T) {
 }
 
 func TestSamplesAreAdmitted(t *testing.T) {
-	api := newAdmission(t)
-	files, err := filepath.Glob("samples/migration_*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no samples: %v", err)
+	for pattern, group := range map[string]string{
+		"samples/migration_*.yaml":   api.GroupVersion.Group,
+		"samples/statefulset_*.yaml": sliceapi.GroupVersion.Group,
+	} {
+		admission := newAdmission(t, group)
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no samples: %v", err)
+		}
+		for _, file := range files {
+			t.Run(file, func(t *testing.T) {
+				for _, problem := range admission.judge(t, readObject(t, file)) {
+					t.Error(problem)
+				}
+			})
+		}
 	}
-	for _, file := range files {
-		t.Run(file, func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			inJSON, err := yaml.YAMLToJSON(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var object map[string]any
-			if err := json.Unmarshal(inJSON, &object); err != nil { // whole numbers stay whole
-				t.Fatal(err)
-			}
-			for _, problem := range api.judge(t, object) {
-				t.Error(problem)
-			}
-		})
+}
+
+func readObject(t *testing.T, file string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
+	inJSON, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(inJSON, &object); err != nil { // whole numbers stay whole
+		t.Fatal(err)
+	}
+	return object
 }

@@ -66,9 +66,9 @@ func TestManagerObjects(t *testing.T) {
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
-		"ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
+		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
-		"ClusterRoleBinding sliceshift-manager",
+		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-slices",
 		"RoleBinding sliceshift-leader-election",
 		"Deployment sliceshift-manager",
 	}
@@ -106,6 +106,20 @@ func TestManagerRights(t *testing.T) {
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-manager").Rules)); diff != "" {
 		t.Errorf("cluster role (-want +got):\n%s", diff)
 	}
+	want = []string{
+		"controllerrevisions.apps: create,delete,get,list,patch,update,watch",
+		"persistentvolumeclaims: create,get,list,patch,watch",
+		"pods/eviction: create",
+		"pods/resize: patch,update",
+		"pods/status: patch,update",
+		"pods: create,delete,get,list,patch,watch",
+		"statefulsets.apps.sliceshift.io: get,list,patch,watch",
+		"statefulsets/finalizers.apps.sliceshift.io: get,patch,update",
+		"statefulsets/status.apps.sliceshift.io: get,patch,update",
+	}
+	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-slices").Rules)); diff != "" {
+		t.Errorf("cluster role for slices (-want +got):\n%s", diff)
+	}
 	want = []string{"leases.coordination.k8s.io: create,get,patch,update"}
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules)); diff != "" {
 		t.Errorf("role (-want +got):\n%s", diff)
@@ -125,6 +139,7 @@ func TestMoverRights(t *testing.T) {
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get",
 			"services: create,get,list,watch",
+			"statefulsets.apps.sliceshift.io: create,delete,get,list,patch,watch",
 			"statefulsets.apps: create,delete,get,list,patch,watch",
 		},
 		"sliceshift-mover-cluster": {

@@ -19,6 +19,7 @@ func TestSettingNames(t *testing.T) {
 		{"leaderElection.renewDeadline", "leader-election-renew-deadline", "SLICESHIFT_LEADER_ELECTION_RENEW_DEADLINE"},
 		{"leaderElection.retryPeriod", "leader-election-retry-period", "SLICESHIFT_LEADER_ELECTION_RETRY_PERIOD"},
 		{"concurrency", "concurrency", "SLICESHIFT_CONCURRENCY"},
+		{"slices.enabled", "slices-enabled", "SLICESHIFT_SLICES_ENABLED"},
 		{"clusterClient.qps", "cluster-client-qps", "SLICESHIFT_CLUSTER_CLIENT_QPS"},
 		{"clusterClient.burst", "cluster-client-burst", "SLICESHIFT_CLUSTER_CLIENT_BURST"},
 		{"clusterClient.timeout", "cluster-client-timeout", "SLICESHIFT_CLUSTER_CLIENT_TIMEOUT"},

@@ -16,6 +16,9 @@ type Input struct {
 	// Pods are all pods of the slice, Terminating ones and those outside of the range
 	// included, at most one for each ordinal. Their order does not matter.
 	Pods []Pod
+	// StaleClaims are ordinals without a pod, a claim of which belongs to a pod that is
+	// gone and goes with it: no pod is made until it has gone.
+	StaleClaims []int32
 	// Progress is what is known of the roll-out from before.
 	Progress Progress
 }
@@ -25,11 +28,13 @@ type Spec struct {
 	// Start and Replicas: the slice owns Replicas ordinals from Start on, Reserved ones
 	// not counted.
 	Start, Replicas int32
-	// Reserved are skipped ordinals, ascending, without duplicates.
-	Reserved []int32
+	// Reserved are ranges of skipped ordinals, ascending, with gaps between them.
+	Reserved []Range
 	// Parallel is podManagementPolicy Parallel; otherwise OrderedReady.
 	Parallel bool
 	Strategy api.UpdateStrategyType
+	// Unordered is true when the priority of the pods decides which one is updated first.
+	Unordered bool
 	// Partition is the absolute ordinal below which pods keep the current revision.
 	Partition int32
 	// MaxUnavailable is at least 1, or 0 together with a MaxSurge.
@@ -56,6 +61,13 @@ type Spec struct {
 	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
 	// and what is deleted is the garbage collector's.
 	Deleting bool
+	// Orphaning is true when its pods stay nevertheless: they are told nothing.
+	Orphaning bool
+}
+
+// Range is the ordinals from First to Last, both included.
+type Range struct {
+	First, Last int32
 }
 
 // Revisions are names of ControllerRevisions.
@@ -98,7 +110,7 @@ type Pod struct {
 	InPlace *InPlace
 	// Priority orders an unordered update: a larger one first.
 	Priority []int64
-	// Reason is the termination reason that it carries, since ReasonSince.
+	// Reason is the termination reason that it carries, since ReasonSince; empty: none.
 	Reason      api.TerminationReason
 	ReasonSince time.Time
 	// AskedToGo is true when a person asked for this pod to be deleted.
@@ -137,14 +149,16 @@ const (
 	Create Verb = "Create"
 	// Delete deletes the pod.
 	Delete Verb = "Delete"
-	// Announce writes the termination reason on a pod that is to be deleted.
+	// Announce writes the termination reason on a pod that is to be deleted. An empty
+	// reason takes back what was announced.
 	Announce Verb = "Announce"
 	// Repair makes the claims that are missing, and puts identity and owners right.
 	Repair Verb = "Repair"
 	// Relabel gives a pod the label of a revision that means the same as its own.
 	Relabel Verb = "Relabel"
-	// BeginInPlace sets the readiness gate to False and notes the update; PatchInPlace
-	// changes the pod; FinishInPlace sets the gate to True.
+	// BeginInPlace sets the readiness gate to False and notes the update, or another one
+	// than before; PatchInPlace changes the pod and its revision label; FinishInPlace
+	// sets the gate to True and forgets the update.
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
@@ -160,7 +174,8 @@ type Action struct {
 	UID types.UID
 	// Revision that the pod gets or is on its way to.
 	Revision string
-	// Reason is why a pod is deleted; for Delete and Announce.
+	// Reason is why a pod is deleted; for Delete and Announce. A pod that has ended is
+	// deleted without one: nobody is left to read it.
 	Reason api.TerminationReason
 }
 
@@ -179,13 +194,17 @@ type Status struct {
 	CurrentRevision string
 }
 
-// Progress is what is known of a roll-out.
+// Progress is what is known of a roll-out; empty while none is driven (OnDelete, or
+// paused).
 type Progress struct {
-	// Revision that is rolled out; Since is when it last got on; Updated and Ready are
-	// the counts of that time.
+	// Revision that is rolled out; Since is when it last got on; Updated is the number of
+	// its pods and Ready that of its Ready pods that it got to by then.
 	Revision       string
 	Since          time.Time
 	Updated, Ready int32
+	// Complete is true once every pod that is to have the revision has had it and was
+	// available: what happens to a pod from then on is no failure of the roll-out.
+	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool
 }

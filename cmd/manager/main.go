@@ -1,7 +1,9 @@
-// Command manager runs the controller that drives Migrations.
+// Command manager runs the controllers: of Migrations, and of StatefulSets of our own
+// kind.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +25,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 func main() {
@@ -58,7 +62,13 @@ func run(args []string) error {
 	if err := setup(mgr, local, settings); err != nil {
 		return err
 	}
-	return mgr.Start(ctrl.SetupSignalHandler())
+	ctx := ctrl.SetupSignalHandler()
+	if settings.Slices.Enabled {
+		if err := setupSlices(ctx, mgr, settings); err != nil {
+			return err
+		}
+	}
+	return mgr.Start(ctx)
 }
 
 func logger(settings config.Config) logr.Logger {
@@ -113,6 +123,15 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 		Holder: holder(),
 	}
 	return reconciler.SetupWithManager(mgr, settings.Concurrency)
+}
+
+func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {
+	reconciler := &slices.Reconciler{
+		Client: client.WithFieldOwner(mgr.GetClient(), slicesapi.FieldManager),
+		Live:   mgr.GetAPIReader(),
+		Events: mgr.GetEventRecorder("sliceshift"),
+	}
+	return reconciler.SetupWithManager(ctx, mgr, settings.Concurrency)
 }
 
 // holder identifies this process among all that ever ran.

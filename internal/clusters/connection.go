@@ -29,6 +29,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // NewScheme returns the types that this product reads and writes.
@@ -36,7 +37,7 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1.AddToScheme, corev1.AddToScheme, schedulingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
-		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme,
+		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, slicesapi.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error gets here
@@ -55,7 +56,7 @@ type Connection struct {
 	live   client.Client
 
 	mu    sync.Mutex
-	views map[string]*View
+	views map[Scope]*View
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -78,7 +79,7 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 	}
 	return &Connection{
 		name: name, config: config, http: httpClient, scheme: scheme, mapper: mapper,
-		live: client.WithFieldOwner(live, api.FieldManager), views: map[string]*View{},
+		live: client.WithFieldOwner(live, api.FieldManager), views: map[Scope]*View{},
 	}, nil
 }
 

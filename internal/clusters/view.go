@@ -15,6 +15,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // syncFor bounds the first filling of a view.
@@ -25,26 +27,33 @@ const syncFor = 20 * time.Second
 type View struct {
 	client.Reader
 	connection *Connection
-	namespace  string
+	scope      Scope
 	stop       context.CancelFunc
 
 	mu          sync.Mutex
 	subscribers map[*subscription]struct{}
 }
 
+// Scope is what a view shows.
+type Scope struct {
+	Namespace string
+	// Slices is true for StatefulSets of our own kind, too; the cluster must serve it.
+	Slices bool
+}
+
 type subscription struct{ notify func() }
 
 // Watch returns the view of a namespace, filled, and calls notify after every
 // change in it until leave is called. notify must not block.
-func (c *Connection) Watch(ctx context.Context, namespace string, notify func()) (view *View, leave func(), err error) {
+func (c *Connection) Watch(ctx context.Context, scope Scope, notify func()) (view *View, leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	view, found := c.views[namespace]
+	view, found := c.views[scope]
 	if !found {
-		if view, err = c.newView(ctx, namespace); err != nil {
-			return nil, nil, fmt.Errorf("cluster %s: watching namespace %s: %w", c.name, namespace, err)
+		if view, err = c.newView(ctx, scope); err != nil {
+			return nil, nil, fmt.Errorf("cluster %s: watching namespace %s: %w", c.name, scope.Namespace, err)
 		}
-		c.views[namespace] = view
+		c.views[scope] = view
 	}
 	entry := &subscription{notify}
 	view.mu.Lock()
@@ -61,16 +70,16 @@ func (c *Connection) unsubscribe(view *View, entry *subscription) {
 	delete(view.subscribers, entry)
 	if len(view.subscribers) == 0 {
 		view.stop()
-		if c.views[view.namespace] == view {
-			delete(c.views, view.namespace)
+		if c.views[view.scope] == view {
+			delete(c.views, view.scope)
 		}
 	}
 }
 
-func (c *Connection) newView(ctx context.Context, namespace string) (*View, error) {
+func (c *Connection) newView(ctx context.Context, scope Scope) (*View, error) {
 	objects, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
-		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		DefaultNamespaces: map[string]cache.Config{scope.Namespace: {}},
 		// What is watched is never changed in place by us, and it may be large.
 		DefaultTransform:             slim,
 		DefaultUnsafeDisableDeepCopy: new(true),
@@ -81,11 +90,15 @@ func (c *Connection) newView(ctx context.Context, namespace string) (*View, erro
 	}
 	// The view outlives the call that made it: it belongs to its subscribers.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	view := &View{Reader: objects, connection: c, namespace: namespace, stop: stop, subscribers: map[*subscription]struct{}{}}
-	for _, object := range []client.Object{
+	view := &View{Reader: objects, connection: c, scope: scope, stop: stop, subscribers: map[*subscription]struct{}{}}
+	shown := []client.Object{
 		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
 		&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}, &corev1.Service{},
-	} {
+	}
+	if scope.Slices {
+		shown = append(shown, &slicesapi.StatefulSet{})
+	}
+	for _, object := range shown {
 		informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err == nil {
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -124,7 +137,7 @@ func slim(in any) (any, error) {
 		return in, nil //nolint:nilerr // a tombstone has no metadata and nothing to drop
 	}
 	switch object := in.(type) {
-	case *appsv1.StatefulSet, *policyv1.PodDisruptionBudget:
+	case *appsv1.StatefulSet, *slicesapi.StatefulSet, *policyv1.PodDisruptionBudget:
 		return in, nil
 	case *corev1.Pod:
 		object.Spec.Containers, object.Spec.InitContainers = nil, nil

@@ -20,6 +20,8 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Start",type=integer,JSONPath=`.spec.ordinals.start`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label: lower case letters, digits and '-', with a letter or digit at both ends"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters: '-' and a revision hash or an ordinal of up to 10 are added to it in labels and host names of at most 63"
 type StatefulSet struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -42,7 +44,21 @@ type StatefulSetList struct {
 }
 
 // StatefulSetSpec has every field of apps/v1 StatefulSet of Kubernetes 1.37 with the
-// same meaning, and more.
+// same meaning, and more. Its rules are those of apps/v1 and of Advanced StatefulSet;
+// where they go further, docs/validation.md says why.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, has(self.template.metadata) && has(self.template.metadata.labels) && k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="template.metadata.labels must have every label of selector.matchLabels",fieldPath=".template.metadata.labels"
+// +kubebuilder:validation:XValidation:rule="!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, has(self.template.metadata) && has(self.template.metadata.labels) && e.key in self.template.metadata.labels ? e.operator == 'Exists' || e.operator != 'DoesNotExist' && has(e.values) && (self.template.metadata.labels[e.key] in e.values) == (e.operator == 'In') : e.operator in ['NotIn', 'DoesNotExist'])",message="template.metadata.labels must satisfy selector.matchExpressions",fieldPath=".template.metadata.labels"
+// +kubebuilder:validation:XValidation:rule="(has(self.serviceName) ? self.serviceName : '') == (has(oldSelf.serviceName) ? oldSelf.serviceName : '')",message="serviceName is immutable",fieldPath=".serviceName",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="self.podManagementPolicy == oldSelf.podManagementPolicy",message="podManagementPolicy is immutable",fieldPath=".podManagementPolicy",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="has(self.volumeClaimUpdateStrategy) || (has(self.volumeClaimTemplates) ? self.volumeClaimTemplates : []) == (has(oldSelf.volumeClaimTemplates) ? oldSelf.volumeClaimTemplates : [])",message="volumeClaimTemplates is immutable without a volumeClaimUpdateStrategy",fieldPath=".volumeClaimTemplates",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimUpdateStrategy) || (has(self.volumeClaimTemplates) ? size(self.volumeClaimTemplates) : 0) == (has(oldSelf.volumeClaimTemplates) ? size(oldSelf.volumeClaimTemplates) : 0) && (!has(self.volumeClaimTemplates) || self.volumeClaimTemplates.all(n, oldSelf.volumeClaimTemplates.exists(o, n.metadata == o.metadata && has(n.spec.accessModes) == has(o.spec.accessModes) && (!has(n.spec.accessModes) || n.spec.accessModes == o.spec.accessModes) && has(n.spec.dataSource) == has(o.spec.dataSource) && (!has(n.spec.dataSource) || n.spec.dataSource == o.spec.dataSource) && has(n.spec.dataSourceRef) == has(o.spec.dataSourceRef) && (!has(n.spec.dataSourceRef) || n.spec.dataSourceRef == o.spec.dataSourceRef) && has(n.spec.selector) == has(o.spec.selector) && (!has(n.spec.selector) || n.spec.selector == o.spec.selector) && has(n.spec.storageClassName) == has(o.spec.storageClassName) && (!has(n.spec.storageClassName) || n.spec.storageClassName == o.spec.storageClassName) && has(n.spec.volumeAttributesClassName) == has(o.spec.volumeAttributesClassName) && (!has(n.spec.volumeAttributesClassName) || n.spec.volumeAttributesClassName == o.spec.volumeAttributesClassName) && has(n.spec.volumeMode) == has(o.spec.volumeMode) && (!has(n.spec.volumeMode) || n.spec.volumeMode == o.spec.volumeMode) && has(n.spec.volumeName) == has(o.spec.volumeName) && (!has(n.spec.volumeName) || n.spec.volumeName == o.spec.volumeName) && has(n.spec.resources.limits) == has(o.spec.resources.limits) && (!has(n.spec.resources.limits) || n.spec.resources.limits == o.spec.resources.limits))))",message="volumeClaimTemplates: only resources.requests.storage may change",fieldPath=".volumeClaimTemplates",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimUpdateStrategy) || !has(self.volumeClaimTemplates) || !has(oldSelf.volumeClaimTemplates) || self.volumeClaimTemplates.all(n, oldSelf.volumeClaimTemplates.all(o, n.metadata.name != o.metadata.name || quantity(string(n.spec.resources.requests['storage'])).compareTo(quantity(string(o.spec.resources.requests['storage']))) >= 0))",message="volumeClaimTemplates: resources.requests.storage may only grow, for no volume can shrink",fieldPath=".volumeClaimTemplates",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || self.updateStrategy.rollingUpdate.?partition.orValue(0) == 0 || self.replicas == 0 || has(self.reserveOrdinals) && size(self.reserveOrdinals) > 0 || self.updateStrategy.rollingUpdate.partition >= self.?ordinals.?start.orValue(0) && self.updateStrategy.rollingUpdate.partition <= self.?ordinals.?start.orValue(0) + self.replicas || oldSelf.hasValue() && oldSelf.value().updateStrategy.?rollingUpdate.?partition.orValue(0) == self.updateStrategy.rollingUpdate.partition",message="updateStrategy.rollingUpdate.partition is an ordinal: it must be 0 or between ordinals.start and ordinals.start + replicas",fieldPath=".updateStrategy.rollingUpdate.partition",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || self.updateStrategy.rollingUpdate.?podUpdatePolicy.orValue('ReCreate') == 'ReCreate' || has(self.template.spec.readinessGates) && self.template.spec.readinessGates.exists(g, g.conditionType == 'InPlaceUpdateReady')",message="template.spec.readinessGates must have InPlaceUpdateReady for a podUpdatePolicy in place",fieldPath=".template.spec.readinessGates"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.unorderedUpdate) || self.podManagementPolicy == 'Parallel'",message="updateStrategy.rollingUpdate.unorderedUpdate is only allowed with podManagementPolicy Parallel",fieldPath=".updateStrategy.rollingUpdate.unorderedUpdate"
+// +kubebuilder:validation:XValidation:rule="self.podManagementPolicy == 'Parallel' || !has(self.scaleStrategy) || !has(self.scaleStrategy.maxUnavailable) || type(self.scaleStrategy.maxUnavailable) == int && int(self.scaleStrategy.maxUnavailable) == 1",message="scaleStrategy.maxUnavailable must be 1 unless podManagementPolicy is Parallel",fieldPath=".scaleStrategy.maxUnavailable"
+// +kubebuilder:validation:XValidation:rule="self.?ordinals.?start.orValue(0) + self.replicas + (has(self.reserveOrdinals) ? self.reserveOrdinals.map(r, type(r) == int ? (int(r) < self.?ordinals.?start.orValue(0) ? 0 : 1) : !string(r).matches('^[0-9]+-[0-9]+$') || int(string(r).split('-')[1]) < self.?ordinals.?start.orValue(0) ? 0 : int(string(r).split('-')[1]) + 1 - (int(string(r).split('-')[0]) < self.?ordinals.?start.orValue(0) ? self.?ordinals.?start.orValue(0) : int(string(r).split('-')[0]))).sum() : 0) <= 2147483647",message="ordinals.start, replicas and the number of reserveOrdinals must not add up to more than 2147483647",fieldPath=".ordinals"
 type StatefulSetSpec struct {
 	// replicas is how many ordinals the slice owns.
 	// +optional
@@ -51,16 +67,23 @@ type StatefulSetSpec struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector matches the labels of the template. It cannot be changed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="selector must not be empty"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable",reason="FieldValueForbidden"
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is what the pods are made from.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.activeDeadlineSeconds)",message="template.spec.activeDeadlineSeconds is not allowed: the pods of a StatefulSet run for ever",reason="FieldValueForbidden"
 	Template corev1.PodTemplateSpec `json:"template"`
 	// volumeClaimTemplates are what each ordinal's claims are made from.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="volumeClaimTemplates must have different metadata.name"
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
 	// serviceName is the governing Service. It cannot be changed.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ServiceName string `json:"serviceName,omitempty"`
 	// podManagementPolicy: OrderedReady starts and stops one pod at a time, in order.
 	// Parallel does it all at once. It cannot be changed.
@@ -70,7 +93,7 @@ type StatefulSetSpec struct {
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
 	// updateStrategy is how pods get another revision.
 	// +optional
-	// +kubebuilder:default={type: RollingUpdate}
+	// +kubebuilder:default={type: RollingUpdate, rollingUpdate: {partition: 0}}
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty"`
 	// revisionHistoryLimit is how many revisions without pods are kept; a negative one
 	// keeps all.
@@ -85,6 +108,7 @@ type StatefulSetSpec struct {
 	// persistentVolumeClaimRetentionPolicy says what becomes of claims whose ordinal or
 	// whose StatefulSet goes. Default: both Retain.
 	// +optional
+	// +kubebuilder:default={whenDeleted: Retain, whenScaled: Retain}
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
 	// ordinals says where the slice begins.
 	// +optional
@@ -103,6 +127,7 @@ type StatefulSetSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:XValidation:rule="type(self) == int || !string(self).matches('^[0-9]+-[0-9]+$') || int(string(self).split('-')[0]) <= int(string(self).split('-')[1])",message="reserveOrdinals: a range must begin with its smaller ordinal"
 	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
 	// scaleStrategy bounds how many pods are created at once.
 	// +optional
@@ -147,6 +172,8 @@ const (
 )
 
 // StatefulSetUpdateStrategy is how pods get another revision.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'RollingUpdate' || !has(self.rollingUpdate)",message="updateStrategy.rollingUpdate is only allowed with type RollingUpdate",fieldPath=".rollingUpdate"
 type StatefulSetUpdateStrategy struct {
 	// type of the strategy.
 	// +optional
@@ -186,6 +213,8 @@ const (
 )
 
 // RollingUpdateStrategy parameterises a rolling update.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || (type(self.maxUnavailable) == int ? int(self.maxUnavailable) > 0 : !string(self.maxUnavailable).matches('^0+%$')) || has(self.maxSurge) && (type(self.maxSurge) == int ? int(self.maxSurge) > 0 : !string(self.maxSurge).matches('^0+%$'))",message="updateStrategy.rollingUpdate.maxUnavailable must not be 0 unless maxSurge is above 0",fieldPath=".maxUnavailable"
 type RollingUpdateStrategy struct {
 	// partition is the ordinal below which pods keep the current revision.
 	// +optional
@@ -196,11 +225,13 @@ type RollingUpdateStrategy struct {
 	// a percentage of replicas, rounded up. Default 1; 0 only with a maxSurge.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^0*(100|[1-9]?[0-9])%$')",message="maxUnavailable must be a number of at least 0 or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// maxSurge is how many ordinals above the range run the new revision during an
 	// update: a number or a percentage of replicas, rounded up.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^0*(100|[1-9]?[0-9])%$')",message="maxSurge must be a number of at least 0 or a percentage from 0% to 100%"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// minReadySeconds, see spec.minReadySeconds.
 	// +optional
@@ -241,6 +272,8 @@ type UnorderedUpdate struct {
 }
 
 // PriorityStrategy orders pods by weight or by the value of labels; not by both.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)",message="priorityStrategy: only one of weightPriority and orderPriority is allowed"
 type PriorityStrategy struct {
 	// orderPriority compares the values of labels: the first key decides, then the
 	// next. A value that ends in a larger number comes first.
@@ -274,6 +307,7 @@ type WeightTerm struct {
 	Weight int32 `json:"weight"`
 	// matchSelector selects the pods.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="matchSelector must not be empty"
 	MatchSelector metav1.LabelSelector `json:"matchSelector"`
 }
 
@@ -283,6 +317,7 @@ type ScaleStrategy struct {
 	// number or a percentage of replicas, rounded up; only with Parallel.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^0*(100|[1-9][0-9]?)%$')",message="scaleStrategy.maxUnavailable must be a number of at least 1 or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
@@ -333,9 +368,17 @@ type LifecycleHook struct {
 }
 
 // StatefulSetStatus has every field of apps/v1, and more.
+//
+// +kubebuilder:validation:XValidation:rule="self.?readyReplicas.orValue(0) <= self.?replicas.orValue(0)",message="status.readyReplicas must not be greater than status.replicas",fieldPath=".readyReplicas"
+// +kubebuilder:validation:XValidation:rule="self.?currentReplicas.orValue(0) <= self.?replicas.orValue(0)",message="status.currentReplicas must not be greater than status.replicas",fieldPath=".currentReplicas"
+// +kubebuilder:validation:XValidation:rule="self.?updatedReplicas.orValue(0) <= self.?replicas.orValue(0)",message="status.updatedReplicas must not be greater than status.replicas",fieldPath=".updatedReplicas"
+// +kubebuilder:validation:XValidation:rule="self.?availableReplicas.orValue(0) <= self.?replicas.orValue(0)",message="status.availableReplicas must not be greater than status.replicas",fieldPath=".availableReplicas"
+// +kubebuilder:validation:XValidation:rule="self.?availableReplicas.orValue(0) <= self.?readyReplicas.orValue(0)",message="status.availableReplicas must not be greater than status.readyReplicas",fieldPath=".availableReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.collisionCount) || has(self.collisionCount) && self.collisionCount >= oldSelf.collisionCount",message="status.collisionCount must not become lower",fieldPath=".collisionCount"
 type StatefulSetStatus struct {
 	// observedGeneration is the generation of the spec that this status speaks of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is how many pods there are.
 	// +optional
@@ -343,21 +386,27 @@ type StatefulSetStatus struct {
 	Replicas int32 `json:"replicas"`
 	// readyReplicas is how many of them are Ready.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// currentReplicas is how many have the current revision.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	CurrentReplicas int32 `json:"currentReplicas"`
 	// updatedReplicas is how many have the update revision.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 	// availableReplicas is how many have been Ready for minReadySeconds.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	AvailableReplicas int32 `json:"availableReplicas"`
 	// updatedReadyReplicas is how many with the update revision are Ready.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas"`
 	// updatedAvailableReplicas is how many with the update revision are available.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 	// currentRevision is the revision that pods below the partition have.
 	// +optional
@@ -367,6 +416,7 @@ type StatefulSetStatus struct {
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	// collisionCount keeps the names of revisions apart whose hashes are equal.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 	// labelSelector is the selector as text, for the scale subresource.
 	// +optional

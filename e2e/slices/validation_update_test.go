@@ -1,0 +1,384 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/config"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+var (
+	grown     = put("spec.volumeClaimTemplates.0.spec.resources.requests.storage", "2Gi")
+	shrunk    = put("spec.volumeClaimTemplates.0.spec.resources.requests.storage", "512Mi")
+	onRolling = put("spec.volumeClaimUpdateStrategy.type", "OnPodRollingUpdate")
+	onDelete  = put("spec.volumeClaimUpdateStrategy.type", "OnDelete")
+)
+
+// TestImmutable: what may be changed in an update, and what not. K-210, R-141.
+func TestImmutable(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		before edit
+		after  edit
+		want   string // part of the refusal; empty: accepted
+	}{
+		{"selector", all(), all(put("spec.selector.matchLabels.tier", "db"), put("spec.template.metadata.labels.tier", "db")), "selector is immutable"},
+		{"serviceName", all(), put("spec.serviceName", "other"), "serviceName is immutable"},
+		{"serviceName removed", all(), drop("spec.serviceName"), "serviceName is immutable"},
+		{"podManagementPolicy", all(), parallel, "podManagementPolicy is immutable"},
+		{"podManagementPolicy removed", parallel, drop("spec.podManagementPolicy"), "podManagementPolicy is immutable"},
+		{"claim template added", all(), claimed, "volumeClaimTemplates is immutable"},
+		{"claim template removed", claimed, drop("spec.volumeClaimTemplates"), "volumeClaimTemplates is immutable"},
+		{"claim grown without a strategy", claimed, grown, "volumeClaimTemplates is immutable"},
+
+		{"claim grown", all(claimed, onRolling), grown, ""},
+		{"claim grown in other units", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.resources.requests.storage", "1100M"), ""},
+		{"claim grown while the strategy is set", claimed, all(grown, onRolling), ""},
+		{"claim grown for those who delete it", all(claimed, onDelete), grown, ""},
+		{"claim grown while the strategy is removed", all(claimed, onRolling), all(grown, drop("spec.volumeClaimUpdateStrategy")), "volumeClaimTemplates is immutable"},
+		{"claim shrunk", all(claimed, onRolling), shrunk, "may only grow"},
+		{"claim shrunk for those who delete it", all(claimed, onDelete), shrunk, "may only grow"},
+		{"claim renamed", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.metadata.name", "other"), "only resources.requests.storage may change"},
+		{"claim with another class", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), "only resources.requests.storage may change"},
+		{"claim with another access mode", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.accessModes", "[ReadWriteMany]"), "only resources.requests.storage may change"},
+		{"claim with a limit", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.resources.limits.storage", "5Gi"), "only resources.requests.storage may change"},
+		{"claim with a label", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.metadata.labels.a", "b"), "only resources.requests.storage may change"},
+		{"claim template added under a strategy", onRolling, claimed, "only resources.requests.storage may change"},
+		{"claim template removed under a strategy", all(claimed, onRolling), drop("spec.volumeClaimTemplates"), "only resources.requests.storage may change"},
+
+		{"replicas", all(), put("spec.replicas", "3"), ""},
+		{"template", all(), put("spec.template.spec.containers.0.image", "web:2"), ""},
+		{"strategy", all(), put("spec.updateStrategy", "{type: OnDelete}"), ""},
+		{"minReadySeconds", all(), put("spec.minReadySeconds", "7"), ""},
+		{"ordinals", all(), put("spec.ordinals.start", "4"), ""},
+		{"ordinals removed", put("spec.ordinals.start", "4"), drop("spec.ordinals"), ""},
+		{"revisionHistoryLimit", all(), put("spec.revisionHistoryLimit", "2"), ""},
+		{"retention policy", all(), put("spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Delete"), ""},
+		{"reserveOrdinals", all(), put("spec.reserveOrdinals", "[1]"), ""},
+		{"scaleStrategy", parallel, put("spec.scaleStrategy.maxUnavailable", "3"), ""},
+		{"lifecycle", all(), put("spec.lifecycle.preDelete.markPodNotReady", "true"), ""},
+		{"paused", all(), put("spec.paused", "true"), ""},
+		{"InPlaceOnly and a template that needs recreation is the controller's to hold", all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate)), put("spec.template.spec.containers.0.command", "[sh]"), ""},
+		{"template that no longer matches", all(), put("spec.template.metadata.labels.app", "other"), "template.metadata.labels must have every label"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			object := manifest(t, quiet(t), newNamespace(t), tc.before)
+			mustCreate(t, object)
+			err := update(t, object, tc.after)
+			if tc.want != "" {
+				wantRefused(t, err, tc.want)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// update asks for the change of a stored object and makes none.
+func update(t testing.TB, object *unstructured.Unstructured, edits ...edit) error {
+	t.Helper()
+	return api.Update(bounded(t), changed(t, object, edits...), client.DryRunAll)
+}
+
+// TestPartitionIsLeftAlone: a partition that lies outside the range because the range
+// moved refuses neither scaling nor a migration. S-015.
+func TestPartitionIsLeftAlone(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "5"), put(rollingPath+".partition", "4"))
+	mustCreate(t, object)
+	for name, after := range map[string]edit{
+		"scaled below it":      put("spec.replicas", "2"),
+		"moved above it":       put("spec.ordinals.start", "9"),
+		"moved, and a policy":  all(put("spec.ordinals.start", "9"), put("spec.minReadySeconds", "3")),
+		"changed in the range": put(rollingPath+".partition", "2"),
+	} {
+		if err := update(t, object, after); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wantRefused(t, update(t, object, put("spec.replicas", "2"), put(rollingPath+".partition", "3")), "partition is an ordinal")
+}
+
+// TestStatusRules: K-213, S-010, and that status and spec are written apart, K-207.
+func TestStatusRules(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t), put("status", "{replicas: 9, collisionCount: 9}"))
+	mustCreate(t, object)
+	if got := at(object, "status"); got != nil {
+		t.Errorf("K-207: a new object has the status %v", got)
+	}
+	if got := object.GetGeneration(); got != 1 {
+		t.Errorf("K-207: a new object has generation %d", got)
+	}
+	good := changed(t, object, put("status", "{replicas: 3, readyReplicas: 2, availableReplicas: 1, currentReplicas: 3, updatedReplicas: 0, collisionCount: 2, observedGeneration: 1}"), put("spec.minReadySeconds", "4"))
+	if err := api.Status().Update(bounded(t), good); err != nil {
+		t.Fatal(err)
+	}
+	if at(good, "spec.minReadySeconds") != nil || good.GetGeneration() != 1 {
+		t.Errorf("K-207: a write of the status changed the spec: %v, generation %d", at(good, "spec"), good.GetGeneration())
+	}
+	for _, tc := range []struct {
+		name string
+		edit edit
+		want string
+	}{
+		{"replicas negative", put("status.replicas", "-1"), "status.replicas"},
+		{"readyReplicas negative", put("status.readyReplicas", "-1"), "status.readyReplicas"},
+		{"currentReplicas negative", put("status.currentReplicas", "-1"), "status.currentReplicas"},
+		{"updatedReplicas negative", put("status.updatedReplicas", "-1"), "status.updatedReplicas"},
+		{"availableReplicas negative", put("status.availableReplicas", "-1"), "status.availableReplicas"},
+		{"updatedReadyReplicas negative", put("status.updatedReadyReplicas", "-1"), "status.updatedReadyReplicas"},
+		{"observedGeneration negative", put("status.observedGeneration", "-1"), "status.observedGeneration"},
+		{"more ready", put("status.readyReplicas", "4"), "status.readyReplicas must not be greater than status.replicas"},
+		{"more current", put("status.currentReplicas", "4"), "status.currentReplicas must not be greater than status.replicas"},
+		{"more updated", put("status.updatedReplicas", "4"), "status.updatedReplicas must not be greater than status.replicas"},
+		{"more available", put("status.availableReplicas", "4"), "status.availableReplicas must not be greater than status.replicas"},
+		{"more available than ready", put("status.availableReplicas", "3"), "status.availableReplicas must not be greater than status.readyReplicas"},
+		{"collisionCount lower", put("status.collisionCount", "1"), "status.collisionCount must not become lower"},
+		{"collisionCount removed", drop("status.collisionCount"), "status.collisionCount must not become lower"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := api.Status().Update(bounded(t), changed(t, good, tc.edit), client.DryRunAll)
+			wantRefused(t, err, tc.want)
+		})
+	}
+	higher := changed(t, good, put("status.collisionCount", "3"))
+	if err := api.Status().Update(bounded(t), higher, client.DryRunAll); err != nil {
+		t.Errorf("collisionCount higher: %v", err)
+	}
+}
+
+// TestSpecHasTheGeneration: K-208: what the spec says has a generation, metadata has none; and
+// K-207: an update of the spec cannot touch the status.
+func TestSpecHasTheGeneration(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t))
+	mustCreate(t, object)
+	for _, step := range []struct {
+		edit edit
+		want int64
+	}{
+		{put("metadata.annotations.a", "b"), 1},
+		{put("spec.minReadySeconds", "3"), 2},
+		{put("status.replicas", "3"), 2},
+	} {
+		object = changed(t, object, step.edit)
+		if err := api.Update(bounded(t), object); err != nil {
+			t.Fatal(err)
+		}
+		if got := object.GetGeneration(); got != step.want {
+			t.Errorf("generation %d, want %d", got, step.want)
+		}
+	}
+	if got := at(object, "status.replicas"); got != nil {
+		t.Errorf("an update of the spec wrote the status: %v", got)
+	}
+}
+
+// TestScaleSubresource: K-200, K-201, K-202, K-203, R-143, and how it refuses: K-204. The API server does
+// not look at the UID in the scale of a custom resource, as it does for apps/v1.
+func TestScaleSubresource(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "1"))
+	mustCreate(t, object)
+	if err := api.Status().Update(bounded(t), changed(t, object, put("status", "{replicas: 1, labelSelector: app=web}"))); err != nil {
+		t.Fatal(err)
+	}
+	scale := newScale()
+	if err := api.SubResource("scale").Get(bounded(t), object, scale); err != nil {
+		t.Fatal(err)
+	}
+	if at(scale, "spec.replicas") != int64(1) || at(scale, "status.replicas") != int64(1) || at(scale, "status.selector") != "app=web" {
+		t.Errorf("K-200, K-203: scale %v", scale)
+	}
+	twice := changed(t, scale, put("spec.replicas", "2"))
+	if err := api.SubResource("scale").Update(bounded(t), object, client.WithSubResourceBody(twice)); err != nil {
+		t.Fatal(err)
+	}
+	wantReplicas(t, object, 2) // K-201
+	if err := patchScale(t, object, `{"spec":{"replicas":4}}`); err != nil {
+		t.Fatal(err)
+	}
+	wantReplicas(t, object, 4) // K-202
+
+	if err := api.SubResource("scale").Update(bounded(t), object.DeepCopy(), client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
+		t.Errorf("K-204: a scale that was read before another write: %v", err)
+	}
+	if err := patchScale(t, object, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":5}}`); !apierrors.IsConflict(err) {
+		t.Errorf("K-204: patching with a wrong resourceVersion: %v", err)
+	}
+	missing := changed(t, object, put("metadata.name", "missing"))
+	if err := patchScale(t, missing, `{"spec":{"replicas":5}}`); !apierrors.IsNotFound(err) {
+		t.Errorf("K-204: scaling what is missing: %v", err)
+	}
+	if err := patchScale(t, object, `{"spec":{"replicas":-1}}`); !apierrors.IsInvalid(err) {
+		t.Errorf("scaling to -1: %v", err)
+	}
+}
+
+func newScale() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
+}
+
+// TestScaleTogether: K-205: no client of many that scale at once sees a conflict.
+func TestScaleTogether(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t))
+	mustCreate(t, object)
+	var group sync.WaitGroup
+	for i := range 100 {
+		group.Go(func() {
+			if err := patchScale(t, object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, i%3)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func patchScale(t *testing.T, object *unstructured.Unstructured, patch string) error {
+	return api.SubResource("scale").Patch(bounded(t), object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)),
+		client.WithSubResourceBody(newScale()))
+}
+
+func wantReplicas(t *testing.T, object *unstructured.Unstructured, want int64) {
+	t.Helper()
+	if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(object, "spec.replicas"); got != want {
+		t.Errorf("spec.replicas is %v, want %d", got, want)
+	}
+}
+
+// TestDiscovery: K-215: how people name the kind. The short name of apps/v1 is not
+// taken: kubectl would then answer for either kind.
+func TestDiscovery(t *testing.T) {
+	resources, err := discovery.NewDiscoveryClientForConfigOrDie(one.RESTConfig()).ServerResourcesForGroupVersion(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range resources.APIResources {
+		if resource.Name != "statefulsets" {
+			continue
+		}
+		if got := fmt.Sprint(resource.ShortNames, resource.Categories); got != "[slice] [all]" {
+			t.Errorf("short names and categories are %s", got)
+		}
+		return
+	}
+	t.Error("statefulsets are not served")
+}
+
+// TestDeletionIsInTheBackground: K-215: who deletes the set and says nothing about its
+// dependents neither orphans them nor waits for them: no finalizer asks for that.
+func TestDeletionIsInTheBackground(t *testing.T) {
+	object := manifest(t, quiet(t), newNamespace(t), put("metadata.finalizers", "[example.com/hold]"))
+	mustCreate(t, object)
+	if err := api.Delete(bounded(t), object); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(object.GetFinalizers()); got != "[example.com/hold]" {
+		t.Errorf("finalizers of a set that is deleted: %s", got)
+	}
+	if err := api.Update(bounded(t), changed(t, object, drop("metadata.finalizers"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOldObjectsAreTolerated: K-212: what was stored under looser rules may be updated
+// elsewhere. The looser rules are those of a definition of its own.
+func TestOldObjectsAreTolerated(t *testing.T) {
+	t.Parallel()
+	const group, old = "old.sliceshift.io", "old.sliceshift.io/v1alpha1"
+	loose, strict := definitionIn(t, group), definitionIn(t, group)
+	spec := loose.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	pod := spec.Properties["template"].Properties["spec"]
+	policy := pod.Properties["restartPolicy"]
+	policy.Enum = nil
+	pod.Properties["restartPolicy"] = policy
+	if err := define(bounded(t), loose); err != nil {
+		t.Fatal(err)
+	}
+	object := manifest(t, old, newNamespace(t), put("spec.template.spec.restartPolicy", "Never"))
+	mustCreate(t, object)
+
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := api.Get(bounded(t), client.ObjectKeyFromObject(loose), loose); err != nil {
+			return err
+		}
+		loose.Spec = strict.Spec
+		return api.Update(bounded(t), loose)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextCancel(bounded(t), lookAgain, true, func(context.Context) (bool, error) {
+		fresh := manifest(t, old, object.GetNamespace(), put("metadata.name", "fresh"), put("spec.template.spec.restartPolicy", "Never"))
+		return apierrors.IsInvalid(api.Create(bounded(t), fresh, client.DryRunAll)), nil
+	})
+	if err != nil {
+		t.Fatalf("the strict rules do not come into force: %v", err)
+	}
+	if err := update(t, object, put("spec.replicas", "2")); err != nil {
+		t.Errorf("replicas of an old object: %v", err)
+	}
+	wantRefused(t, update(t, object, put("spec.template.spec.restartPolicy", "OnFailure")), "spec.template.spec.restartPolicy")
+}
+
+// quiet returns the apiVersion of a copy of our kind that no controller watches, so
+// that what a test writes stays.
+func quiet(t testing.TB) string {
+	t.Helper()
+	if err := defineQuiet(); err != nil {
+		t.Fatal(err)
+	}
+	return quietGroup + "/" + sliceapi.GroupVersion.Version
+}
+
+const quietGroup = "quiet.sliceshift.io"
+
+var defineQuiet = sync.OnceValue(func() error {
+	crd, err := definition(quietGroup)
+	if err != nil {
+		return err
+	}
+	return define(context.Background(), crd)
+})
+
+func definitionIn(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd, err := definition(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// definition is that of our kind, under another group.
+func definition(group string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := config.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, crd := range crds {
+		if crd.Spec.Group == sliceapi.GroupVersion.Group {
+			crd.Spec.Group = group
+			crd.Name = crd.Spec.Names.Plural + "." + group
+			return crd, nil
+		}
+	}
+	return nil, errors.New("config has no definition of our kind")
+}

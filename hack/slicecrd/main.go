@@ -1,0 +1,177 @@
+// Command slicecrd finishes what controller-gen made of the slice API: it puts the
+// rules and defaults of amendments.yaml into the parts of the schema that are types of
+// Kubernetes, where our own types can carry no marker, and takes the descriptions out
+// of them, which alone would be three quarters of the file.
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed amendments.yaml
+var amendmentsFile []byte
+
+// amendments are what is added to a schema.
+type amendments struct {
+	// Foreign are the paths of types that are not ours.
+	Foreign []string `json:"foreign"`
+	// Amend is done in this order. A later one may add to an earlier one.
+	Amend []amendment `json:"amend"`
+}
+
+// amendment is one addition.
+type amendment struct {
+	// At are the places: names of properties with dots between them, "[]" after a
+	// list and "{}" after a map for what is in it.
+	At []string `json:"at"`
+	// Add is laid over the schema there.
+	Add apiextensionsv1.JSONSchemaProps `json:"add"`
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "slicecrd:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: slicecrd FILE (the resource definition that controller-gen wrote)")
+	}
+	before, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	after, err := finish(before, amendmentsFile)
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	return os.WriteFile(args[0], after, 0o600)
+}
+
+// finish returns the resource definition with the amendments.
+func finish(definition, additions []byte) ([]byte, error) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(definition, &crd); err != nil {
+		return nil, err
+	}
+	var wanted amendments
+	if err := yaml.UnmarshalStrict(additions, &wanted); err != nil {
+		return nil, fmt.Errorf("amendments.yaml: %w", err)
+	}
+	for _, version := range crd.Spec.Versions {
+		if err := wanted.apply(version.Schema.OpenAPIV3Schema); err != nil {
+			return nil, fmt.Errorf("amendments.yaml: %w", err)
+		}
+	}
+	return render(&crd)
+}
+
+func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
+	for _, path := range a.Foreign {
+		err := at(root, path, func(schema *apiextensionsv1.JSONSchemaProps) error {
+			description := schema.Description
+			silence(schema)
+			schema.Description = description
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, each := range a.Amend {
+		for _, path := range each.At {
+			err := at(root, path, func(schema *apiextensionsv1.JSONSchemaProps) error {
+				return overlay(schema, each.Add)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// overlay lays what the addition says over the schema, and leaves the rest. Rules are
+// appended.
+func overlay(schema *apiextensionsv1.JSONSchemaProps, addition apiextensionsv1.JSONSchemaProps) error {
+	text, err := yaml.Marshal(addition)
+	if err != nil {
+		return err
+	}
+	rules := schema.XValidations
+	schema.XValidations = nil
+	if err := yaml.Unmarshal(text, schema); err != nil {
+		return err
+	}
+	schema.XValidations = append(rules, schema.XValidations...)
+	return nil
+}
+
+// at calls do with the schema at a path and puts back what do made of it: schemas are
+// kept by value in their parents.
+func at(schema *apiextensionsv1.JSONSchemaProps, path string, do func(*apiextensionsv1.JSONSchemaProps) error) error {
+	if path == "" {
+		return do(schema)
+	}
+	step, rest, _ := strings.Cut(path, ".")
+	name := strings.TrimRight(step, "[]{}")
+	within := strings.TrimPrefix(step, name)
+	child, found := schema.Properties[name]
+	if !found {
+		return fmt.Errorf("there is no %q: put right the path that ends in %q", name, path)
+	}
+	target := &child
+	switch {
+	case within == "[]" && child.Items != nil:
+		target = child.Items.Schema
+	case within == "{}" && child.AdditionalProperties != nil:
+		target = child.AdditionalProperties.Schema
+	case within != "":
+		return fmt.Errorf("%q has no %q: put right the path that ends in %q", name, within, path)
+	}
+	if err := at(target, rest, do); err != nil {
+		return err
+	}
+	schema.Properties[name] = child
+	return nil
+}
+
+// silence takes the descriptions out of a schema and all below it.
+func silence(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Description = ""
+	for name, child := range schema.Properties {
+		silence(&child)
+		schema.Properties[name] = child
+	}
+	if schema.Items != nil {
+		silence(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		silence(schema.AdditionalProperties.Schema)
+	}
+}
+
+// render writes the definition as controller-gen does: without the empty status that
+// the type always has.
+func render(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
+	text, err := yaml.Marshal(crd)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "status")
+	text, err = yaml.Marshal(fields)
+	return append([]byte("---\n"), text...), err
+}

@@ -1,0 +1,226 @@
+package slices
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Decide returns what to do with the pods of a slice now. Same input, same output.
+//
+// The stages follow one another as in apps/v1: make and mend what is owned, remove
+// what is not, then update. A strategy says which pods are updated and in which order;
+// partition, gates and budget are applied once, to whatever it says.
+//
+// What holds after every pass, whatever the input was (tests cite the numbers):
+//
+//	D1  of the owned ordinals and those that stand in for them, no more are
+//	    unavailable than maxUnavailable, or than were before;
+//	D2  nothing is done to a pod that is Terminating;
+//	D3  nothing below the partition is updated, and nothing while the set is paused;
+//	D4  a pod of an old revision that is unavailable already costs nothing to replace,
+//	    so that a broken roll-out can always be rolled back or forward;
+//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told.
+func Decide(in Input) Decision {
+	d := newDecider(in)
+	status := d.status()
+	progress := d.progress(status)
+	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
+	if in.Spec.Deleting {
+		d.announceDeletion()
+	} else {
+		d.rollingBack = rollBack
+		for _, stage := range []func(){
+			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.explain,
+		} {
+			stage()
+		}
+	}
+	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return Decision{
+		Actions: d.actions, Held: d.held, Status: status, Progress: progress,
+		RollBack: rollBack && !in.Spec.Deleting, Wait: d.wait,
+	}
+}
+
+// decider is an input together with what follows from it, and what has been decided.
+type decider struct {
+	Input
+	strategy strategy
+	// pods by ordinal, ascending.
+	pods []*Pod
+	at   map[int32]*Pod
+	// owned are the ordinals of the slice, ascending; surge those above that may stand
+	// in for them during an update.
+	owned, surge []int32
+	ours, stands map[int32]bool
+	// budget is how many more pods may become unavailable.
+	budget int32
+	// rollingBack is true when the update is about to be taken back.
+	rollingBack bool
+
+	actions []Action
+	held    []Hold
+	// told are ordinals that are acted on or held; going are pods that are to be deleted,
+	// at once or when nothing holds them back any more.
+	told, going map[int32]bool
+	wait        time.Duration
+}
+
+func newDecider(in Input) *decider {
+	d := &decider{
+		Input: in, strategy: strategyOf(in.Spec), owned: in.Spec.Ordinals(),
+		at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{}, told: map[int32]bool{}, going: map[int32]bool{},
+	}
+	for i := range in.Pods {
+		pod := &in.Pods[i]
+		d.pods, d.at[pod.Ordinal] = append(d.pods, pod), pod
+	}
+	slices.SortFunc(d.pods, func(a, b *Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	d.surge = in.Spec.surges(d.owned)
+	for _, ordinal := range d.owned {
+		d.ours[ordinal] = true
+	}
+	for _, ordinal := range d.surge {
+		d.stands[ordinal] = true
+	}
+	d.budget = in.Spec.MaxUnavailable - int32(len(d.owned))
+	for _, pod := range d.pods {
+		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {
+			d.budget++
+		}
+	}
+	return d
+}
+
+func (d *decider) act(verb Verb, pod *Pod, revision string, reason api.TerminationReason) {
+	d.actions = append(d.actions, Action{Verb: verb, Ordinal: pod.Ordinal, UID: pod.UID, Revision: revision, Reason: reason})
+	d.told[pod.Ordinal] = true
+}
+
+func (d *decider) hold(ordinal int32, reason, message string) {
+	d.held = append(d.held, Hold{Ordinal: ordinal, Reason: reason, Message: message})
+	d.told[ordinal] = true
+}
+
+// lookAgain makes sure that the next look comes within a time; nothing when it is over.
+func (d *decider) lookAgain(after time.Duration) {
+	if after > 0 && (d.wait == 0 || after < d.wait) {
+		d.wait = after
+	}
+}
+
+// spend takes one pod from the budget; a pod that is unavailable already is free (D4).
+func (d *decider) spend(pod *Pod) bool {
+	if !d.available(pod) {
+		return true
+	}
+	if d.budget <= 0 {
+		return false
+	}
+	d.budget--
+	return true
+}
+
+// ready says whether a pod serves.
+func ready(pod *Pod) bool { return pod.Phase == Running && pod.Ready }
+
+// ended says whether a pod has run to its end, or was given up: only another one can
+// take its place.
+func ended(pod *Pod) bool { return pod.Phase == Failed || pod.Phase == Succeeded }
+
+// available says whether a pod counts as one that serves, and will for a while.
+func (d *decider) available(pod *Pod) bool {
+	return pod != nil && !pod.Terminating && pod.InPlace == nil && ready(pod) && d.minReadyLeft(pod) <= 0
+}
+
+func (d *decider) minReadyLeft(pod *Pod) time.Duration {
+	if d.Spec.MinReady == 0 {
+		return 0
+	}
+	return d.Spec.MinReady - d.Now.Sub(pod.ReadySince)
+}
+
+// outdated says whether a pod has a revision that means something else than the
+// template does.
+func (d *decider) outdated(pod *Pod) bool {
+	return pod.Revision != d.Revisions.Update && !pod.Change.Same
+}
+
+// partition is the ordinal below which pods keep their revision.
+func (d *decider) partition() int32 {
+	if d.Spec.Strategy != api.RollingUpdate {
+		return 0
+	}
+	return d.Spec.Partition
+}
+
+// inScope says whether the update is for an ordinal.
+func (d *decider) inScope(ordinal int32) bool { return d.ours[ordinal] && ordinal >= d.partition() }
+
+// impossible says whether a pod cannot be updated as the policy asks for.
+func (d *decider) impossible(pod *Pod) bool {
+	return d.Spec.Policy == api.InPlaceOnly && !pod.Change.InPlace
+}
+
+// updating says whether pods are updated at all now.
+func (d *decider) updating() bool {
+	return d.strategy.order != nil && !d.Spec.Paused && !d.rollingBack
+}
+
+// toUpdate says whether the update will have to do with a pod.
+func (d *decider) toUpdate(pod *Pod) bool {
+	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && d.outdated(pod)
+}
+
+// remaining says whether pods are left that the update, paused or not, will get to.
+func (d *decider) remaining() bool {
+	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.toUpdate(pod) && !d.impossible(pod) })
+}
+
+// announceDeletion tells the pods of a set that is being deleted; deleting them is the
+// garbage collector's.
+func (d *decider) announceDeletion() {
+	for _, pod := range d.pods {
+		if !d.Spec.Orphaning && !pod.Terminating && !ended(pod) && pod.Reason != api.TerminationDeletion {
+			d.act(Announce, pod, pod.Revision, api.TerminationDeletion)
+		}
+	}
+}
+
+// remove deletes a pod: first it is told why, then whoever wants to hold it back does,
+// and then it has the time to read it.
+func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
+	d.going[pod.Ordinal] = true
+	if ended(pod) {
+		d.act(Delete, pod, pod.Revision, reason)
+		return
+	}
+	left := d.Spec.TerminationGrace
+	if pod.Reason == reason {
+		left -= d.Now.Sub(pod.ReasonSince)
+	} else {
+		d.act(Announce, pod, pod.Revision, reason)
+	}
+	switch {
+	case pod.HeldForDelete:
+		d.hold(pod.Ordinal, HeldPreDelete, "lifecycle.preDelete holds it back before it is deleted")
+	case left > 0:
+		d.hold(pod.Ordinal, HeldTerminationGrace, "it is told that it will be deleted: "+string(reason))
+		d.lookAgain(left)
+	default:
+		d.act(Delete, pod, pod.Revision, reason)
+	}
+}
+
+// withdraw takes back what was announced to pods that are to stay after all.
+func (d *decider) withdraw() {
+	for _, pod := range d.pods {
+		awaits := d.toUpdate(pod) && d.updating() && !d.inPlace(pod) && !d.impossible(pod)
+		if pod.Reason != "" && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal] && !awaits {
+			d.act(Announce, pod, pod.Revision, "")
+		}
+	}
+}

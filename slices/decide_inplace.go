@@ -1,0 +1,45 @@
+package slices
+
+import api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+
+// inPlace says whether a pod is updated in place.
+func (d *decider) inPlace(pod *Pod) bool {
+	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate
+}
+
+// settleInPlace ends updates in place: those that are done, and those that were begun
+// and are not wanted any more. One that is wanted is left to the update.
+func (d *decider) settleInPlace() {
+	for _, pod := range d.pods {
+		if pod.InPlace == nil || pod.Terminating || ended(pod) {
+			continue
+		}
+		wanted := d.toUpdate(pod) && d.updating() && !d.impossible(pod)
+		switch {
+		case wanted:
+		case pod.InPlace.Done || !pod.InPlace.Patched:
+			d.act(FinishInPlace, pod, pod.Revision, "")
+		default:
+			d.hold(pod.Ordinal, HeldInPlace, "its containers do not run what it was updated to yet")
+		}
+	}
+}
+
+// changeInPlace takes a pod one step on: its readiness gate is closed, and after a
+// while it is patched. A pod that is on its way to another revision begins anew.
+func (d *decider) changeInPlace(pod *Pod) {
+	begun := pod.InPlace != nil && pod.InPlace.Revision == d.Revisions.Update
+	switch {
+	case pod.HeldForUpdate:
+		d.hold(pod.Ordinal, HeldInPlaceUpdate, "lifecycle.inPlaceUpdate holds it back before it is updated")
+	case !begun:
+		d.act(BeginInPlace, pod, d.Revisions.Update, "")
+	default:
+		if left := d.Spec.InPlaceGrace - d.Now.Sub(pod.InPlace.Since); left > 0 {
+			d.hold(pod.Ordinal, HeldInPlaceGrace, "it is not Ready for inPlaceUpdateStrategy.gracePeriodSeconds before it is patched")
+			d.lookAgain(left)
+			return
+		}
+		d.act(PatchInPlace, pod, d.Revisions.Update, "")
+	}
+}

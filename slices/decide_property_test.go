@@ -1,0 +1,436 @@
+package slices
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// anyInput draws whatever a reconciler may ever see, and much that it will not.
+func anyInput(t *rapid.T) Input {
+	in := Input{
+		Now: noon, Spec: anySpec(t),
+		Revisions: Revisions{Current: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "current"), Update: "b"},
+		Progress: Progress{
+			Revision: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "progress"), Since: noon.Add(-anyTime(t, "progress since")),
+			Updated: rapid.Int32Range(0, 3).Draw(t, "updated"), Complete: rapid.Bool().Draw(t, "complete"),
+		},
+		StaleClaims: rapid.SliceOfN(rapid.Int32Range(0, 9), 0, 2).Draw(t, "stale"),
+	}
+	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
+		in.Pods = append(in.Pods, anyPod(t, ordinal))
+	}
+	return in
+}
+
+func anyTime(t *rapid.T, name string) time.Duration {
+	return time.Duration(rapid.IntRange(0, 20).Draw(t, name)) * time.Second
+}
+
+func often(t *rapid.T, name string) bool  { return rapid.IntRange(0, 3).Draw(t, name) > 0 }
+func seldom(t *rapid.T, name string) bool { return rapid.IntRange(0, 5).Draw(t, name) == 5 }
+
+func anySpec(t *rapid.T) Spec {
+	spec := Spec{
+		Start: rapid.Int32Range(0, 3).Draw(t, "start"), Replicas: rapid.Int32Range(0, 6).Draw(t, "replicas"),
+		Parallel: rapid.Bool().Draw(t, "parallel"), Strategy: api.RollingUpdate,
+		MaxUnavailable: rapid.Int32Range(1, 4).Draw(t, "maxUnavailable"),
+		MinReady:       rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "minReady"),
+		Paused:         seldom(t, "paused"), Policy: api.ReCreate, OnFailure: rapid.SampledFrom([]api.OnFailure{api.Halt, api.Rollback}).Draw(t, "onFailure"),
+		Deadline:         rapid.SampledFrom([]time.Duration{0, 15 * time.Second}).Draw(t, "deadline"),
+		TerminationGrace: rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "grace"),
+		Migrating:        seldom(t, "migrating"), Deleting: seldom(t, "deleting"), Orphaning: seldom(t, "orphaning"),
+	}
+	var err error
+	if spec.Reserved, err = reservedOf(nil); err != nil {
+		t.Fatal(err)
+	}
+	if seldom(t, "reserves") {
+		first := rapid.Int32Range(0, 6).Draw(t, "reserved")
+		spec.Reserved = []Range{{first, first + rapid.Int32Range(0, 2).Draw(t, "more")}}
+	}
+	if spec.Parallel && seldom(t, "scaleStrategy") {
+		spec.ScaleMaxUnavailable = rapid.Int32Range(1, 3).Draw(t, "scaleMaxUnavailable")
+	}
+	if !often(t, "rolling") {
+		spec.Strategy = rapid.SampledFrom([]api.UpdateStrategyType{api.Recreate, api.OnDelete}).Draw(t, "strategy")
+		spec.MaxUnavailable = 1
+		return spec
+	}
+	spec.Partition = rapid.SampledFrom([]int32{0, 0, 0, 2, 4, 6, 9}).Draw(t, "partition")
+	spec.MaxSurge = rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "maxSurge")
+	if spec.MaxSurge > 0 && rapid.Bool().Draw(t, "only surge") {
+		spec.MaxUnavailable = 0
+	}
+	spec.Unordered = spec.Parallel && seldom(t, "unordered")
+	spec.Policy = rapid.SampledFrom([]api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible, api.InPlaceOnly}).Draw(t, "policy")
+	spec.InPlaceGrace = rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "inPlaceGrace")
+	return spec
+}
+
+func anyPod(t *rapid.T, ordinal int32) Pod {
+	pod := Pod{
+		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
+		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c"}).Draw(t, "revision"),
+		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
+		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"), ClaimsReady: often(t, "claims ready"),
+		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
+	}
+	if !often(t, "runs") {
+		pod.Phase, pod.Ready = rapid.SampledFrom([]Phase{Pending, Failed, Succeeded}).Draw(t, "phase"), false
+	}
+	switch pod.Revision {
+	case "b", "c":
+		pod.Change.Same = true
+	default:
+		if pod.Change.InPlace = rapid.Bool().Draw(t, "in place"); !pod.Change.InPlace {
+			pod.Change.Blocker = "spec"
+		}
+	}
+	if seldom(t, "in place under way") {
+		patched := rapid.Bool().Draw(t, "patched")
+		pod.Ready, pod.InPlace = false, &InPlace{
+			Revision: rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "to"), Since: noon.Add(-anyTime(t, "since")),
+			Patched: patched, Done: patched && rapid.Bool().Draw(t, "done"),
+		}
+	}
+	if seldom(t, "told") {
+		pod.Reason = rapid.SampledFrom([]api.TerminationReason{api.TerminationUpdate, api.TerminationScaleDown, api.TerminationDeletion}).Draw(t, "reason")
+		pod.ReasonSince = noon.Add(-anyTime(t, "told since"))
+	}
+	pod.Priority = []int64{rapid.Int64Range(0, 2).Draw(t, "priority")}
+	return pod
+}
+
+func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInput(t)
+		check(t, in, Decide(in))
+	})
+}
+
+func podAt(in Input, ordinal int32) *Pod {
+	for i := range in.Pods {
+		if in.Pods[i].Ordinal == ordinal {
+			return &in.Pods[i]
+		}
+	}
+	return nil
+}
+
+// serves is availability, said once more.
+func serves(in Input, pod *Pod) bool {
+	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && pod.InPlace == nil &&
+		!pod.ReadySince.Add(in.Spec.MinReady).After(in.Now)
+}
+
+// counted are the ordinals whose pods count: those of the slice, and those that may
+// stand in for them.
+func counted(in Input) []int32 {
+	owned := in.Spec.Ordinals()
+	return slices.Concat(owned, in.Spec.surges(owned))
+}
+
+func serving(in Input) int {
+	n := 0
+	for _, ordinal := range counted(in) {
+		if serves(in, podAt(in, ordinal)) {
+			n++
+		}
+	}
+	return n
+}
+
+// isUpdate says whether an action changes a pod for an update.
+func isUpdate(a Action) bool {
+	switch a.Verb {
+	case Delete, Announce:
+		return a.Reason == api.TerminationUpdate
+	case BeginInPlace, PatchInPlace, GrowClaims:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestSameInputSameDecision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInput(t)
+		d := Decide(in)
+		if diff := cmp.Diff(d, Decide(in)); diff != "" {
+			t.Fatalf("decided twice:\n%s", diff)
+		}
+		in.Pods = rapid.Permutation(in.Pods).Draw(t, "pods")
+		if diff := cmp.Diff(d, Decide(in), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("the order of the pods matters:\n%s", diff)
+		}
+	})
+}
+
+// TestBudgetHolds is D1.
+func TestBudgetHolds(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if in.Spec.Strategy == api.Recreate {
+			return
+		}
+		before := serving(in)
+		after := before
+		for _, a := range d.Actions {
+			if slices.Contains(counted(in), a.Ordinal) && (a.Verb == Delete || a.Verb == BeginInPlace) && serves(in, podAt(in, a.Ordinal)) {
+				after--
+			}
+		}
+		if floor := len(in.Spec.Ordinals()) - int(in.Spec.MaxUnavailable); after < min(before, floor) {
+			t.Fatalf("%d served, %d do after, and there must be %d: %s", before, after, floor, short(d))
+		}
+	})
+}
+
+// TestActionsAreLawful is D2 and D3.
+func TestActionsAreLawful(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		deleted, created := map[int32]int{}, map[int32]int{}
+		for _, a := range d.Actions {
+			pod := podAt(in, a.Ordinal)
+			if a.Verb == Create {
+				created[a.Ordinal]++
+				if pod != nil || !slices.Contains(counted(in), a.Ordinal) || slices.Contains(in.StaleClaims, a.Ordinal) || a.UID != "" {
+					t.Fatalf("made without need: %+v", a)
+				}
+				continue
+			}
+			if pod == nil || pod.UID != a.UID || pod.Terminating {
+				t.Fatalf("D2: %+v on %+v", a, pod)
+			}
+			if deleted[a.Ordinal] > 0 {
+				t.Fatalf("done to a pod that is deleted: %+v", a)
+			}
+			if a.Verb == Delete {
+				deleted[a.Ordinal]++
+			}
+			owned := slices.Contains(in.Spec.Ordinals(), a.Ordinal)
+			if isUpdate(a) && (in.Spec.Paused || !owned || in.Spec.Strategy == api.OnDelete && a.Verb != GrowClaims || in.Spec.Strategy == api.RollingUpdate && a.Ordinal < in.Spec.Partition) {
+				t.Fatalf("D3: %+v", a)
+			}
+			if a.Verb == Delete && a.Reason == api.TerminationUpdate && (in.Spec.Policy == api.InPlaceOnly || pod.Revision == "b" || pod.Revision == "c") {
+				t.Fatalf("deleted without need: %+v", a)
+			}
+			if a.Verb == Delete && a.Reason != "" && pod.HeldForDelete && pod.Phase != Failed && pod.Phase != Succeeded {
+				t.Fatalf("the hook is passed over: %+v", a)
+			}
+			if in.Spec.Deleting && a.Verb != Announce {
+				t.Fatalf("while deleting: %+v", a)
+			}
+		}
+		for ordinal, n := range created {
+			if n > 1 {
+				t.Fatalf("ordinal %d is made %d times", ordinal, n)
+			}
+		}
+		if !in.Spec.Parallel && len(created) > 1 {
+			t.Fatalf("OrderedReady makes %d pods at once", len(created))
+		}
+	})
+}
+
+// TestEverythingIsExplained is D5.
+func TestEverythingIsExplained(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if in.Spec.Deleting {
+			return
+		}
+		told := map[int32]bool{}
+		for _, a := range d.Actions {
+			told[a.Ordinal] = true
+		}
+		for _, hold := range d.Held {
+			told[hold.Ordinal] = true
+			if hold.Reason == "" || hold.Message == "" {
+				t.Fatalf("held without a word: %+v", hold)
+			}
+			timed := hold.Reason == HeldMinReady || hold.Reason == HeldTerminationGrace || hold.Reason == HeldInPlaceGrace
+			if timed && d.Wait <= 0 {
+				t.Fatalf("held for a time that is not waited for: %+v", hold)
+			}
+		}
+		for _, ordinal := range in.Spec.Ordinals() {
+			pod := podAt(in, ordinal)
+			old := pod != nil && !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
+			if !told[ordinal] && (!serves(in, pod) || old || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK) {
+				t.Fatalf("D5: nothing is said of ordinal %d: %+v", ordinal, pod)
+			}
+		}
+		for i := range in.Pods {
+			if ordinal := in.Pods[i].Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
+				t.Fatalf("D5: nothing is said of ordinal %d, which is not owned", ordinal)
+			}
+		}
+		if !slices.IsSortedFunc(d.Held, func(a, b Hold) int { return int(a.Ordinal - b.Ordinal) }) {
+			t.Fatalf("not in order: %+v", d.Held)
+		}
+	})
+}
+
+// TestShift: ordinals have no meaning of their own.
+func TestShift(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInput(t)
+		by := rapid.Int32Range(1, 1000).Draw(t, "by")
+		moved := in
+		moved.Spec.Start += by
+		moved.Spec.Partition += by
+		moved.Spec.Reserved, moved.Pods, moved.StaleClaims = slices.Clone(in.Spec.Reserved), slices.Clone(in.Pods), slices.Clone(in.StaleClaims)
+		for i := range moved.Spec.Reserved {
+			moved.Spec.Reserved[i].First += by
+			moved.Spec.Reserved[i].Last += by
+		}
+		for i := range moved.Pods {
+			moved.Pods[i].Ordinal += by
+		}
+		for i := range moved.StaleClaims {
+			moved.StaleClaims[i] += by
+		}
+		want, got := Decide(in), Decide(moved)
+		for i := range got.Actions {
+			got.Actions[i].Ordinal -= by
+		}
+		for i := range got.Held {
+			got.Held[i].Ordinal -= by
+		}
+		// Messages name ordinals.
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Hold{}, "Message")); diff != "" {
+			t.Fatalf("moved by %d (-stayed +moved):\n%s", by, diff)
+		}
+	})
+}
+
+// TestMoreBudgetMoreUpdates: raising maxUnavailable takes no update back.
+func TestMoreBudgetMoreUpdates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInput(t)
+		d := Decide(in)
+		in.Spec.MaxUnavailable += rapid.Int32Range(1, 3).Draw(t, "more")
+		more := Decide(in)
+		for _, a := range d.Actions {
+			if isUpdate(a) && !slices.Contains(more.Actions, a) {
+				t.Fatalf("with maxUnavailable %d no longer: %+v", in.Spec.MaxUnavailable, a)
+			}
+		}
+	})
+}
+
+// mayUpdate says by brute force which pods may be updated: of all sets of pods that
+// the rules allow, the largest. It knows nothing of how Decide comes to it.
+func mayUpdate(in Input) []int32 {
+	owned := in.Spec.Ordinals()
+	var best []int32
+	for set := range 1 << len(in.Pods) {
+		var chosen []int32
+		for i := range in.Pods {
+			if set>>i&1 == 1 {
+				chosen = append(chosen, in.Pods[i].Ordinal)
+			}
+		}
+		if len(chosen) > len(best) && lawful(in, owned, chosen) {
+			best = chosen
+		}
+	}
+	slices.Sort(best)
+	return best
+}
+
+func lawful(in Input, owned, chosen []int32) bool {
+	candidate := func(p *Pod) bool {
+		return slices.Contains(owned, p.Ordinal) && p.Ordinal >= in.Spec.Partition && p.Revision != "b" && !p.Terminating && p.Phase != Failed && p.Phase != Succeeded
+	}
+	var taken []*Pod
+	for _, ordinal := range chosen {
+		pod := podAt(in, ordinal)
+		if !candidate(pod) {
+			return false
+		}
+		if serves(in, pod) {
+			taken = append(taken, pod)
+		}
+	}
+	if len(taken) == 0 {
+		return true
+	}
+	down := 0
+	for _, ordinal := range owned {
+		if !serves(in, podAt(in, ordinal)) {
+			down++
+		}
+	}
+	if down+len(taken) > int(in.Spec.MaxUnavailable) {
+		return false
+	}
+	for i := range in.Pods {
+		pod := &in.Pods[i]
+		// None is passed over.
+		if candidate(pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
+			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal }) {
+			return false
+		}
+		if !slices.Contains(owned, pod.Ordinal) && !in.Spec.Parallel {
+			return false
+		}
+	}
+	return in.Spec.Parallel || quiet(in, owned)
+}
+
+// quiet says whether no batch is under way.
+func quiet(in Input, owned []int32) bool {
+	for _, ordinal := range owned {
+		pod := podAt(in, ordinal)
+		switch {
+		case ordinal < in.Spec.Partition:
+		case pod == nil, pod.Revision == "b" && !pod.Terminating && !serves(in, pod):
+			return false
+		case pod.Terminating && slices.ContainsFunc(in.Pods, func(other Pod) bool {
+			return other.Ordinal > ordinal && slices.Contains(owned, other.Ordinal) && other.Revision == "b" && !other.Terminating
+		}):
+			return false
+		}
+	}
+	return true
+}
+
+// TestOracle: a second implementation, by brute force, updates the same pods.
+func TestOracle(t *testing.T) {
+	words := []string{".", "a", "a", "a", "a-", "at", "a?", "a!", "a3", "b", "b", "b-", "bt", "b3", "x", "x-"}
+	rapid.Check(t, func(t *rapid.T) {
+		in := slice(rapid.Int32Range(0, 6).Draw(t, "replicas"), "",
+			from(rapid.Int32Range(0, 2).Draw(t, "start")), partition(rapid.Int32Range(0, 6).Draw(t, "partition")),
+			unavailable(rapid.Int32Range(1, 4).Draw(t, "maxUnavailable")), minReady(5))
+		in.Spec.Parallel = rapid.Bool().Draw(t, "parallel")
+		for ordinal := range int32(6) {
+			if word := rapid.SampledFrom(words).Draw(t, "pod"); word != "." {
+				in.Pods = append(in.Pods, podOf(ordinal, word))
+			}
+		}
+		if in.Spec.Parallel {
+			// Pods that the slice does not own wait for those that are to be made.
+			owned := in.Spec.Ordinals()
+			in.Pods = slices.DeleteFunc(in.Pods, func(p Pod) bool { return !slices.Contains(owned, p.Ordinal) })
+		}
+		var got []int32
+		for _, a := range Decide(in).Actions {
+			if a.Verb == Delete && isUpdate(a) {
+				got = append(got, a.Ordinal)
+			}
+		}
+		slices.Sort(got)
+		if want := mayUpdate(in); !slices.Equal(got, want) {
+			t.Fatalf("updates %v, may update %v", got, want)
+		}
+	})
+}

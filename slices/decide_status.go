@@ -1,0 +1,82 @@
+package slices
+
+import "slices"
+
+// status counts the pods as apps/v1 does: a Terminating pod still counts as Ready, but
+// has no revision.
+func (d *decider) status() Status {
+	s := Status{CurrentRevision: d.Revisions.Current}
+	for _, pod := range d.pods {
+		s.Replicas++
+		isReady := ready(pod)
+		isAvailable := isReady && d.minReadyLeft(pod) <= 0
+		s.Ready += one(isReady)
+		s.Available += one(isAvailable)
+		if pod.Terminating {
+			continue
+		}
+		updated := pod.Revision == d.Revisions.Update
+		s.Current += one(pod.Revision == d.Revisions.Current)
+		s.Updated += one(updated)
+		s.UpdatedReady += one(updated && isReady)
+		s.UpdatedAvailable += one(updated && isAvailable)
+	}
+	if d.completed(s) {
+		s.CurrentRevision, s.Current = d.Revisions.Update, s.Updated
+	}
+	return s
+}
+
+func one(is bool) int32 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// completed says whether the update revision becomes the current one. A slice without
+// replicas keeps its partition's: it may be scaled up again (kubernetes/kubernetes#121534).
+func (d *decider) completed(s Status) bool {
+	replicas := d.Spec.Replicas
+	if replicas == 0 && d.partition() > d.Spec.Start {
+		return false
+	}
+	return s.Updated == replicas && s.Ready == replicas && s.Replicas == replicas
+}
+
+// progress is how far the roll-out has got. It gets on when there are more updated
+// pods, or more of them Ready, than ever before: a pod that crashes and comes back is
+// no progress.
+func (d *decider) progress(s Status) Progress {
+	if d.Spec.Deleting {
+		return d.Progress
+	}
+	if d.Spec.Paused || d.strategy.order == nil {
+		return Progress{}
+	}
+	p := d.Progress
+	if p.Revision != d.Revisions.Update {
+		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: s.Updated, Ready: s.UpdatedReady}
+	}
+	if s.Updated > p.Updated || s.UpdatedReady > p.Ready {
+		p.Since, p.Failed = d.Now, false
+	}
+	// Fewer updated pods is a scale-down, or pods to be made again.
+	p.Updated, p.Ready = s.Updated, min(max(p.Ready, s.UpdatedReady), s.Updated)
+	if p.Complete = p.Complete || d.rolledOut(); p.Complete || d.Spec.Deadline == 0 {
+		p.Failed = false
+		return p
+	}
+	left := d.Spec.Deadline - d.Now.Sub(p.Since)
+	p.Failed = p.Failed || left <= 0
+	d.lookAgain(left)
+	return p
+}
+
+// rolledOut says whether every pod that the update is for has it and is available.
+func (d *decider) rolledOut() bool {
+	return !slices.ContainsFunc(d.owned, func(ordinal int32) bool {
+		pod := d.at[ordinal]
+		return d.inScope(ordinal) && (!d.available(pod) || d.outdated(pod))
+	})
+}

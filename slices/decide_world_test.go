@@ -1,0 +1,389 @@
+package slices
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// world is a cluster with one slice, in which Decide is all that acts on purpose. A
+// revision is a letter and a number: from one to another with the same letter a pod
+// can be changed in place. Pods of a revision "x" never get Ready.
+type world struct {
+	t    failer
+	in   Input
+	pods map[int32]*Pod
+	made int
+	// rolledBack counts roll-outs that were taken back.
+	rolledBack int
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newWorld(t failer, spec Spec) *world {
+	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}}
+}
+
+func (w *world) observe() Input {
+	in := w.in
+	for _, pod := range w.pods {
+		seen := *pod
+		seen.Change = Change{Same: pod.Revision == in.Revisions.Update, InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
+		if pod.InPlace != nil {
+			inPlace := *pod.InPlace
+			seen.InPlace = &inPlace
+		}
+		in.Pods = append(in.Pods, seen)
+	}
+	return in
+}
+
+// reconcile decides, and carries out the first actions: all of them unless it crashes.
+func (w *world) reconcile(most int) Decision {
+	w.t.Helper()
+	before := w.observe()
+	d := Decide(before)
+	for _, action := range d.Actions[:min(most, len(d.Actions))] {
+		w.do(action)
+	}
+	w.verify(before, d)
+	w.in.Progress = d.Progress
+	w.in.Revisions.Current = d.Status.CurrentRevision
+	if d.RollBack && most >= len(d.Actions) {
+		w.in.Revisions.Update = w.in.Revisions.Current
+		w.rolledBack++
+	}
+	return d
+}
+
+func (w *world) do(a Action) {
+	w.t.Helper()
+	pod := w.pods[a.Ordinal]
+	if a.Verb == Create {
+		if pod != nil {
+			w.t.Fatalf("ordinal %d would run twice", a.Ordinal)
+		}
+		w.made++
+		w.pods[a.Ordinal] = &Pod{
+			Ordinal: a.Ordinal, UID: types.UID(fmt.Sprint(w.made)), Revision: a.Revision, Phase: Pending,
+			IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
+		}
+		return
+	}
+	if pod == nil || pod.UID != a.UID || pod.Terminating {
+		w.t.Fatalf("%+v on %+v", a, pod)
+	}
+	switch a.Verb {
+	case Delete:
+		pod.Terminating = true
+	case Announce:
+		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
+	case Repair:
+		pod.IdentityOK, pod.StorageOK, pod.ClaimsOK = true, true, true
+	case Relabel:
+		pod.Revision = a.Revision
+	case BeginInPlace:
+		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now}
+	case PatchInPlace:
+		pod.Revision, pod.InPlace.Patched = a.Revision, true
+	case FinishInPlace:
+		pod.InPlace = nil
+	case GrowClaims, Create:
+	}
+}
+
+// verify checks what holds in each state, whatever happened before it.
+func (w *world) verify(before Input, d Decision) {
+	w.t.Helper()
+	after := w.observe()
+	recreate := w.in.Spec.Strategy == api.Recreate
+	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
+	if !recreate && serving(after) < min(floor, serving(before)) {
+		w.t.Fatalf("D1: %d served and %d do, of at least %d: %s", serving(before), serving(after), floor, short(d))
+	}
+	running, revisions := 0, map[string]bool{}
+	for _, pod := range after.Pods {
+		revisions[pod.Revision] = true
+		if !pod.Terminating {
+			running++
+		}
+	}
+	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Create })
+	if recreate && created && !w.in.Spec.Paused && len(revisions) > 1 {
+		w.t.Fatalf("D-044: revisions %v run together", revisions)
+	}
+	condemned := slices.ContainsFunc(d.Actions, func(a Action) bool {
+		return a.Verb == Delete && a.Reason == api.TerminationScaleDown && !slices.Contains(counted(before), a.Ordinal)
+	})
+	kept := 0
+	for _, ordinal := range after.Spec.Ordinals() {
+		if w.pods[ordinal] != nil {
+			kept++
+		}
+	}
+	if condemned && !recreate && kept+running < len(after.Spec.Ordinals()) {
+		w.t.Fatalf("S-014: fewer pods than replicas: %s", short(d))
+	}
+}
+
+// random is what happens to pods, one step for one pod.
+func (w *world) random(t *rapid.T) {
+	var ordinals []int32
+	for ordinal := range w.pods {
+		ordinals = append(ordinals, ordinal)
+	}
+	if len(ordinals) == 0 {
+		return
+	}
+	slices.Sort(ordinals)
+	pod := w.pods[rapid.SampledFrom(ordinals).Draw(t, "ordinal")]
+	switch rapid.SampledFrom([]string{"on", "on", "on", "on", "crash", "fail", "delete", "claim", "ask", "grow", "hook"}).Draw(t, "happens") {
+	case "on":
+		w.on(pod)
+	case "crash":
+		pod.Ready = false
+	case "fail":
+		pod.Phase, pod.Ready = Failed, false
+	case "delete":
+		pod.Terminating = true
+	case "claim":
+		pod.ClaimsOK = false
+	case "ask":
+		pod.AskedToGo = true
+	case "grow":
+		pod.ClaimsReady = false
+	case "hook":
+		pod.HeldForDelete, pod.HeldForUpdate = !pod.HeldForDelete, rapid.Bool().Draw(t, "update")
+	}
+}
+
+// on takes a pod one step on, as a kubelet would.
+func (w *world) on(pod *Pod) {
+	switch {
+	case pod.Terminating:
+		delete(w.pods, pod.Ordinal)
+	case pod.Phase == Pending:
+		pod.Phase = Running
+	case pod.Phase != Running:
+	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[0] != 'x':
+		pod.InPlace.Done = true
+	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x':
+		pod.Ready, pod.ReadySince = true, w.in.Now
+	}
+	pod.ClaimsReady = true
+}
+
+// run lets everybody do their part, fairly, until nothing changes any more.
+func (w *world) run() {
+	w.t.Helper()
+	for range 400 {
+		w.in.Now = w.in.Now.Add(time.Minute)
+		d := w.reconcile(len(w.pods)*8 + 1000)
+		before := fmt.Sprint(w.observeSorted())
+		for _, ordinal := range w.ordinals() {
+			w.on(w.pods[ordinal])
+		}
+		if len(d.Actions) == 0 && fmt.Sprint(w.observeSorted()) == before {
+			return
+		}
+	}
+	w.t.Fatalf("it does not come to rest: %s, %+v", short(Decide(w.observe())), w.observeSorted())
+}
+
+func (w *world) ordinals() []int32 {
+	var out []int32
+	for ordinal := range w.pods {
+		out = append(out, ordinal)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) observeSorted() []string {
+	var out []string
+	for _, ordinal := range w.ordinals() {
+		pod := w.pods[ordinal]
+		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v/%v in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, pod.ClaimsReady, pod.InPlace))
+	}
+	return out
+}
+
+// atRest checks that all is as it was asked for.
+func (w *world) atRest() {
+	w.t.Helper()
+	in := w.observe()
+	d := Decide(in)
+	want := map[int32]bool{}
+	for _, ordinal := range in.Spec.Ordinals() {
+		want[ordinal] = true
+		pod := podAt(in, ordinal)
+		if !serves(in, pod) {
+			w.t.Fatalf("ordinal %d does not serve: %+v; held %+v; all: %v", ordinal, pod, d.Held, w.observeSorted())
+		}
+		if (ordinal >= in.Spec.Partition || in.Spec.Strategy != api.RollingUpdate) && pod.Revision != in.Revisions.Update && in.Spec.Strategy != api.OnDelete {
+			w.t.Fatalf("ordinal %d has revision %s: %+v", ordinal, pod.Revision, d.Held)
+		}
+		if pod.AskedToGo || pod.Reason != "" {
+			w.t.Fatalf("ordinal %d was to go: %+v", ordinal, pod)
+		}
+	}
+	for ordinal := range w.pods {
+		if !want[ordinal] {
+			w.t.Fatalf("ordinal %d is left: %+v", ordinal, d.Held)
+		}
+	}
+	if len(d.Actions) > 0 || len(d.Held) > 0 && in.Spec.Strategy != api.OnDelete {
+		w.t.Fatalf("not at rest: %s, %+v", short(d), d.Held)
+	}
+}
+
+func worldSpec(t *rapid.T) Spec {
+	spec := anySpec(t)
+	spec.Deleting, spec.Orphaning, spec.Reserved = false, false, nil
+	if spec.Policy == api.InPlaceOnly {
+		spec.Policy = api.InPlaceIfPossible
+	}
+	return spec
+}
+
+// TestWorldConverges is D-047, D-016 and D-035: whatever happens in between, with a good template and
+// nobody in the way a slice gets to where it shall be.
+func TestWorldConverges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, worldSpec(t))
+		t.Repeat(map[string]func(*rapid.T){
+			"reconcile": func(*rapid.T) { w.reconcile(1000) },
+			"crash":     func(t *rapid.T) { w.reconcile(rapid.IntRange(0, 3).Draw(t, "actions")) },
+			"pods": func(t *rapid.T) {
+				for range rapid.IntRange(1, 6).Draw(t, "steps") {
+					w.random(t)
+				}
+			},
+			"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
+			"template": func(t *rapid.T) {
+				w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1", "x1", "x2"}).Draw(t, "template")
+			},
+			"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
+			"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
+			"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
+			"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+			"reserve": func(t *rapid.T) {
+				w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
+			},
+		})
+		w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
+		w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating = false, 0, false
+		for _, pod := range w.pods {
+			pod.HeldForDelete, pod.HeldForUpdate = false, false
+			// What OnDelete leaves to people, people do.
+			pod.AskedToGo = pod.AskedToGo || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
+		}
+		w.in.Spec.Deadline = 0
+		w.run()
+		w.atRest()
+	})
+}
+
+// TestStuckRollout is K-070: a roll-out that never gets Ready is rolled back, or
+// forward, and nobody deletes a pod.
+func TestStuckRollout(t *testing.T) {
+	for _, isParallel := range []bool{false, true} {
+		for _, policy := range []api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible} {
+			for _, bounds := range [][2]int32{{1, 0}, {2, 0}, {5, 0}, {0, 1}, {1, 2}} {
+				for _, next := range []string{"a1", "a2", "b1"} {
+					name := fmt.Sprintf("K-070 S-006 S-007 R-122 R-124 D-002 D-021 Parallel %v %s maxUnavailable %d maxSurge %d to %s", isParallel, policy, bounds[0], bounds[1], next)
+					t.Run(name, func(t *testing.T) {
+						spec := slice(5, "").Spec
+						spec.Parallel, spec.Policy, spec.MaxUnavailable, spec.MaxSurge = isParallel, policy, bounds[0], bounds[1]
+						w := newWorld(t, spec)
+						w.run()
+						w.atRest()
+						w.in.Revisions.Update = "x1"
+						w.run()
+						if got := serving(w.observe()); got < 5-int(bounds[0]) {
+							t.Fatalf("%d pods serve in the middle of a broken roll-out", got)
+						}
+						w.in.Revisions.Update = "x2"
+						w.run()
+						w.in.Revisions.Update = next
+						w.run()
+						w.atRest()
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestFailedRolloutIsTakenBack is D-033 with onFailure: Rollback.
+func TestFailedRolloutIsTakenBack(t *testing.T) {
+	for _, isParallel := range []bool{false, true} {
+		spec := slice(4, "").Spec
+		spec.Parallel, spec.OnFailure, spec.Deadline = isParallel, api.Rollback, 5*time.Minute
+		w := newWorld(t, spec)
+		w.run()
+		w.in.Revisions.Update = "x1"
+		for range 10 {
+			w.run()
+		}
+		if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
+			t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
+		}
+		w.atRest()
+	}
+}
+
+// TestCountOfSteps is D-001 and K-065 step by step: deletions and creations of each
+// pass, with everybody fast.
+func TestCountOfSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		change []func(*Input)
+		want   []string
+	}{
+		"D-001 maxUnavailable 2": {
+			[]func(*Input){parallel, unavailable(2)},
+			[]string{"Delete 4, Delete 3", "Create 3a2, Create 4a2", "Delete 2, Delete 1", "Create 1a2, Create 2a2", "Delete 0", "Create 0a2", ""},
+		},
+		"K-050 K-062 OrderedReady": {
+			[]func(*Input){},
+			[]string{"Delete 4", "Create 4a2", "Delete 3", "Create 3a2", "Delete 2", "Create 2a2", "Delete 1", "Create 1a2", "Delete 0", "Create 0a2", ""},
+		},
+		"K-065 OrderedReady, batches of 2": {
+			[]func(*Input){unavailable(2)},
+			[]string{"Delete 4, Delete 3", "Create 3a2", "Create 4a2", "Delete 2, Delete 1", "Create 1a2", "Create 2a2", "Delete 0", "Create 0a2", ""},
+		},
+		"D-008 maxSurge 1": {
+			[]func(*Input){unavailable(0), surge(1)},
+			[]string{"Create 5a2", "Delete 4", "Create 4a2", "Delete 3", "Create 3a2", "Delete 2", "Create 2a2", "Delete 1", "Create 1a2", "Delete 0", "Create 0a2", "Delete 5", ""},
+		},
+		"D-044 Recreate": {
+			[]func(*Input){by(api.Recreate), parallel},
+			[]string{"Delete 4, Delete 3, Delete 2, Delete 1, Delete 0", "Create 0a2, Create 1a2, Create 2a2, Create 3a2, Create 4a2", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, slice(5, "", c.change...).Spec)
+			w.run()
+			w.in.Revisions.Update = "a2"
+			for i, want := range c.want {
+				if got := short(w.reconcile(1000)); got != want {
+					t.Fatalf("step %d: %q, want %q", i+1, got, want)
+				}
+				for range 2 {
+					for _, ordinal := range w.ordinals() {
+						w.on(w.pods[ordinal])
+					}
+				}
+			}
+		})
+	}
+}

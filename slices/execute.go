@@ -1,0 +1,262 @@
+package slices
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// hands carries actions out for one StatefulSet.
+type hands struct {
+	seen
+	client client.Client
+	events events.EventRecorder
+	ledger *ledger
+	now    func() time.Time
+	pods   map[int32]*corev1.Pod
+	// refused is true when the budget did not let a pod go: it is asked again later.
+	refused atomic.Bool
+}
+
+// mostAtOnce bounds how many pods are written at the same time (kubernetes
+// stateful_set_control.go, MaxBatchSize).
+const mostAtOnce = 500
+
+// all carries out actions: those of one ordinal one after the other, those of several
+// ordinals in batches that double in size. The first error ends it: what the API
+// server refuses once it would refuse often.
+func (h *hands) all(ctx context.Context, actions []Action) error {
+	chains := chainsOf(actions)
+	for size := 1; len(chains) > 0; size = min(2*size, mostAtOnce) {
+		batch := chains[:min(size, len(chains))]
+		errs := make([]error, len(batch))
+		var group sync.WaitGroup
+		for i, chain := range batch {
+			group.Go(func() { errs[i] = h.chain(ctx, chain) })
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		chains = chains[len(batch):]
+	}
+	return nil
+}
+
+// chainsOf groups actions by ordinal, in the order in which the ordinals appear.
+func chainsOf(actions []Action) [][]Action {
+	var chains [][]Action
+	at := map[int32]int{}
+	for _, action := range actions {
+		i, found := at[action.Ordinal]
+		if !found {
+			i = len(chains)
+			at[action.Ordinal], chains = i, append(chains, nil)
+		}
+		chains[i] = append(chains[i], action)
+	}
+	return chains
+}
+
+func (h *hands) chain(ctx context.Context, actions []Action) error {
+	for _, action := range actions {
+		if err := h.one(ctx, action); err != nil {
+			return fmt.Errorf("%s of pod %s/%s: %w", action.Verb, h.set.Namespace, podName(h.set.Name, action.Ordinal), err)
+		}
+	}
+	return nil
+}
+
+func (h *hands) one(ctx context.Context, action Action) error {
+	pod := h.pods[action.Ordinal]
+	if action.Verb != Create && (pod == nil || pod.UID != action.UID) {
+		return nil // it is gone meanwhile
+	}
+	switch action.Verb {
+	case Create:
+		return h.create(ctx, action)
+	case Delete:
+		return h.delete(ctx, action, pod)
+	case Announce:
+		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			api.TerminationReasonAnnotationKey: string(action.Reason), api.TerminationTimeAnnotationKey: h.now().UTC().Format(time.RFC3339Nano),
+		}}})
+	case Relabel:
+		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
+	case Repair:
+		return h.repair(ctx, action, pod)
+	case GrowClaims:
+		return h.growClaims(ctx, action.Ordinal)
+	case BeginInPlace:
+		return h.beginInPlace(ctx, action, pod)
+	case PatchInPlace:
+		return h.patchInPlace(ctx, action, pod)
+	case FinishInPlace:
+		return h.finishInPlace(ctx, action, pod)
+	}
+	return fmt.Errorf("unknown verb %q", action.Verb)
+}
+
+func (h *hands) key() types.NamespacedName { return client.ObjectKeyFromObject(h.set) }
+
+func (h *hands) create(ctx context.Context, action Action) error {
+	template := h.templates[action.Revision]
+	if template == nil {
+		return fmt.Errorf("revision %s does not exist", action.Revision)
+	}
+	if err := h.createClaims(ctx, action.Ordinal); err != nil {
+		h.event(corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", podName(h.set.Name, action.Ordinal), err)
+		return err
+	}
+	pod := newPod(h.set, template, action.Revision, action.Ordinal)
+	if err := h.client.Create(ctx, pod); err != nil {
+		h.event(corev1.EventTypeWarning, "FailedCreate", "Create", "pod %s: %v", pod.Name, err)
+		return err
+	}
+	h.ledger.wrote(h.key(), pod, h.now())
+	h.event(corev1.EventTypeNormal, "SuccessfulCreate", "Create", "created pod %s", pod.Name)
+	return nil
+}
+
+// createClaims makes the claims that an ordinal lacks. One that is being deleted is
+// waited for: a pod that mounts it would hold it, and lose it in the end.
+func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
+	for i := range h.set.Spec.VolumeClaimTemplates {
+		template := &h.set.Spec.VolumeClaimTemplates[i]
+		claim := newClaim(h.set, template, ordinal)
+		if have := h.claims[claim.Name]; have != nil {
+			if have.DeletionTimestamp != nil {
+				return fmt.Errorf("claim %s is being deleted", have.Name)
+			}
+			continue
+		}
+		setOwners(claim, ownersOf(h.set, false), h.set, nil)
+		if err := h.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// delete deletes the very pod that was judged. One that is gone was deleted.
+//
+// While a migration drives the set, a pod that is to be updated is evicted: the
+// PodDisruptionBudget, of which the migration takes its share, is what both have in
+// common, and the API server lets only so many go.
+func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) error {
+	remove := func() error { return h.client.Delete(ctx, pod.DeepCopy(), client.Preconditions{UID: &action.UID}) }
+	if h.set.Annotations[api.MigratingAnnotationKey] != "" && action.Reason == api.TerminationUpdate {
+		remove = func() error { return h.evict(ctx, action, pod) }
+	}
+	err := remove()
+	if apierrors.IsTooManyRequests(err) {
+		h.refused.Store(true)
+		return nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		h.event(corev1.EventTypeWarning, "FailedDelete", "Delete", "pod %s: %v", pod.Name, err)
+		return err
+	}
+	h.ledger.deleted(h.key(), pod.Name, pod.UID, h.now())
+	h.event(corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, action.Reason)
+	return nil
+}
+
+func (h *hands) evict(ctx context.Context, action Action, pod *corev1.Pod) error {
+	return h.client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &action.UID}},
+	})
+}
+
+// patch changes the very pod that was judged.
+func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, change map[string]any) error {
+	metadata, _ := change["metadata"].(map[string]any)
+	metadata["uid"] = action.UID
+	data, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	if err := h.client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	h.ledger.wrote(h.key(), patched, h.now())
+	return nil
+}
+
+// repair makes the claims that a pod lacks, gives them their owners, and the pod the
+// labels of its ordinal.
+func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) error {
+	if err := h.createClaims(ctx, action.Ordinal); err != nil {
+		return err
+	}
+	spec, err := SpecOf(h.set)
+	if err != nil {
+		return err
+	}
+	want := ownersOf(h.set, !spec.Owns(action.Ordinal))
+	for _, template := range h.set.Spec.VolumeClaimTemplates {
+		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
+		if claim == nil {
+			continue
+		}
+		if owner := foreignController(claim, h.set, pod); owner != nil {
+			h.event(corev1.EventTypeWarning, "ConflictingController", "Repair", "claim %s is controlled by %s %s: its owners are left as they are", claim.Name, owner.Kind, owner.Name)
+			continue
+		}
+		if want.ownedBy(claim, h.set, pod) {
+			continue
+		}
+		next := claim.DeepCopy()
+		setOwners(next, want, h.set, pod)
+		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("owners of claim %s: %w", claim.Name, err)
+		}
+	}
+	if identityMatches(h.set, pod, action.Ordinal) {
+		return nil
+	}
+	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})
+}
+
+// growClaims asks for the larger size that the templates ask for.
+func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
+	for i := range h.set.Spec.VolumeClaimTemplates {
+		template := &h.set.Spec.VolumeClaimTemplates[i]
+		claim := h.claims[claimName(template.Name, h.set.Name, ordinal)]
+		if claim == nil {
+			continue
+		}
+		more := growth(template, claim)
+		if more == nil {
+			continue
+		}
+		next := claim.DeepCopy()
+		next.Spec.Resources.Requests = *more
+		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
+			h.event(corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
+			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion?", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+func (h *hands) event(kind, reason, action, note string, args ...any) {
+	h.events.Eventf(h.set, nil, kind, reason, action, note, args...)
+}

@@ -1,0 +1,140 @@
+package slices
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// beginInPlace makes the pod not Ready, and notes what it is on its way to.
+func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
+	to := h.templates[action.Revision]
+	if to == nil {
+		return fmt.Errorf("revision %s does not exist", action.Revision)
+	}
+	pod, err := h.gate(ctx, pod, corev1.ConditionFalse)
+	if err != nil {
+		return err
+	}
+	return h.remember(ctx, action, pod, progressInPlace{Revision: action.Revision, Since: h.now().UTC(), Images: imagesBefore(pod, to)}, nil)
+}
+
+// patchInPlace resizes the pod, and gives it the images and the metadata of its new
+// revision together with its label.
+func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
+	from, to, progress := h.templates[pod.Labels[appsv1.StatefulSetRevisionLabel]], h.templates[action.Revision], inPlaceOf(pod)
+	if from == nil || to == nil || progress == nil {
+		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
+	}
+	if resized := resizedPod(pod, to); resized != nil {
+		if err := h.client.SubResource("resize").Update(ctx, resized); err != nil {
+			return h.failedUpdate(pod, err)
+		}
+		pod = resized
+	}
+	now := h.now().UTC()
+	progress.Patched = &now
+	return h.failedUpdate(pod, h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to)))
+}
+
+func (h *hands) failedUpdate(pod *corev1.Pod, err error) error {
+	if err != nil {
+		h.event(corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
+	}
+	return err
+}
+
+// remember writes what a pod remembers of its update in place; next is the pod as it
+// becomes, nil: as it is.
+func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, progress progressInPlace, next *corev1.Pod) error {
+	text, err := json.Marshal(progress)
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		next = pod.DeepCopy()
+	} else {
+		next.Labels[appsv1.StatefulSetRevisionLabel] = action.Revision
+		identify(h.set, next, action.Ordinal)
+	}
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
+	return h.change(ctx, pod, next)
+}
+
+// change writes a pod as it becomes, over the version that was judged.
+func (h *hands) change(ctx context.Context, pod, next *corev1.Pod) error {
+	if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	h.ledger.wrote(h.key(), next, h.now())
+	return nil
+}
+
+// finishInPlace lets the pod be Ready again.
+func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) error {
+	next := pod.DeepCopy()
+	delete(next.Annotations, api.InPlaceUpdateAnnotationKey)
+	if err := h.change(ctx, pod, next); err != nil {
+		return err
+	}
+	h.event(corev1.EventTypeNormal, "SuccessfulUpdatePodInPlace", "Update", "updated pod %s in place", pod.Name)
+	_, err := h.gate(ctx, next, corev1.ConditionTrue)
+	return err
+}
+
+// gate writes the condition of the readiness gate, and returns the pod with it; pods
+// without the gate have none.
+func (h *hands) gate(ctx context.Context, before *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
+	if !hasGate(before) || gateOf(before) == status {
+		return before, nil
+	}
+	pod := before.DeepCopy()
+	condition := corev1.PodCondition{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(h.now())}
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
+	if at < 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, condition)
+	} else {
+		pod.Status.Conditions[at] = condition
+	}
+	if err := h.client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
+		return before, client.IgnoreNotFound(err)
+	}
+	h.ledger.wrote(h.key(), pod, h.now())
+	return pod, nil
+}
+
+func hasGate(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == api.InPlaceUpdateReady })
+}
+
+func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == api.InPlaceUpdateReady {
+			return condition.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
+
+// openGates lets new pods be Ready that have the gate and are in no update in place.
+func (h *hands) openGates(ctx context.Context) error {
+	for _, pod := range h.pods {
+		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != corev1.ConditionTrue && inPlaceOf(pod) == nil {
+			if _, err := h.gate(ctx, pod, corev1.ConditionTrue); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

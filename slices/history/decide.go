@@ -1,0 +1,191 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// defaultLimit is revisionHistoryLimit where it is not given.
+const defaultLimit = 10
+
+// State is all that Decide knows of a StatefulSet's history.
+type State struct {
+	Set *api.StatefulSet
+	// Revisions are those that the set owns, in any order.
+	Revisions []*appsv1.ControllerRevision
+	// Pods are the revisions that the set's pods name (controller-revision-hash).
+	Pods []string
+}
+
+// Decision is what the history of a set shall be.
+type Decision struct {
+	// Current is what pods below the partition have; Update is the template's. Update is
+	// not in State.Revisions when Create is true.
+	Current, Update *appsv1.ControllerRevision
+	Create          bool
+	// Number is the one that Update is to have.
+	Number int64
+	// Claims is what Update is to record of the claim templates; empty: it does already,
+	// or there is nothing to.
+	Claims string
+	// Relabel leads from a revision that pods may name to the one that means the same and
+	// stays.
+	Relabel map[string]string
+	// Prune are those that are to be deleted, oldest first.
+	Prune []*appsv1.ControllerRevision
+}
+
+// Decide says what the history of a set shall be.
+func Decide(s State) (Decision, error) {
+	want, err := contentOf(s.Set)
+	if err != nil {
+		return Decision{}, err
+	}
+	h := read(s)
+	d := Decision{Number: 1, Relabel: h.relabel()}
+	if len(h.sorted) > 0 {
+		d.Number = h.sorted[len(h.sorted)-1].Revision + 1
+	}
+	if d.Update = h.find(want); d.Update == nil {
+		d.Create, d.Update = true, revisionFor(s.Set, want, d.Number, collisions(s.Set))
+	} else {
+		if d.Update == h.sorted[len(h.sorted)-1] {
+			d.Number = d.Update.Revision
+		}
+		if h.content[d.Update.Name].claims == "" {
+			d.Claims = want.claims
+		}
+	}
+	d.Current = h.current(d.Update)
+	d.Prune = h.prune(d)
+	return d, nil
+}
+
+// collisions is how often a name was taken by another content.
+func collisions(set *api.StatefulSet) int32 {
+	if set.Status.CollisionCount == nil {
+		return 0
+	}
+	return *set.Status.CollisionCount
+}
+
+// history is a state that was read.
+type history struct {
+	State
+	// claims is true when another size of a claim template is another content.
+	claims bool
+	// sorted are the revisions from the oldest to the newest.
+	sorted  []*appsv1.ControllerRevision
+	content map[string]content
+	// stays leads from the name of each revision to the newest of the same content.
+	stays map[string]*appsv1.ControllerRevision
+}
+
+func read(s State) *history {
+	h := &history{
+		State: s, claims: versionsClaims(s.Set), sorted: slices.Clone(s.Revisions),
+		content: map[string]content{}, stays: map[string]*appsv1.ControllerRevision{},
+	}
+	slices.SortFunc(h.sorted, byAge)
+	newest := map[content]*appsv1.ControllerRevision{}
+	for _, revision := range h.sorted {
+		recorded := recordedBy(revision)
+		h.content[revision.Name] = recorded
+		newest[h.identity(revision.Name)] = revision
+	}
+	for _, revision := range h.sorted {
+		h.stays[revision.Name] = newest[h.identity(revision.Name)]
+	}
+	return h
+}
+
+// byAge orders revisions by number; of equal ones that which was made first is older.
+func byAge(a, b *appsv1.ControllerRevision) int {
+	return cmp.Or(cmp.Compare(a.Revision, b.Revision), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// identity is equal for revisions that mean the same.
+func (h *history) identity(name string) content {
+	identity := h.content[name]
+	if identity.template == "" {
+		return content{claims: name} // it cannot be read, and is like no other
+	}
+	if !h.claims {
+		identity.claims = ""
+	}
+	return identity
+}
+
+// find is the newest revision that fits; one that records the claims goes before one
+// that does not say.
+func (h *history) find(want content) *appsv1.ControllerRevision {
+	var found *appsv1.ControllerRevision
+	for _, revision := range slices.Backward(h.sorted) {
+		recorded := h.content[revision.Name]
+		switch {
+		case !want.fits(recorded, h.claims):
+		case !h.claims || recorded.claims == want.claims:
+			return revision
+		case found == nil:
+			found = revision
+		}
+	}
+	return found
+}
+
+// current is the revision of status.currentRevision. When that is lost, as after the
+// set was deleted without its pods and made anew, it is the newest one that pods are
+// left at; the template's when there is none.
+func (h *history) current(update *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	if known := h.stays[h.Set.Status.CurrentRevision]; known != nil {
+		return known
+	}
+	current := update
+	for _, name := range h.Pods {
+		if left := h.stays[name]; left != nil && left.Name != update.Name && (current == update || byAge(left, current) > 0) {
+			current = left
+		}
+	}
+	return current
+}
+
+func (h *history) relabel() map[string]string {
+	relabel := map[string]string{}
+	for name, stays := range h.stays {
+		if name != stays.Name {
+			relabel[name] = stays.Name
+		}
+	}
+	return relabel
+}
+
+// prune are the revisions that nobody needs any more. One that status.currentRevision
+// names stays although another means the same: the status is written after this.
+func (h *history) prune(d Decision) []*appsv1.ControllerRevision {
+	live := map[string]bool{d.Current.Name: true, d.Update.Name: true, h.Set.Status.CurrentRevision: true}
+	for _, name := range h.Pods {
+		live[name] = true
+	}
+	var duplicates, past []*appsv1.ControllerRevision
+	for _, revision := range h.sorted {
+		switch {
+		case live[revision.Name]:
+		case h.stays[revision.Name] != revision:
+			duplicates = append(duplicates, revision)
+		default:
+			past = append(past, revision)
+		}
+	}
+	limit := defaultLimit
+	if h.Set.Spec.RevisionHistoryLimit != nil {
+		limit = int(*h.Set.Spec.RevisionHistoryLimit)
+	}
+	if limit < 0 || len(past) <= limit {
+		return duplicates
+	}
+	return append(duplicates, past[:len(past)-limit]...)
+}

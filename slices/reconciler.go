@@ -1,0 +1,278 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/history"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Reconciler runs all StatefulSets of our kind in the manager's cluster.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live   client.Reader
+	Events events.EventRecorder
+	// Clock is the time; nil: the real one.
+	Clock clock.PassiveClock
+
+	ledger *ledger
+	mu     sync.Mutex
+	memory map[types.UID]memory
+}
+
+// memory is what is kept of a set between two passes.
+type memory struct {
+	progress Progress
+	// told is when its status was written last.
+	told time.Time
+}
+
+// tellEvery bounds how often the counts of a status are written.
+const tellEvery = 250 * time.Millisecond
+
+func (r *Reconciler) now() time.Time {
+	if r.Clock == nil {
+		return time.Now()
+	}
+	return r.Clock.Now()
+}
+
+func (r *Reconciler) recall(uid types.UID) memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.memory[uid]
+}
+
+func (r *Reconciler) memorise(uid types.UID, m memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory[uid] = m
+}
+
+// Reconcile brings one set a step on: it observes, decides, does what was decided and
+// tells of it.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	set := &api.StatefulSet{}
+	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.ledger.forget(request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	in, h, err := r.observe(ctx, set)
+	if err != nil || h == nil {
+		return ctrl.Result{}, err
+	}
+	decision := Decide(in)
+	failed := h.openGates(ctx)
+	if failed == nil {
+		failed = h.all(ctx, decision.Actions)
+	}
+	wait, err := r.tell(ctx, h, in, decision, failed)
+	switch {
+	case failed != nil && !apierrors.IsConflict(failed):
+		return ctrl.Result{}, errors.Join(failed, err)
+	case failed != nil || apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: retryChanged}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	}
+	if decision.RollBack {
+		if err := r.rollBack(ctx, set, h); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if h.refused.Load() {
+		wait = soonest(wait, retryRefused)
+	}
+	return ctrl.Result{RequeueAfter: soonest(decision.Wait, wait)}, nil
+}
+
+const (
+	// retryChanged is when to look again after a write met a changed object.
+	retryChanged = 20 * time.Millisecond
+	// retryRefused is when an eviction is asked for again that the budget refused.
+	retryRefused = time.Second
+)
+
+// soonest is the shorter one of two waits, of which 0 is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// observe reads what Decide is to know. Without hands nothing can be decided yet: the
+// cache does not show the last writes.
+func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, *hands, error) {
+	spec, err := SpecOf(set)
+	if err != nil {
+		return Input{}, nil, err
+	}
+	pods, err := r.podsOf(ctx, set)
+	if err != nil {
+		return Input{}, nil, err
+	}
+	byName := make(map[string]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		byName[pod.Name] = pod
+	}
+	key, now := client.ObjectKeyFromObject(set), r.now()
+	if !r.ledger.shown(key, byName, now) {
+		return Input{}, nil, nil
+	}
+	revisions, err := r.revisions(ctx, set, pods)
+	if err != nil {
+		return Input{}, nil, err
+	}
+	claims, err := r.claimsOf(ctx, set, spec, pods)
+	if err != nil {
+		return Input{}, nil, err
+	}
+	h := &hands{
+		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, collisions: revisions.collisions},
+		client: r.Client, events: r.Events, ledger: r.ledger, now: r.now, pods: pods,
+	}
+	in := Input{
+		Now: now, Spec: spec, Revisions: Revisions{Current: revisions.current, Update: revisions.update},
+		Progress: r.recall(set.UID).progress,
+	}
+	for ordinal, pod := range pods {
+		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
+		if to, merged := revisions.relabel[view.Revision]; merged {
+			view.Change = Change{Same: to == in.Revisions.Update}
+		}
+		if view.Priority, err = priorityOf(set, pod); err != nil {
+			return Input{}, nil, err
+		}
+		in.Pods = append(in.Pods, view)
+	}
+	return in, h, nil
+}
+
+func priorityOf(set *api.StatefulSet, pod *corev1.Pod) ([]int64, error) {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.UnorderedUpdate == nil || rolling.UnorderedUpdate.PriorityStrategy == nil {
+		return nil, nil
+	}
+	return Priority(rolling.UnorderedUpdate.PriorityStrategy, pod.Labels)
+}
+
+// claimsOf reads the claims of all ordinals that have or are to have a pod.
+func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Spec, pods map[int32]*corev1.Pod) (map[string]*corev1.PersistentVolumeClaim, error) {
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	if len(set.Spec.VolumeClaimTemplates) == 0 {
+		return claims, nil
+	}
+	ordinals := spec.Ordinals()
+	for ordinal := range pods {
+		if !spec.Owns(ordinal) {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	for _, ordinal := range ordinals {
+		for i := range set.Spec.VolumeClaimTemplates {
+			claim, name := &corev1.PersistentVolumeClaim{}, claimName(set.Spec.VolumeClaimTemplates[i].Name, set.Name, ordinal)
+			err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, claim)
+			switch {
+			case err == nil:
+				claims[name] = claim
+			case !apierrors.IsNotFound(err):
+				return nil, err
+			}
+		}
+	}
+	return claims, nil
+}
+
+// tell writes the status, at once when others act upon what is new, else not more
+// often than tellEvery. It returns when to come back for it.
+func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
+	set := h.set
+	known := r.recall(set.UID)
+	known.progress = decision.Progress
+	defer func() { r.memorise(set.UID, known) }()
+	status := h.statusOf(in, decision, failed)
+	if equality.Semantic.DeepEqual(set.Status, status) {
+		return 0, nil
+	}
+	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) {
+		return left, nil
+	}
+	next := set.DeepCopy()
+	next.Status = status
+	if err := r.Client.Status().Update(ctx, next); err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	known.told = r.now()
+	return 0, nil
+}
+
+// rollBack gives the set the template of its current revision again: a roll-out that
+// failed is undone by another update.
+func (r *Reconciler) rollBack(ctx context.Context, set *api.StatefulSet, h *hands) error {
+	template := h.templates[set.Status.CurrentRevision]
+	if template == nil || set.Status.CurrentRevision == h.update {
+		return nil
+	}
+	next := set.DeepCopy()
+	next.Spec.Template = *template.DeepCopy()
+	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.Events.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", h.update, set.Status.CurrentRevision)
+	return nil
+}
+
+// revisionsSeen are the revisions of a set.
+type revisionsSeen struct {
+	current, update string
+	collisions      int32
+	templates       map[string]*corev1.PodTemplateSpec
+	// relabel leads from a revision to the one of the same meaning.
+	relabel map[string]string
+}
+
+func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {
+	labels := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		labels = append(labels, pod.Labels[appsv1.StatefulSetRevisionLabel])
+	}
+	result, err := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, labels)
+	if err != nil {
+		return revisionsSeen{}, err
+	}
+	found := revisionsSeen{
+		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
+		templates: map[string]*corev1.PodTemplateSpec{}, relabel: result.Relabel,
+	}
+	for _, revision := range append(result.Owned, result.Current, result.Update) {
+		needed := revision == result.Current || revision == result.Update || slices.Contains(labels, revision.Name)
+		if !needed || found.templates[revision.Name] != nil {
+			continue
+		}
+		template, err := history.Apply(revision)
+		if err != nil {
+			return revisionsSeen{}, err
+		}
+		found.templates[revision.Name] = &template
+	}
+	return found, nil
+}

@@ -1,0 +1,92 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// SetupWithManager registers the reconciler. At most concurrency sets are worked on at
+// once.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.ledger, r.memory = newLedger(), map[types.UID]memory{}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
+		return fmt.Errorf("indexing pods by their controller: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("slice").
+		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions()))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.setsOfClaim), builder.WithPredicates(claimEvents())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(r)
+}
+
+// deletions passes the update by which an object becomes one that is being deleted.
+func deletions() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+// claimEvents passes what can change a decision: a claim that is gone, or has grown.
+func claimEvents() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, was := e.ObjectOld.(*corev1.PersistentVolumeClaim)
+			after, is := e.ObjectNew.(*corev1.PersistentVolumeClaim)
+			if !was || !is {
+				return false
+			}
+			had, has := before.Status.Capacity[corev1.ResourceStorage], after.Status.Capacity[corev1.ResourceStorage]
+			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || had.Cmp(has) != 0
+		},
+	}
+}
+
+// setsOfPod is the set that controls a pod; of an orphan, all sets that would adopt it.
+func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reconcile.Request {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		if owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}}}
+	}
+	return r.selecting(ctx, object)
+}
+
+// setsOfClaim are the sets whose selector matches a claim.
+func (r *Reconciler) setsOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.selecting(ctx, object)
+}
+
+func (r *Reconciler) selecting(ctx context.Context, object client.Object) []reconcile.Request {
+	var sets api.StatefulSetList
+	if err := r.Client.List(ctx, &sets, client.InNamespace(object.GetNamespace())); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range sets.Items {
+		selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(object.GetLabels())) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&sets.Items[i])})
+		}
+	}
+	return requests
+}

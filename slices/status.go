@@ -1,0 +1,130 @@
+package slices
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// statusOf is what is to be told of a decision. failed is the error that ended its
+// actions, if any.
+func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSetStatus {
+	set := s.set
+	status := *set.Status.DeepCopy()
+	count := decision.Status
+	status.ObservedGeneration = set.Generation
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = count.Replicas, count.Ready, count.Available
+	status.CurrentReplicas, status.UpdatedReplicas = count.Current, count.Updated
+	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = count.UpdatedReady, count.UpdatedAvailable
+	status.CurrentRevision, status.UpdateRevision = count.CurrentRevision, in.Revisions.Update
+	if s.collisions > 0 {
+		status.CollisionCount = &s.collisions
+	}
+	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
+	renderProgressing(set, &status, decision)
+	renderHeld(set, &status, decision)
+	renderFailure(set, &status, failed)
+	return status
+}
+
+func condition(set *api.StatefulSet, status *api.StatefulSetStatus, kind string, is bool, reason, message string) {
+	value := metav1.ConditionFalse
+	if is {
+		value = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: set.Generation,
+	})
+}
+
+// Reasons of the condition Progressing, in the words of Deployment.
+const (
+	reasonComplete = "StatefulSetComplete"
+	reasonUpdating = "StatefulSetUpdated"
+	reasonDeadline = "ProgressDeadlineExceeded"
+	reasonPaused   = "StatefulSetPaused"
+)
+
+func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
+	complete := status.CurrentRevision == status.UpdateRevision && status.UpdatedReplicas == status.Replicas
+	switch {
+	case decision.Progress.Failed:
+		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
+	case complete:
+		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
+	case isPaused(set):
+		condition(set, status, api.ConditionProgressing, true, reasonPaused, "the roll-out is paused")
+	default:
+		condition(set, status, api.ConditionProgressing, true, reasonUpdating, "rolling out revision "+status.UpdateRevision)
+	}
+}
+
+func isPaused(set *api.StatefulSet) bool {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	return set.Spec.Paused || rolling != nil && rolling.Paused
+}
+
+// told bounds how many held ordinals the condition names.
+const told = 5
+
+func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
+	if len(decision.Held) == 0 {
+		if meta.FindStatusCondition(status.Conditions, api.ConditionHeld) != nil {
+			condition(set, status, api.ConditionHeld, false, "NothingHeld", "")
+		}
+		return
+	}
+	words := make([]string, 0, told)
+	for _, hold := range decision.Held[:min(told, len(decision.Held))] {
+		words = append(words, fmt.Sprintf("%s: %s", podName(set.Name, hold.Ordinal), hold.Message))
+	}
+	if more := len(decision.Held) - told; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	condition(set, status, api.ConditionHeld, true, decision.Held[0].Reason, strings.Join(words, "; "))
+}
+
+func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
+	for kind, verbs := range map[string][]Verb{
+		api.ConditionFailedCreatePod: {Create},
+		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims},
+	} {
+		is := failed != nil && slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(failed.Error(), string(v)+" of pod") })
+		switch {
+		case is:
+			condition(set, status, kind, true, "Refused", failed.Error())
+		case meta.FindStatusCondition(status.Conditions, kind) != nil:
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
+}
+
+// urgent says whether a status must be written at once: others act upon what it says.
+// Counts alone may come together.
+func urgent(before, after api.StatefulSetStatus) bool {
+	return before.ObservedGeneration != after.ObservedGeneration ||
+		before.CurrentRevision != after.CurrentRevision || before.UpdateRevision != after.UpdateRevision ||
+		before.LabelSelector != after.LabelSelector || settled(after) && !settled(before) ||
+		statuses(before) != statuses(after)
+}
+
+// settled says whether all pods are available and of one revision.
+func settled(s api.StatefulSetStatus) bool {
+	return s.AvailableReplicas == s.Replicas && s.UpdatedReplicas == s.Replicas && s.CurrentRevision == s.UpdateRevision
+}
+
+func statuses(s api.StatefulSetStatus) string {
+	var text strings.Builder
+	for _, c := range s.Conditions {
+		if c.Type == api.ConditionProgressing {
+			text.WriteString(c.Type + string(c.Status) + c.Reason)
+		}
+	}
+	return text.String()
+}

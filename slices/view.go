@@ -1,0 +1,116 @@
+package slices
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// seen is what was read of a StatefulSet's objects.
+type seen struct {
+	set *api.StatefulSet
+	// claims are all claims of the namespace that the set's ordinals may have, by name.
+	claims map[string]*corev1.PersistentVolumeClaim
+	// templates are the pod templates of the revisions, by name.
+	templates map[string]*corev1.PodTemplateSpec
+	update    string
+	// collisions is the collision count of the history.
+	collisions int32
+}
+
+// viewPod takes from a pod what decisions need.
+func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
+	view := Pod{
+		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
+		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
+		IdentityOK: identityMatches(s.set, pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
+		AskedToGo: pod.Annotations[api.SpecifiedDeleteKey] == "true" || pod.Labels[api.SpecifiedDeleteKey] == "true",
+		Reason:    api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
+	}
+	view.Ready, view.ReadySince = readiness(pod)
+	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
+	view.ClaimsOK, view.ClaimsReady = s.viewClaims(pod, ordinal, owned)
+	s.viewChange(&view, pod)
+	if lifecycle := s.set.Spec.Lifecycle; lifecycle != nil {
+		view.HeldForDelete, view.HeldForUpdate = holds(lifecycle.PreDelete, pod), holds(lifecycle.InPlaceUpdate, pod)
+	}
+	return view
+}
+
+func phaseOf(pod *corev1.Pod) Phase {
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		return Running
+	case corev1.PodFailed:
+		return Failed
+	case corev1.PodSucceeded:
+		return Succeeded
+	default:
+		return Pending
+	}
+}
+
+// readiness is whether a pod is Ready, and since when.
+func readiness(pod *corev1.Pod) (bool, time.Time) {
+	if pod.Status.Phase != corev1.PodRunning {
+		return false, time.Time{}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return true, condition.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
+}
+
+func (s seen) viewChange(view *Pod, pod *corev1.Pod) {
+	from, to := s.templates[view.Revision], s.templates[s.update]
+	switch {
+	case view.Revision == s.update:
+		view.Change = Change{Same: true}
+	case from == nil || to == nil:
+		view.Change = Change{Blocker: "the pod's revision is not known any more"}
+	default:
+		view.Change = changeOf(from, to)
+	}
+	if p := inPlaceOf(pod); p != nil {
+		view.InPlace = &InPlace{Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil, Done: p.done(pod)}
+	}
+}
+
+// viewClaims says whether the claims of a pod exist with the owners that they are to
+// have, and whether they have grown as far as their templates ask for.
+func (s seen) viewClaims(pod *corev1.Pod, ordinal int32, owned bool) (ok, ready bool) {
+	ok, ready = true, true
+	want := ownersOf(s.set, !owned)
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		if claim == nil {
+			ok = false
+			continue
+		}
+		ok = ok && want.ownedBy(claim, s.set, pod)
+		if growsClaims(s.set) {
+			ready = ready && growth(template, claim) == nil && grown(claim)
+		}
+	}
+	return ok, ready
+}
+
+// holds says whether a hook holds a pod back: it has all labels and finalizers.
+func holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
+	if hook == nil || len(hook.LabelsHandler) == 0 && len(hook.FinalizersHandler) == 0 {
+		return false
+	}
+	for key, value := range hook.LabelsHandler {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	return sets.New(pod.Finalizers...).HasAll(hook.FinalizersHandler...)
+}
