@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,6 +42,8 @@ type move struct {
 	budget      int32
 	source      kubernetes.Interface
 	destination kubernetes.Interface
+	// deployed is called when the application runs, before it is watched.
+	deployed func()
 }
 
 // setting changes a move before it is deployed.
@@ -77,6 +80,9 @@ func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
 	v.source = kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	v.destination = kubernetes.NewForConfigOrDie(v.to.RESTConfig())
 	v.must(app.Deploy(ctx, v.source))
+	if v.deployed != nil {
+		v.deployed()
+	}
 	v.startAuditor()
 	return v
 }
@@ -88,12 +94,28 @@ func (v *move) startAuditor() {
 		budget = 0 // without a PodDisruptionBudget evictions are not bounded by anybody
 	}
 	watching, err := auditor.Start(v.ctx, auditor.Options{
-		Source:      auditor.Side{Name: "source", Config: v.from.RESTConfig(), Namespace: v.app.Namespace, Set: v.app.Name},
-		Destination: auditor.Side{Name: "destination", Config: v.to.RESTConfig(), Namespace: v.toNamespace, Set: v.toName},
-		Budget:      budget,
+		Source: auditor.Side{
+			Name: "source", Config: v.from.RESTConfig(), Namespace: v.app.Namespace, Set: v.app.Name, Resource: resourceOf(v.m.Spec.Source.APIVersion),
+		},
+		Destination: auditor.Side{
+			Name: "destination", Config: v.to.RESTConfig(), Namespace: v.toNamespace, Set: v.toName, Resource: resourceOf(v.m.Spec.Destination.APIVersion),
+		},
+		Budget: budget,
 	})
 	v.must(err)
 	v.auditor = watching
+}
+
+// resourceOf is what the auditor watches for a kind of StatefulSet.
+func resourceOf(version string) schema.GroupVersionResource {
+	if version == "" {
+		return schema.GroupVersionResource{}
+	}
+	parsed, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.WithResource("statefulsets")
 }
 
 func (v *move) must(err error) {

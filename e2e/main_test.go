@@ -31,7 +31,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	east, west = both[0], both[1]
-	code := m.Run()
+	code := 1
+	if err := prepare(ctx, both); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
 	_ = os.RemoveAll(programs.dir)
 	for _, c := range both {
 		if code != 0 {
@@ -43,4 +48,21 @@ func run(m *testing.M) int {
 		}
 	}
 	return code
+}
+
+// prepare installs the resource definitions. The disruption controller looks for new
+// kinds every 30 s only, so it is started anew.
+func prepare(ctx context.Context, all []*cluster.Cluster) error {
+	for _, each := range all {
+		if err := installCRDs(each); err != nil {
+			return err
+		}
+		if err := each.Kill(cluster.ControllerManager); err != nil {
+			return err
+		}
+		if err := each.StartRole(ctx, cluster.ControllerManager); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // programs builds a command of this repository once for all tests.
@@ -60,7 +63,18 @@ const managerUser = "system:serviceaccount:sliceshift-system:sliceshift-manager"
 // install puts the resource definition and the shipped roles into a cluster. The
 // manager itself is not among what is applied: the tests run it.
 var install = sync.OnceValue(func() error {
-	c, err := direct(east)
+	for _, each := range []*cluster.Cluster{east, west} {
+		if err := installRoles(each); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// installCRDs puts the resource definitions into a cluster, and waits until they are
+// served.
+func installCRDs(at *cluster.Cluster) error {
+	c, err := direct(at)
 	if err != nil {
 		return err
 	}
@@ -73,13 +87,16 @@ var install = sync.OnceValue(func() error {
 			return err
 		}
 	}
-	for _, each := range []*cluster.Cluster{east, west} {
-		if err := installRoles(each); err != nil {
-			return err
+	for _, list := range []client.ObjectList{&api.MigrationList{}, &slicesapi.StatefulSetList{}} {
+		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+			return c.List(ctx, list) == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("cluster %s does not serve %T: %w", at.Name(), list, err)
 		}
 	}
 	return nil
-})
+}
 
 func installRoles(c *cluster.Cluster) error {
 	connection, err := direct(c)

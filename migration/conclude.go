@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // unreachable is for a cluster that could not be asked.
@@ -127,7 +128,7 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 // watched says whether a view shows objects of this kind.
 func watched(object client.Object) bool {
 	switch object.(type) {
-	case *appsv1.StatefulSet, *policyv1.PodDisruptionBudget, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim, *corev1.Service:
+	case *appsv1.StatefulSet, *slicesapi.StatefulSet, *policyv1.PodDisruptionBudget, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim, *corev1.Service:
 		return true
 	default:
 		return false

@@ -3,12 +3,12 @@ package migration
 import (
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // copyMeta takes over labels and annotations, less what belongs to one object.
@@ -19,6 +19,7 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	delete(annotations, api.FenceAnnotationKey)
+	delete(annotations, slicesapi.MigratingAnnotationKey)
 	labels := maps.Clone(from.Labels)
 	for _, key := range trackers {
 		delete(annotations, key) // whoever tracks the source would prune the copy
@@ -28,21 +29,14 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations}
 }
 
-// copySet makes the destination's StatefulSet: the source's without replicas, with
-// the storage classes that the user mapped.
-func copySet(from *appsv1.StatefulSet, meta metav1.ObjectMeta, start int32, classes map[string]*string) *appsv1.StatefulSet {
-	none := int32(0)
-	set := &appsv1.StatefulSet{ObjectMeta: meta, Spec: *from.Spec.DeepCopy()}
-	set.Spec.Replicas = &none
-	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: start}
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := &set.Spec.VolumeClaimTemplates[i]
-		template.Status = corev1.PersistentVolumeClaimStatus{}
-		if class := classes[template.Name]; class != nil {
-			template.Spec.StorageClassName = class
+// mapClasses gives claim templates the storage classes that the user mapped.
+func mapClasses(templates []corev1.PersistentVolumeClaim, classes map[string]*string) {
+	for i := range templates {
+		templates[i].Status = corev1.PersistentVolumeClaimStatus{}
+		if class := classes[templates[i].Name]; class != nil {
+			templates[i].Spec.StorageClassName = class
 		}
 	}
-	return set
 }
 
 // copyService makes the destination's governing Service, less what a cluster

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -98,6 +99,8 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	if destination.set == "" {
 		destination.set = source.set
 	}
+	source.version = cmp.Or(m.Spec.Source.APIVersion, nativeVersion)
+	destination.version = cmp.Or(m.Spec.Destination.APIVersion, source.version)
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
@@ -234,9 +237,10 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 		return nil, nil
 	}
 	if m.Status.Baseline == nil {
-		findings, err := e.lacking(ctx, m)
-		if err != nil || len(findings) > 0 {
-			return findings, err
+		for _, check := range []func(context.Context, *api.Migration) ([]Finding, error){e.unserved, e.lacking} {
+			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
+				return findings, err
+			}
 		}
 	}
 	if err := e.learn(ctx); err != nil {
@@ -257,7 +261,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]Finding, error) {
 	var findings []Finding
 	for _, p := range []place{e.source, e.destination} {
-		finding, err := missing(ctx, p, rights(m))
+		finding, err := missing(ctx, p, rights(m, p))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
 		}
@@ -306,7 +310,7 @@ func (e *Engine) watch(ctx context.Context) error {
 		return nil
 	}
 	for _, p := range []*place{&e.source, &e.destination} {
-		view, leave, err := e.connections[p.side].Watch(ctx, p.namespace, e.notify)
+		view, leave, err := e.connections[p.side].Watch(ctx, clusters.Scope{Namespace: p.namespace, Slices: p.version == sliceVersion}, e.notify)
 		if err != nil {
 			e.Close()
 			return err

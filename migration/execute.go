@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -24,9 +24,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	at := e.place(effect.Side)
 	switch effect.Verb {
 	case WriteFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": annotation(api.FenceAnnotationKey, effect.Fence)})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(effect.Fence)})
 	case ReleaseFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": annotation(api.FenceAnnotationKey, nil)})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(nil)})
 	case ScaleDown, ScaleUp:
 		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
@@ -54,8 +54,17 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-func annotation(key string, value any) map[string]any {
-	return map[string]any{"annotations": map[string]any{key: value}}
+// fence is the metadata of a StatefulSet with a fence, or without one. The controller
+// of our own kind is told that it is being migrated.
+func (p place) fence(value any) map[string]any {
+	annotations := map[string]any{api.FenceAnnotationKey: value}
+	if p.version == sliceVersion {
+		annotations[slicesapi.MigratingAnnotationKey] = nil
+		if value != nil {
+			annotations[slicesapi.MigratingAnnotationKey] = "true"
+		}
+	}
+	return map[string]any{"annotations": annotations}
 }
 
 func patchSet(ctx context.Context, at place, effect Effect, change map[string]any) (client.Object, error) {
@@ -69,7 +78,7 @@ func patchSet(ctx context.Context, at place, effect Effect, change map[string]an
 	if err != nil {
 		return nil, err
 	}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}}
+	set := at.newSet(metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name})
 	return set, at.live.Patch(ctx, set, client.RawPatch(types.MergePatchType, data))
 }
 
@@ -100,13 +109,14 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 		}
 		return pdb.Copy(from, at.namespace, effect.Fence, m.UID), nil
 	default:
-		from, err := must[appsv1.StatefulSet](ctx, e.source, e.source.set)
-		if err != nil {
-			return nil, err
-		}
-		meta := copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID)
-		meta.Annotations[api.FenceAnnotationKey] = effect.Fence
-		return copySet(from, meta, effect.Start, storageClasses(m)), nil
+		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
+			meta := copyMeta(from, at.namespace, effect.Name, m.UID)
+			meta.Annotations[api.FenceAnnotationKey] = effect.Fence
+			if at.version == sliceVersion {
+				meta.Annotations[slicesapi.MigratingAnnotationKey] = "true"
+			}
+			return meta
+		}, effect.Start, storageClasses(m))
 	}
 }
 
@@ -160,7 +170,7 @@ func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
 	case DeleteExport:
 		return at.live.Delete(ctx, newExport(at.exportVersion, meta))
 	default:
-		object = &appsv1.StatefulSet{ObjectMeta: meta}
+		object = at.newSet(meta)
 	}
 	return at.live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }

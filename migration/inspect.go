@@ -25,11 +25,11 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	var source, destination *appsv1.StatefulSet
 	err := together(
 		func() (err error) {
-			source, err = get[appsv1.StatefulSet](ctx, e.source.live, e.source.key(e.source.set))
+			source, err = e.source.getSet(ctx, e.source.live)
 			return err
 		},
 		func() (err error) {
-			destination, err = get[appsv1.StatefulSet](ctx, e.destination.live, e.destination.key(e.destination.set))
+			destination, err = e.destination.getSet(ctx, e.destination.live)
 			return err
 		},
 	)
@@ -38,6 +38,7 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	}
 	findings := append(owned(e.source, source), tracked(e.source, source)...)
 	for _, check := range []func() ([]Finding, error){
+		func() ([]Finding, error) { return e.beyond(ctx) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
 		func() ([]Finding, error) { return dependencies(ctx, e.destination, source) },
@@ -118,7 +119,7 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 	}
 	for _, scaler := range scalers.Items {
 		target := scaler.Spec.ScaleTargetRef
-		if target.Kind == "StatefulSet" && target.Name == at.set && strings.HasPrefix(target.APIVersion, "apps/") {
+		if target.Kind == "StatefulSet" && target.Name == at.set && target.APIVersion == at.version {
 			return []Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.object(),
 				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.namespace, scaler.Name, at.cluster, at.object()),
@@ -131,8 +132,8 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 
 // differences compares an existing destination with the source, field by field.
 func differences(at place, m *api.Migration, source, destination *appsv1.StatefulSet) []Finding {
-	want := copySet(source, metav1.ObjectMeta{}, 0, storageClasses(m)).Spec
-	have := *destination.Spec.DeepCopy()
+	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
+	mapClasses(want.VolumeClaimTemplates, storageClasses(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
 		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
 		for i := range spec.VolumeClaimTemplates {

@@ -28,6 +28,8 @@ type place struct {
 	id        types.UID
 	namespace string
 	set       string
+	// version is the apiVersion of the StatefulSet.
+	version string
 	// exportVersion is the version of ServiceExport that the cluster serves; empty
 	// when it serves none.
 	exportVersion string
@@ -134,7 +136,7 @@ func ordinalsOf(s Snapshot, sc scope) []int32 {
 // read reads the slice of one side: its StatefulSet, and after it pods and budgets,
 // and what is attached in its cluster.
 func (f *found) read(ctx context.Context, reader client.Reader) (err error) {
-	if f.set, err = get[appsv1.StatefulSet](ctx, reader, f.place.key(f.place.set)); err != nil {
+	if f.set, err = f.place.getSet(ctx, reader); err != nil {
 		return err
 	}
 	var budgets policyv1.PodDisruptionBudgetList

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +74,7 @@ func namesOf(source, destination *found) []string {
 }
 
 func (f *found) readSet(ctx context.Context) (err error) {
-	f.set, err = get[appsv1.StatefulSet](ctx, f.place.live, f.place.key(f.place.set))
+	f.set, err = f.place.getSet(ctx, f.place.live)
 	return err
 }
 

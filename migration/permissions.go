@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // right is one rule that a migration needs on a side.
@@ -23,10 +24,19 @@ type right struct {
 	clusterWide bool
 }
 
+// named is one verb of the right, as kubectl writes it.
+func (r right) named(verb string) string {
+	resource := r.resource
+	if r.group == slicesapi.GroupVersion.Group {
+		resource += "." + r.group
+	}
+	return strings.TrimSpace(verb + " " + resource + " " + r.name)
+}
+
 // rights are what a migration needs on both sides, and no more; a rollback needs
 // of each what the way out needs of the other. The shipped ClusterRoles grant
 // exactly these.
-func rights(m *api.Migration) []right {
+func rights(m *api.Migration, at place) []right {
 	rules := []right{
 		{group: "apps", resource: "statefulsets", verbs: "get list watch create patch delete"},
 		{resource: "pods", verbs: "get list watch"},
@@ -36,6 +46,9 @@ func rights(m *api.Migration) []right {
 		{resource: "persistentvolumes", verbs: "get list watch create patch delete", clusterWide: true},
 		{group: "storage.k8s.io", resource: "volumeattachments", verbs: "list watch", clusterWide: true},
 		{resource: "namespaces", name: metav1.NamespaceSystem, verbs: "get", clusterWide: true},
+	}
+	if at.version == sliceVersion {
+		rules = append(rules, right{group: slicesapi.GroupVersion.Group, resource: "statefulsets", verbs: "get list watch create patch delete"})
 	}
 	if m.Spec.Services.Export {
 		rules = append(rules, right{group: "multicluster.x-k8s.io", resource: "serviceexports", verbs: "get create delete"})
@@ -66,7 +79,7 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 				if !review.Status.Allowed {
 					mu.Lock()
 					defer mu.Unlock()
-					lacking = append(lacking, strings.TrimSpace(verb+" "+rule.resource+" "+rule.name))
+					lacking = append(lacking, rule.named(verb))
 				}
 				return nil
 			})

@@ -1,17 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -81,19 +82,21 @@ func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 	if base == nil {
 		return false, nil
 	}
-	var set appsv1.StatefulSet
-	err := t.source.Live().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Source.Name}, &set)
+	set := &unstructured.Unstructured{}
+	set.SetAPIVersion(cmp.Or(m.Spec.Source.APIVersion, "apps/v1"))
+	set.SetKind("StatefulSet")
+	err := t.source.Live().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Source.Name}, set)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, unreachable(t.source.Name(), err)
 	}
-	replicas := int32(1) // the default of the API
-	if set.Spec.Replicas != nil {
-		replicas = *set.Spec.Replicas
+	replicas, found, err := unstructured.NestedInt64(set.Object, "spec", "replicas")
+	if !found || err != nil {
+		replicas = 1 // the default of the API
 	}
-	return replicas > base.Replicas-m.Status.Total, nil
+	return replicas > int64(base.Replicas-m.Status.Total), nil
 }
 
 // differences names what is asked for otherwise than recorded and cannot be changed
@@ -115,6 +118,8 @@ func (t *task) differences() []string {
 	}
 	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
 	add(true, "destination", place(have.Destination), place(want.Destination))
+	add(t.spec.given(flagKind), flagKind, have.Source.APIVersion, want.Source.APIVersion)
+	add(t.spec.given(flagToKind), flagToKind, have.Destination.APIVersion, want.Destination.APIVersion)
 	add(t.spec.given(flagOrder), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
 	add(t.spec.given(flagCount), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
 	if t.spec.given(flagMaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {

@@ -11,11 +11,13 @@ import (
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // specFlags are what a move may be asked for.
 type specFlags struct {
 	order, cleanup  *choice
+	kind, toKind    *choice
 	count           int32
 	maxUnavailable  string
 	minReady        time.Duration
@@ -36,12 +38,18 @@ const (
 	flagStorageClass   = "storage-class"
 	flagExportServices = "export-services"
 	flagCleanup        = "cleanup"
+	flagKind           = "api-version"
+	flagToKind         = "to-api-version"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	f.order = newChoice("highest-first", "highest-first", "lowest-first")
 	f.cleanup = newChoice("retain", "retain", "delete")
+	f.kind = newChoice("apps/v1", "apps/v1", slicesapi.GroupVersion.String())
+	f.toKind = newChoice("", "apps/v1", slicesapi.GroupVersion.String())
+	flags.Var(f.kind, flagKind, "apiVersion of the source StatefulSet")
+	flags.Var(f.toKind, flagToKind, "apiVersion of the destination StatefulSet (default: the source's)")
 	flags.Var(f.order, flagOrder, "end of the source that moves first")
 	flags.Int32Var(&f.count, flagCount, 0, "how many ordinals move; the application then stays split (default: all)")
 	flags.StringVar(&f.maxUnavailable, flagMaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
@@ -66,8 +74,8 @@ const (
 // spec is what the flags ask for.
 func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec, error) {
 	spec := api.MigrationSpec{
-		Source:      api.SourceReference{Name: source, APIVersion: "apps/v1"},
-		Destination: api.DestinationReference{Namespace: to.namespace, Name: to.name, CreateNamespace: f.createNamespace},
+		Source:      api.SourceReference{Name: source, APIVersion: f.kind.value},
+		Destination: api.DestinationReference{Namespace: to.namespace, Name: to.name, APIVersion: f.toKind.value, CreateNamespace: f.createNamespace},
 		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
 		Mode:        api.ModeRun,
 		Services:    api.ServicesSpec{Export: f.exportServices},

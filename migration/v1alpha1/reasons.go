@@ -10,6 +10,7 @@ const (
 	ReasonNothingToMove        = "NothingToMove"
 	ReasonCountTooLarge        = "CountTooLarge"
 	ReasonRolloutInProgress    = "RolloutInProgress"
+	ReasonKindUnsupported      = "KindUnsupported"
 	ReasonOwnedByOperator      = "OwnedByOperator"
 	ReasonAutoscaled           = "Autoscaled"
 	ReasonClaimsDeletedOnScale = "ClaimsDeletedOnScaleDown"

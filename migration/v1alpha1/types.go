@@ -183,7 +183,7 @@ type SourceReference struct {
 	// apiVersion of the StatefulSet.
 	// +optional
 	// +kubebuilder:default=apps/v1
-	// +kubebuilder:validation:Enum=apps/v1
+	// +kubebuilder:validation:Enum=apps/v1;apps.sliceshift.io/v1alpha1
 	APIVersion string `json:"apiVersion,omitempty"`
 }
 
@@ -201,6 +201,10 @@ type DestinationReference struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
+	// apiVersion of the StatefulSet. Default: the source's.
+	// +optional
+	// +kubebuilder:validation:Enum=apps/v1;apps.sliceshift.io/v1alpha1
+	APIVersion string `json:"apiVersion,omitempty"`
 	// createNamespace creates the namespace when it does not exist.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`

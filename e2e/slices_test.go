@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// slice and native are the kinds of StatefulSet that a migration drives.
+const native = "apps/v1"
+
+var slice = slicesapi.GroupVersion.String()
+
+// sliceControllers run in both clusters, for all tests.
+var sliceControllers = sync.OnceValue(func() error {
+	for _, each := range []*cluster.Cluster{east, west} {
+		if err := fixture.RunSlices(context.Background(), each.RESTConfig()); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// ofKinds moves from one kind of StatefulSet to another.
+func ofKinds(from, to string) setting {
+	return func(v *move) {
+		v.m.Spec.Source.APIVersion, v.m.Spec.Destination.APIVersion = from, to
+		if from == slice {
+			v.deployed = v.adopted
+		}
+	}
+}
+
+// TestMoveOfKinds moves between our own kind and Kubernetes' own, both ways.
+func TestMoveOfKinds(t *testing.T) {
+	for name, kinds := range map[string][2]string{
+		"ours": {slice, slice}, "native to ours": {native, slice}, "ours to native": {slice, native},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newKindMove(t, kinds)
+			v.run()
+			v.expectKind(v.here(), kinds[0], 0)
+			v.expectKind(v.there(), kinds[1], v.app.Replicas)
+			v.expectBudget(v.there())
+			v.expectVolumes(v.there(), v.app.Replicas)
+			v.audit()
+		})
+	}
+}
+
+// TestRollbackOfKinds takes a move between kinds back in the middle of it.
+func TestRollbackOfKinds(t *testing.T) {
+	t.Parallel()
+	kinds := [2]string{slice, native}
+	v := newKindMove(t, kinds)
+	mover := v.mover()
+	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if outcome.Finished != nil && outcome.Finished.Ordinal == 2 {
+			return mover.Store.SetMode(v.ctx, api.ModeRollback)
+		}
+		return nil
+	})
+	v.expectKind(v.here(), slice, 3)
+	v.expectVolumes(v.here(), 3)
+	v.audit()
+}
+
+// TestRolloutDuringMove edits the template of a slice in mid-move: the roll-out and the
+// handoffs share the budget, which the auditor watches, and both come to their end.
+func TestRolloutDuringMove(t *testing.T) {
+	t.Parallel()
+	v := newKindMove(t, [2]string{slice, slice})
+	edited := false
+	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
+		if edited || outcome.Finished == nil {
+			return nil
+		}
+		edited = true
+		return v.patchKind(v.here(), slice, `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`)
+	})
+	if !edited {
+		t.Error("the template was not edited")
+	}
+	v.expectKind(v.there(), slice, 3)
+	v.audit()
+}
+
+// newKindMove is a move between kinds of StatefulSet. One of ours at the source has
+// adopted what apps/v1 had started.
+func newKindMove(t *testing.T, kinds [2]string) *move {
+	t.Helper()
+	if err := sliceControllers(); err != nil {
+		t.Fatal(err)
+	}
+	return newMove(t, usual(3), acrossClusters, ofKinds(kinds[0], kinds[1]))
+}
+
+// adopted makes the source one of ours: its pods stay.
+func (v *move) adopted() {
+	v.t.Helper()
+	set, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+	v.must(err)
+	orphan := metav1.DeletePropagationOrphan
+	v.must(v.source.AppsV1().StatefulSets(v.app.Namespace).Delete(v.ctx, v.app.Name, metav1.DeleteOptions{PropagationPolicy: &orphan}))
+	c, err := direct(v.from)
+	v.must(err)
+	v.eventually("the native set is gone", func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(set), &appsv1.StatefulSet{})
+		return err != nil, nil
+	})
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&set.Spec)
+	v.must(err)
+	ours := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	ours.SetAPIVersion(slice)
+	ours.SetKind("StatefulSet")
+	ours.SetNamespace(v.app.Namespace)
+	ours.SetName(v.app.Name)
+	v.must(c.Create(v.ctx, ours))
+	v.expectKind(v.here(), slice, v.app.Replicas)
+}
+
+// kindClient reads and writes StatefulSets of any kind at one end.
+func (v *move) kindClient(at end, version string) (client.Client, *unstructured.Unstructured) {
+	v.t.Helper()
+	where := v.from
+	if at == v.there() {
+		where = v.to
+	}
+	c, err := direct(where)
+	v.must(err)
+	set := &unstructured.Unstructured{}
+	set.SetAPIVersion(version)
+	set.SetKind("StatefulSet")
+	set.SetNamespace(at.namespace)
+	set.SetName(at.set)
+	return c, set
+}
+
+// expectKind waits until a slice has so many available replicas, and no fence.
+func (v *move) expectKind(at end, version string, replicas int32) {
+	v.t.Helper()
+	c, set := v.kindClient(at, version)
+	v.eventually("the slice is complete", func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			return false, err
+		}
+		want, _, _ := unstructured.NestedInt64(set.Object, "spec", "replicas")
+		have, _, _ := unstructured.NestedInt64(set.Object, "status", "availableReplicas")
+		return want == int64(replicas) && have == want, nil
+	})
+	if fence := cmp.Or(set.GetAnnotations()[api.FenceAnnotationKey], set.GetAnnotations()[slicesapi.MigratingAnnotationKey]); fence != "" {
+		v.t.Errorf("%s still carries the fence %s", set.GetName(), fence)
+	}
+	pods, err := at.client.CoreV1().Pods(at.namespace).List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	running := 0
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			running++
+		}
+	}
+	if running != int(replicas) {
+		v.t.Errorf("%d pods run in %s, want %d", running, at.namespace, replicas)
+	}
+}
+
+func (v *move) patchKind(at end, version, patch string) error {
+	c, set := v.kindClient(at, version)
+	return c.Patch(v.ctx, set, client.RawPatch("application/merge-patch+json", []byte(patch)))
+}

@@ -1,0 +1,88 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// unserved finds a side whose cluster does not know the kind of its StatefulSet.
+func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]Finding, error) {
+	for _, p := range []place{e.source, e.destination} {
+		served, err := e.connections[p.side].Serves(ctx, p.newSet(metav1.ObjectMeta{}))
+		if err != nil {
+			return nil, err
+		}
+		if !served {
+			return []Finding{{
+				Reason: api.ReasonKindUnsupported, Object: p.object(),
+				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.cluster, p.version),
+				Remedy:  "install its resource definition and the manager there: kubectl apply -k config",
+			}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// beyond finds what a slice asks for that a migration cannot keep: ordinals that it
+// skips, and fields that the destination's kind does not have.
+func (e *Engine) beyond(ctx context.Context) ([]Finding, error) {
+	if e.source.version != sliceVersion {
+		return nil, nil
+	}
+	set, err := get[slicesapi.StatefulSet](ctx, e.source.live, e.source.key(e.source.set))
+	if set == nil || err != nil {
+		return nil, err
+	}
+	if len(set.Spec.ReserveOrdinals) > 0 {
+		return []Finding{{
+			Reason: api.ReasonKindUnsupported, Object: e.source.object(),
+			Message: e.source.object() + " has reserveOrdinals: its slice has gaps, and two slices could not be told apart by their ends",
+			Remedy:  "clear spec.reserveOrdinals before the move",
+		}}, nil
+	}
+	lost := ownFields(set)
+	if e.destination.version == sliceVersion || len(lost) == 0 {
+		return nil, nil
+	}
+	return []Finding{{
+		Reason: api.ReasonKindUnsupported, Object: e.destination.object(),
+		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.source.object(), strings.Join(lost, ", "), e.destination.version),
+		Remedy:  "clear these fields, or move to " + sliceVersion,
+	}}, nil
+}
+
+// ownFields are the fields that are set and that apps/v1 does not have, defaults
+// apart.
+func ownFields(set *slicesapi.StatefulSet) []string {
+	spec, rolling := set.Spec, slicesapi.RollingUpdateStrategy{}
+	if spec.UpdateStrategy.RollingUpdate != nil {
+		rolling = *spec.UpdateStrategy.RollingUpdate
+	}
+	const deadline = 600 // the default
+	var names []string
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"spec.paused", spec.Paused},
+		{"spec.progressDeadlineSeconds", spec.ProgressDeadlineSeconds != nil && *spec.ProgressDeadlineSeconds != deadline},
+		{"spec.scaleStrategy", spec.ScaleStrategy != nil},
+		{"spec.volumeClaimUpdateStrategy", spec.VolumeClaimUpdateStrategy != nil && spec.VolumeClaimUpdateStrategy.Type != slicesapi.OnClaimDelete},
+		{"spec.lifecycle", spec.Lifecycle != nil},
+		{"spec.terminationReasonGraceSeconds", spec.TerminationReasonGraceSeconds != 0},
+		{"spec.updateStrategy.type", spec.UpdateStrategy.Type == slicesapi.Recreate},
+		{"spec.updateStrategy.rollingUpdate", !equality.Semantic.DeepEqual(rolling, slicesapi.RollingUpdateStrategy{Partition: rolling.Partition, MaxUnavailable: rolling.MaxUnavailable})},
+	} {
+		if field.set {
+			names = append(names, field.name)
+		}
+	}
+	return names
+}

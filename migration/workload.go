@@ -1,0 +1,74 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// The kinds of StatefulSet that the engine drives, by their apiVersion. Ours has all
+// fields of apps/v1 under the same names, so both are looked at as apps/v1.
+const nativeVersion = "apps/v1"
+
+var sliceVersion = slicesapi.GroupVersion.String()
+
+// newSet is an empty StatefulSet of the place's kind.
+func (p place) newSet(meta metav1.ObjectMeta) client.Object {
+	if p.version == sliceVersion {
+		return &slicesapi.StatefulSet{ObjectMeta: meta}
+	}
+	return &appsv1.StatefulSet{ObjectMeta: meta}
+}
+
+// getSet reads the place's StatefulSet; nil without an error when it does not exist.
+func (p place) getSet(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, error) {
+	if p.version != sliceVersion {
+		return get[appsv1.StatefulSet](ctx, reader, p.key(p.set))
+	}
+	set, err := get[slicesapi.StatefulSet](ctx, reader, p.key(p.set))
+	if set == nil || err != nil {
+		return nil, err
+	}
+	return convert[appsv1.StatefulSet](set)
+}
+
+// convert makes one kind of StatefulSet of another: fields that the other kind does
+// not have are left out.
+func convert[T any](from client.Object) (*T, error) {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return nil, fmt.Errorf("reading %T %s: %w", from, client.ObjectKeyFromObject(from), err)
+	}
+	to := new(T)
+	if err := json.Unmarshal(data, to); err != nil {
+		return nil, fmt.Errorf("reading %T %s: %w", from, client.ObjectKeyFromObject(from), err)
+	}
+	return to, nil
+}
+
+// copiedSet makes the destination's StatefulSet: the source's as it is now, without
+// replicas, of the destination's kind.
+func (e *Engine) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, classes map[string]*string) (client.Object, error) {
+	from := e.source.newSet(metav1.ObjectMeta{})
+	if err := e.source.live.Get(ctx, e.source.key(e.source.set), from); err != nil {
+		return nil, err
+	}
+	to, err := convert[slicesapi.StatefulSet](from)
+	if err != nil {
+		return nil, err
+	}
+	none := int32(0)
+	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
+	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
+	mapClasses(to.Spec.VolumeClaimTemplates, classes)
+	if e.destination.version == sliceVersion {
+		return to, nil
+	}
+	return convert[appsv1.StatefulSet](to)
+}
