@@ -2,7 +2,8 @@ package slices
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +29,8 @@ func ownerOf(object client.Object) []string {
 }
 
 // podsOf are the pods of a set by ordinal: its own, and after adoption the orphans
-// that its selector matches. Its own whose labels do not match any more are released.
+// that its selector matches. Its own whose labels do not match any more are released, and
+// those that have a name of no ordinal.
 func (r *Reconciler) podsOf(ctx context.Context, set *api.StatefulSet) (map[int32]*corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -37,16 +39,15 @@ func (r *Reconciler) podsOf(ctx context.Context, set *api.StatefulSet) (map[int3
 	pods := map[int32]*corev1.Pod{}
 	for _, owner := range []string{string(set.UID), orphans} {
 		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{ownerIndex: owner}); err != nil {
+		// What is listed is the cache's own: nothing here changes a pod in place.
+		err := r.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{ownerIndex: owner}, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
-			ordinal, isOurs := ordinalOf(set.Name, pod.Name)
-			if !isOurs {
-				continue
-			}
-			kept, err := r.keep(ctx, set, pod, selector.Matches(labels.Set(pod.Labels)))
+			ordinal, named := ordinalOf(set.Name, pod.Name)
+			kept, err := r.keep(ctx, set, pod, named && selector.Matches(labels.Set(pod.Labels)))
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +83,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *api.StatefulSet, pod *corev
 		return nil, err
 	}
 	next := pod.DeepCopy()
-	next.OwnerReferences = append(next.OwnerReferences, *metav1.NewControllerRef(set, kind))
+	next.OwnerReferences = append(without(next.OwnerReferences, set), *metav1.NewControllerRef(set, kind))
 	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -98,19 +99,18 @@ func (r *Reconciler) alive(ctx context.Context, set *api.StatefulSet) error {
 		return err
 	}
 	if live.UID != set.UID || live.DeletionTimestamp != nil {
-		return apierrors.NewConflict(api.GroupVersion.WithResource("statefulsets").GroupResource(), set.Name, fmt.Errorf("it is being deleted: nothing is adopted"))
+		return apierrors.NewConflict(api.GroupVersion.WithResource("statefulsets").GroupResource(), set.Name, errors.New("it is being deleted: nothing is adopted"))
 	}
 	return nil
 }
 
 func (r *Reconciler) release(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
-	kept := next.OwnerReferences[:0]
-	for _, reference := range next.OwnerReferences {
-		if reference.UID != set.UID {
-			kept = append(kept, reference)
-		}
-	}
-	next.OwnerReferences = kept
+	next.OwnerReferences = without(next.OwnerReferences, set)
 	return client.IgnoreNotFound(r.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})))
+}
+
+// without are the owners of a pod but for the set.
+func without(owners []metav1.OwnerReference, set *api.StatefulSet) []metav1.OwnerReference {
+	return slices.DeleteFunc(owners, func(r metav1.OwnerReference) bool { return r.UID == set.UID })
 }

@@ -1,3 +1,35 @@
+// Package slices is the controller of our own StatefulSet: a slice of an application,
+// the ordinals [start, start+replicas) less the reserved ones.
+//
+// observe reads a set and what belongs to it into an Input of small values. Decide, a
+// pure function, returns all that is to be done now. The hands do it, each write
+// refused by the API server when the object is another one by then.
+//
+// Decide goes through stages in the order of apps/v1: make and mend what is owned,
+// remove what is not, then update. A strategy says which pods are updated and in which
+// order; partition, gates and budget are applied once, to whatever it says:
+//
+//	budget      maxUnavailable, less the owned ordinals that are not available, plus the
+//	            pods above the range that stand in for them (maxSurge)
+//	free        a pod of an old revision that is not available anyway: first, and at once
+//	paid for    an available one: in the order of the strategy, while the budget lasts,
+//	            when nothing is left to scale and, in OrderedReady, no batch is under way
+//
+// Of five pods with maxUnavailable 2, where - is not Ready and b is rolled out:
+//
+//	a a a a a     Parallel deletes 4 and 3; so does OrderedReady
+//	a a a b- b    Parallel deletes 2; OrderedReady waits for 3
+//	a a a x- b-   3 is free, whatever x was: it is deleted, and 2 waits
+//
+// What holds after every pass, whatever the input was (tests cite the numbers):
+//
+//	D1  of the owned ordinals and those that stand in for them, no more are
+//	    unavailable than maxUnavailable, or than were before;
+//	D2  nothing is done to a pod that is Terminating;
+//	D3  nothing below the partition is updated, and nothing while the set is paused;
+//	D4  a pod of an old revision that is unavailable already costs nothing to replace,
+//	    so that a broken roll-out can always be rolled back or forward;
+//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told.
 package slices
 
 import (
@@ -9,20 +41,6 @@ import (
 )
 
 // Decide returns what to do with the pods of a slice now. Same input, same output.
-//
-// The stages follow one another as in apps/v1: make and mend what is owned, remove
-// what is not, then update. A strategy says which pods are updated and in which order;
-// partition, gates and budget are applied once, to whatever it says.
-//
-// What holds after every pass, whatever the input was (tests cite the numbers):
-//
-//	D1  of the owned ordinals and those that stand in for them, no more are
-//	    unavailable than maxUnavailable, or than were before;
-//	D2  nothing is done to a pod that is Terminating;
-//	D3  nothing below the partition is updated, and nothing while the set is paused;
-//	D4  a pod of an old revision that is unavailable already costs nothing to replace,
-//	    so that a broken roll-out can always be rolled back or forward;
-//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told.
 func Decide(in Input) Decision {
 	d := newDecider(in)
 	status := d.status()

@@ -197,48 +197,77 @@ func TestBudgetHolds(t *testing.T) {
 // TestActionsAreLawful is D2 and D3.
 func TestActionsAreLawful(t *testing.T) {
 	property(t, func(t *rapid.T, in Input, d Decision) {
-		deleted, created := map[int32]int{}, map[int32]int{}
+		deleted, created := map[int32]bool{}, map[int32]bool{}
 		for _, a := range d.Actions {
 			pod := podAt(in, a.Ordinal)
-			if a.Verb == Create {
-				created[a.Ordinal]++
-				if pod != nil || !slices.Contains(counted(in), a.Ordinal) || slices.Contains(in.StaleClaims, a.Ordinal) || a.UID != "" {
-					t.Fatalf("made without need: %+v", a)
-				}
-				continue
+			if deleted[a.Ordinal] || created[a.Ordinal] {
+				t.Fatalf("done after all was done: %+v", a)
 			}
-			if pod == nil || pod.UID != a.UID || pod.Terminating {
-				t.Fatalf("D2: %+v on %+v", a, pod)
-			}
-			if deleted[a.Ordinal] > 0 {
-				t.Fatalf("done to a pod that is deleted: %+v", a)
-			}
-			if a.Verb == Delete {
-				deleted[a.Ordinal]++
-			}
-			owned := slices.Contains(in.Spec.Ordinals(), a.Ordinal)
-			if isUpdate(a) && (in.Spec.Paused || !owned || in.Spec.Strategy == api.OnDelete && a.Verb != GrowClaims || in.Spec.Strategy == api.RollingUpdate && a.Ordinal < in.Spec.Partition) {
-				t.Fatalf("D3: %+v", a)
-			}
-			if a.Verb == Delete && a.Reason == api.TerminationUpdate && (in.Spec.Policy == api.InPlaceOnly || pod.Revision == "b" || pod.Revision == "c") {
-				t.Fatalf("deleted without need: %+v", a)
-			}
-			if a.Verb == Delete && a.Reason != "" && pod.HeldForDelete && pod.Phase != Failed && pod.Phase != Succeeded {
-				t.Fatalf("the hook is passed over: %+v", a)
-			}
-			if in.Spec.Deleting && a.Verb != Announce {
-				t.Fatalf("while deleting: %+v", a)
+			deleted[a.Ordinal], created[a.Ordinal] = a.Verb == Delete, a.Verb == Create
+			if fault := unlawful(in, a, pod); fault != "" {
+				t.Fatalf("%s: %+v on %+v", fault, a, pod)
 			}
 		}
-		for ordinal, n := range created {
-			if n > 1 {
-				t.Fatalf("ordinal %d is made %d times", ordinal, n)
+		n := 0
+		for _, is := range created {
+			if is {
+				n++
 			}
 		}
-		if !in.Spec.Parallel && len(created) > 1 {
-			t.Fatalf("OrderedReady makes %d pods at once", len(created))
+		if !in.Spec.Parallel && n > 1 {
+			t.Fatalf("OrderedReady makes %d pods at once", n)
 		}
 	})
+}
+
+// unlawful says what is wrong with an action on a pod; empty: nothing.
+func unlawful(in Input, a Action, pod *Pod) string {
+	switch {
+	case in.Spec.Deleting && a.Verb != Announce:
+		return "while deleting"
+	case a.Verb == Create:
+		return unlawfulCreate(in, a, pod)
+	case pod == nil || pod.UID != a.UID || pod.Terminating:
+		return "D2"
+	case isUpdate(a) && !inScopeOf(in, a):
+		return "D3"
+	case a.Verb == Delete && pod.Phase != Failed && pod.Phase != Succeeded:
+		return unlawfulDelete(in, a, pod)
+	default:
+		return ""
+	}
+}
+
+func unlawfulCreate(in Input, a Action, pod *Pod) string {
+	if pod != nil || a.UID != "" || !slices.Contains(counted(in), a.Ordinal) || slices.Contains(in.StaleClaims, a.Ordinal) {
+		return "made without need"
+	}
+	return ""
+}
+
+// inScopeOf says whether the update is for an ordinal.
+func inScopeOf(in Input, a Action) bool {
+	switch {
+	case in.Spec.Paused || !slices.Contains(in.Spec.Ordinals(), a.Ordinal):
+		return false
+	case in.Spec.Strategy == api.OnDelete:
+		return a.Verb == GrowClaims
+	default:
+		return in.Spec.Strategy == api.Recreate || a.Ordinal >= in.Spec.Partition
+	}
+}
+
+func unlawfulDelete(in Input, a Action, pod *Pod) string {
+	switch {
+	case pod.HeldForDelete:
+		return "the hook is passed over"
+	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same):
+		return "deleted without need"
+	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0:
+		return "deleted without a word"
+	default:
+		return ""
+	}
 }
 
 // TestEverythingIsExplained is D5.
@@ -256,15 +285,13 @@ func TestEverythingIsExplained(t *testing.T) {
 			if hold.Reason == "" || hold.Message == "" {
 				t.Fatalf("held without a word: %+v", hold)
 			}
-			timed := hold.Reason == HeldMinReady || hold.Reason == HeldTerminationGrace || hold.Reason == HeldInPlaceGrace
-			if timed && d.Wait <= 0 {
+			timed := []string{HeldMinReady, HeldTerminationGrace, HeldInPlaceGrace}
+			if slices.Contains(timed, hold.Reason) && d.Wait <= 0 {
 				t.Fatalf("held for a time that is not waited for: %+v", hold)
 			}
 		}
 		for _, ordinal := range in.Spec.Ordinals() {
-			pod := podAt(in, ordinal)
-			old := pod != nil && !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
-			if !told[ordinal] && (!serves(in, pod) || old || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK) {
+			if pod := podAt(in, ordinal); !told[ordinal] && imperfect(in, ordinal, pod) {
 				t.Fatalf("D5: nothing is said of ordinal %d: %+v", ordinal, pod)
 			}
 		}
@@ -277,6 +304,14 @@ func TestEverythingIsExplained(t *testing.T) {
 			t.Fatalf("not in order: %+v", d.Held)
 		}
 	})
+}
+
+// imperfect says whether an owned ordinal is not as it shall be.
+func imperfect(in Input, ordinal int32, pod *Pod) bool {
+	if !serves(in, pod) || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
+		return true
+	}
+	return !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
 }
 
 // TestShift: ordinals have no meaning of their own.
@@ -347,14 +382,16 @@ func mayUpdate(in Input) []int32 {
 	return best
 }
 
+// candidate says whether the update is for a pod.
+func candidate(in Input, p *Pod) bool {
+	return slices.Contains(in.Spec.Ordinals(), p.Ordinal) && p.Ordinal >= in.Spec.Partition && p.Revision != "b" && !p.Terminating && p.Phase != Failed && p.Phase != Succeeded
+}
+
 func lawful(in Input, owned, chosen []int32) bool {
-	candidate := func(p *Pod) bool {
-		return slices.Contains(owned, p.Ordinal) && p.Ordinal >= in.Spec.Partition && p.Revision != "b" && !p.Terminating && p.Phase != Failed && p.Phase != Succeeded
-	}
 	var taken []*Pod
 	for _, ordinal := range chosen {
 		pod := podAt(in, ordinal)
-		if !candidate(pod) {
+		if !candidate(in, pod) {
 			return false
 		}
 		if serves(in, pod) {
@@ -376,7 +413,7 @@ func lawful(in Input, owned, chosen []int32) bool {
 	for i := range in.Pods {
 		pod := &in.Pods[i]
 		// None is passed over.
-		if candidate(pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
+		if candidate(in, pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
 			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal }) {
 			return false
 		}

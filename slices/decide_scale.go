@@ -18,7 +18,7 @@ func (d *decider) mend() {
 			if stays {
 				d.remove(pod, "")
 			}
-		case !pod.ClaimsOK || stays && !(pod.IdentityOK && pod.StorageOK):
+		case !pod.ClaimsOK || stays && (!pod.IdentityOK || !pod.StorageOK):
 			d.act(Repair, pod, pod.Revision, "")
 		}
 	}
@@ -274,7 +274,7 @@ func (d *decider) deletes(pod *Pod) bool {
 // first: those of an old revision, and at the end of the update all. They count as
 // available until then, so that their going is paid for.
 func (d *decider) endSurge() {
-	over := !d.standInsWanted() && !(d.Spec.Paused && d.remaining())
+	over := !d.standInsWanted() && (!d.Spec.Paused || !d.remaining())
 	// In OrderedReady one by one, after those further up.
 	before := int32(-1)
 	if condemned := d.condemned(); !d.Spec.Parallel && len(condemned) > 0 {
@@ -286,18 +286,23 @@ func (d *decider) endSurge() {
 			continue
 		}
 		d.going[ordinal] = true
-		switch {
-		case pod.Terminating || ended(pod):
-		case before >= 0:
+		if before >= 0 && !pod.Terminating && !ended(pod) {
 			d.hold(ordinal, HeldScaleDown, fmt.Sprintf("it goes when ordinal %d is gone", before))
 			continue
-		case d.spend(pod):
-			d.remove(pod, d.leaving())
-		default:
-			d.hold(ordinal, HeldBudget, "it goes when others are available in its place")
 		}
+		d.endStandIn(pod)
 		if !d.Spec.Parallel {
 			before = ordinal
 		}
+	}
+}
+
+func (d *decider) endStandIn(pod *Pod) {
+	switch {
+	case pod.Terminating || ended(pod):
+	case d.spend(pod):
+		d.remove(pod, d.leaving())
+	default:
+		d.hold(pod.Ordinal, HeldBudget, "it goes when others are available in its place")
 	}
 }

@@ -59,16 +59,16 @@ func (d *decider) progress(s Status) Progress {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: s.Updated, Ready: s.UpdatedReady}
 	}
 	if s.Updated > p.Updated || s.UpdatedReady > p.Ready {
-		p.Since, p.Failed = d.Now, false
+		p.Since = d.Now
 	}
 	// Fewer updated pods is a scale-down, or pods to be made again.
 	p.Updated, p.Ready = s.Updated, min(max(p.Ready, s.UpdatedReady), s.Updated)
-	if p.Complete = p.Complete || d.rolledOut(); p.Complete || d.Spec.Deadline == 0 {
-		p.Failed = false
+	p.Complete, p.Failed = p.Complete || d.rolledOut(), false
+	if p.Complete || d.Spec.Deadline == 0 {
 		return p
 	}
 	left := d.Spec.Deadline - d.Now.Sub(p.Since)
-	p.Failed = p.Failed || left <= 0
+	p.Failed = left <= 0
 	d.lookAgain(left)
 	return p
 }

@@ -101,7 +101,7 @@ func minReady(s int) func(*Input) {
 }
 func by(s api.UpdateStrategyType) func(*Input) { return func(in *Input) { in.Spec.Strategy = s } }
 
-// told is what is decided, in short; announcements that a deletion follows at once are
+// short is what is decided, in few words; announcements that a deletion follows at once are
 // left out.
 func short(d Decision) string {
 	deleted := map[int32]bool{}
@@ -160,7 +160,7 @@ func check(t *testing.T, rows []row) {
 
 func TestCreate(t *testing.T) {
 	check(t, []row{
-		{name: "K-001 K-005 the first pod", in: slice(3, ""), want: "Create 0b", held: map[int32]string{1: HeldPredecessor, 2: HeldPredecessor}},
+		{name: "K-001 K-005 the first pod", in: slice(3, ""), want: "Create 0b", held: map[int32]string{0: "", 1: HeldPredecessor, 2: HeldPredecessor}},
 		{name: "K-001 the second waits", in: slice(3, "b-"), want: "", held: map[int32]string{0: HeldNotReady, 1: HeldPredecessor, 2: HeldPredecessor}},
 		{name: "K-006 readiness is broken", in: slice(3, "b-"), want: ""},
 		{name: "K-007 and is restored", in: slice(3, "b"), want: "Create 1b"},
@@ -193,7 +193,7 @@ func TestCreate(t *testing.T) {
 		{name: "K-187 others are not, in Parallel", in: slice(3, ". b .", settledAt("b"), parallel, func(in *Input) { in.StaleClaims = []int32{0} }), want: "Create 2b"},
 		{name: "K-031 D-050 nothing is made while deleting", in: slice(3, "b", func(in *Input) { in.Spec.Deleting = true }), want: "Announce 0 Deletion"},
 		{name: "S-018 deleting without the pods", in: slice(3, "b", func(in *Input) { in.Spec.Deleting, in.Spec.Orphaning = true, true }), want: ""},
-		{name: "S-018 K-131 adopted in mid-way", in: slice(4, "a a b b"), want: "Delete 1"},
+		{name: "S-018 adopted in mid-way", in: slice(4, "a a b b"), want: "Delete 1"},
 	})
 }
 
@@ -247,9 +247,13 @@ func TestScaleDown(t *testing.T) {
 		{name: "S-014 OrderedReady, then deleted one by one", in: slice(2, "1: b b b b", from(1), settledAt("b")), want: "Delete 4"},
 		{name: "S-014 one made, one may go", in: slice(2, "1: b . b b", from(1), settledAt("b"), parallel, func(in *Input) { in.StaleClaims = []int32{2} }), want: "Delete 4", held: map[int32]string{3: HeldScaleDown}},
 		{name: "R-103 reserved ordinals", in: slice(1, "1: b 6: b b", from(0), settledAt("b"), reserved(Range{0, 0}, Range{2, 5})), want: "Delete 7"},
-		{name: "S-011 a handed-over ordinal goes", in: slice(2, "b b b", settledAt("b")), want: "Delete 2"},
+		{name: "a handed-over ordinal goes", in: slice(2, "b b b", settledAt("b")), want: "Delete 2"},
 		{name: "S-008 before an update", in: slice(3, "a a a a a"), want: "Delete 4", held: map[int32]string{2: HeldScaleFirst, 3: HeldScaleDown}},
 		{name: "S-008 before an update, Parallel", in: slice(3, "a a a a a", parallel), want: "Delete 4, Delete 3, Delete 2"},
+		{name: "G-19 one that has ended is not waited for", in: slice(1, "b b- b!", settledAt("b")), want: "Delete 2"},
+		{name: "S-008 until it is gone", in: slice(3, "a a a at"), want: "", held: map[int32]string{2: HeldScaleFirst}},
+		{name: "S-008 until it is deleted, Parallel", in: slice(3, "a a a at", parallel), want: "Delete 2"},
+		{name: "S-008 R-073 one is held back, Parallel", in: slice(3, "a a a a", parallel).with(3, func(p *Pod) { p.HeldForDelete = true }), want: "Announce 3 ScaleDown", held: map[int32]string{2: HeldScaleFirst}},
 		{name: "an old revision does not block", in: slice(1, "b a- a-"), want: "Delete 2"},
 	})
 }
@@ -286,10 +290,11 @@ func TestUpdate(t *testing.T) {
 		{name: "R-047 minReadySeconds, maxUnavailable 2", in: slice(6, "a a a a b3 b3", minReady(60), unavailable(2), parallel), want: ""},
 		{name: "R-047 and over", in: slice(6, "a a a a b6 b6", minReady(5), unavailable(2), parallel), want: "Delete 3, Delete 2"},
 		{name: "K-065 maxUnavailable 2", in: slice(5, "a a a a a", unavailable(2)), want: "Delete 4, Delete 3"},
+		{name: "K-070 a broken batch is replaced, the next one waits", in: slice(5, "a a a x- b-", unavailable(2)), want: "Delete 3", held: map[int32]string{2: HeldBatch}},
 		{name: "K-065 in batches", in: slice(5, "a a a b- b", unavailable(2)), want: "", held: map[int32]string{2: HeldBatch}},
 		{name: "K-065 a batch is through when its last pod is", in: slice(5, "a a a at b", unavailable(2)), want: ""},
 		{name: "K-065 the next batch", in: slice(5, "a a a b b", unavailable(2)), want: "Delete 2, Delete 1"},
-		{name: "R-040 100%", in: slice(3, "a a a", parallel, unavailable(3)), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "R-041 100%", in: slice(3, "a a a", parallel, unavailable(3)), want: "Delete 2, Delete 1, Delete 0"},
 		{name: "R-030 no strategy", in: slice(3, "a a a", parallel), want: "Delete 2"},
 		{name: "R-033 gaps do not count", in: slice(3, "a . a . a", reserved(Range{1, 1}, Range{3, 3}), partition(2)), want: "Delete 4"},
 		{name: "R-038 Parallel, partition 3", in: slice(6, "a a a a a a", parallel, partition(3), unavailable(2)), want: "Delete 5, Delete 4"},
@@ -342,5 +347,30 @@ func TestBudgetOfTerminatingPods(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestManyPods has the numbers of the DaemonSet's own tests.
+func TestManyPods(t *testing.T) {
+	many := func(n int, word string) string { return strings.Repeat(word+" ", n) }
+	for _, c := range []struct {
+		name        string
+		pods        string
+		unavailable int32
+		want        int
+	}{
+		{"D-005 88 new and 2 old are unavailable", many(10, "a") + many(2, "a-") + many(88, "b-"), 10, 2},
+		{"D-006 10 are healthy", many(10, "a") + many(10, "x-"), 9, 10},
+		{"D-006 one more may go", many(10, "a") + many(10, "x-"), 11, 11},
+		{"R-041 all are broken, maxUnavailable 100%", many(10, "x-"), 10, 10},
+		{"D-004 all are broken", many(5, "a-"), 3, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := int32(len(strings.Fields(c.pods)))
+			d := Decide(slice(n, c.pods, parallel, unavailable(c.unavailable)))
+			if got := strings.Count(short(d), "Delete"); got != c.want {
+				t.Errorf("%d pods are deleted, want %d", got, c.want)
+			}
+		})
 	}
 }

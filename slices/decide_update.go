@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -126,7 +127,7 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	case d.rollingBack:
 		return HeldRollback, "the update has failed and is taken back"
 	case d.impossible(pod):
-		return HeldInPlaceOnly, pod.Change.Blocker + " cannot be changed in place, and the policy is InPlaceOnly"
+		return HeldInPlaceOnly, cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
 	default:
 		return "", ""
 	}

@@ -2,6 +2,7 @@ package slices
 
 import (
 	"fmt"
+	"strconv"
 	"slices"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func (w *world) do(a Action) {
 		}
 		w.made++
 		w.pods[a.Ordinal] = &Pod{
-			Ordinal: a.Ordinal, UID: types.UID(fmt.Sprint(w.made)), Revision: a.Revision, Phase: Pending,
+			Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
 			IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
 		}
 		return

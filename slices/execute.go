@@ -1,11 +1,11 @@
 package slices
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,29 +33,33 @@ type hands struct {
 	refused atomic.Bool
 }
 
-// mostAtOnce bounds how many pods are written at the same time (kubernetes
-// stateful_set_control.go, MaxBatchSize).
-const mostAtOnce = 500
+// mostAtOnce bounds how many pods are written at the same time.
+const mostAtOnce = 64
 
 // all carries out actions: those of one ordinal one after the other, those of several
-// ordinals in batches that double in size. The first error ends it: what the API
-// server refuses once it would refuse often.
+// ordinals at the same time. It begins with one, and each that succeeds lets one more
+// run beside the others. After the first error no other is begun: what the API server
+// refuses once it would refuse often.
 func (h *hands) all(ctx context.Context, actions []Action) error {
 	chains := chainsOf(actions)
-	for size := 1; len(chains) > 0; size = min(2*size, mostAtOnce) {
-		batch := chains[:min(size, len(chains))]
-		errs := make([]error, len(batch))
-		var group sync.WaitGroup
-		for i, chain := range batch {
-			group.Go(func() { errs[i] = h.chain(ctx, chain) })
+	results := make(chan error)
+	var failed []error
+	for next, running, most := 0, 0, 1; next < len(chains) || running > 0; {
+		if next < len(chains) && running < most && len(failed) == 0 {
+			chain := chains[next]
+			go func() { results <- h.chain(ctx, chain) }()
+			next, running = next+1, running+1
+			continue
 		}
-		group.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
+		if running == 0 {
+			break
 		}
-		chains = chains[len(batch):]
+		if err := <-results; err != nil {
+			failed = append(failed, err)
+		}
+		running, most = running-1, min(most+1, mostAtOnce)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // chainsOf groups actions by ordinal, in the order in which the ordinals appear.
@@ -93,9 +97,7 @@ func (h *hands) one(ctx context.Context, action Action) error {
 	case Delete:
 		return h.delete(ctx, action, pod)
 	case Announce:
-		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			api.TerminationReasonAnnotationKey: string(action.Reason), api.TerminationTimeAnnotationKey: h.now().UTC().Format(time.RFC3339Nano),
-		}}})
+		return h.announce(ctx, action, pod)
 	case Relabel:
 		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
 	case Repair:
@@ -110,6 +112,16 @@ func (h *hands) one(ctx context.Context, action Action) error {
 		return h.finishInPlace(ctx, action, pod)
 	}
 	return fmt.Errorf("unknown verb %q", action.Verb)
+}
+
+// announce writes why a pod goes; without a reason it takes back what was written.
+func (h *hands) announce(ctx context.Context, action Action, pod *corev1.Pod) error {
+	annotations := map[string]any{api.TerminationReasonAnnotationKey: nil, api.TerminationTimeAnnotationKey: nil}
+	if action.Reason != "" {
+		annotations[api.TerminationReasonAnnotationKey] = string(action.Reason)
+		annotations[api.TerminationTimeAnnotationKey] = h.now().UTC().Format(time.RFC3339Nano)
+	}
+	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 func (h *hands) key() types.NamespacedName { return client.ObjectKeyFromObject(h.set) }
@@ -173,8 +185,27 @@ func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) erro
 		return err
 	}
 	h.ledger.deleted(h.key(), pod.Name, pod.UID, h.now())
-	h.event(corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, action.Reason)
+	h.tellOfClaims(action, pod)
+	h.event(corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
 	return nil
+}
+
+// tellOfClaims says which claims outlive their ordinal against the retention policy, for
+// somebody else controls them.
+func (h *hands) tellOfClaims(action Action, pod *corev1.Pod) {
+	spec, err := SpecOf(h.set)
+	if err != nil || !ownersOf(h.set, !spec.Owns(action.Ordinal)).pod {
+		return
+	}
+	for _, template := range h.set.Spec.VolumeClaimTemplates {
+		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
+		if claim == nil {
+			continue
+		}
+		if owner := foreignController(claim, h.set, pod); owner != nil {
+			h.event(corev1.EventTypeWarning, "ConflictingController", "Delete", "claim %s stays: %s %s controls it", claim.Name, owner.Kind, owner.Name)
+		}
+	}
 }
 
 func (h *hands) evict(ctx context.Context, action Action, pod *corev1.Pod) error {
@@ -214,10 +245,6 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 	for _, template := range h.set.Spec.VolumeClaimTemplates {
 		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
 		if claim == nil {
-			continue
-		}
-		if owner := foreignController(claim, h.set, pod); owner != nil {
-			h.event(corev1.EventTypeWarning, "ConflictingController", "Repair", "claim %s is controlled by %s %s: its owners are left as they are", claim.Name, owner.Kind, owner.Name)
 			continue
 		}
 		if want.ownedBy(claim, h.set, pod) {

@@ -8,23 +8,26 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// beginInPlace makes the pod not Ready, and notes what it is on its way to.
+// beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
+// second write fail, the note alone keeps the gate closed: see setGates.
 func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
 	to := h.templates[action.Revision]
 	if to == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
-	pod, err := h.gate(ctx, pod, corev1.ConditionFalse)
+	pod, err := h.remember(ctx, action, pod, progressInPlace{Revision: action.Revision, Since: h.now().UTC(), Before: containersBefore(pod, to)}, nil)
 	if err != nil {
-		return err
+		return h.failedUpdate(pod, err)
 	}
-	return h.remember(ctx, action, pod, progressInPlace{Revision: action.Revision, Since: h.now().UTC(), Images: imagesBefore(pod, to)}, nil)
+	_, err = h.gate(ctx, pod, corev1.ConditionFalse)
+	return err
 }
 
 // patchInPlace resizes the pod, and gives it the images and the metadata of its new
@@ -34,7 +37,7 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 	if from == nil || to == nil || progress == nil {
 		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
 	}
-	if resized := resizedPod(pod, to); resized != nil {
+	if resized := resizedPod(pod, from, to); resized != nil {
 		if err := h.client.SubResource("resize").Update(ctx, resized); err != nil {
 			return h.failedUpdate(pod, err)
 		}
@@ -42,22 +45,23 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 	}
 	now := h.now().UTC()
 	progress.Patched = &now
-	return h.failedUpdate(pod, h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to)))
+	_, err := h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
+	return h.failedUpdate(pod, err)
 }
 
 func (h *hands) failedUpdate(pod *corev1.Pod, err error) error {
-	if err != nil {
+	if err != nil && !apierrors.IsConflict(err) {
 		h.event(corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
 	}
 	return err
 }
 
-// remember writes what a pod remembers of its update in place; next is the pod as it
-// becomes, nil: as it is.
-func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, progress progressInPlace, next *corev1.Pod) error {
+// remember writes what a pod remembers of its update in place, and returns the pod with
+// it; next is the pod as it becomes, nil: as it is.
+func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, progress progressInPlace, next *corev1.Pod) (*corev1.Pod, error) {
 	text, err := json.Marshal(progress)
 	if err != nil {
-		return err
+		return pod, err
 	}
 	if next == nil {
 		next = pod.DeepCopy()
@@ -69,7 +73,7 @@ func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, pr
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
-	return h.change(ctx, pod, next)
+	return next, h.change(ctx, pod, next)
 }
 
 // change writes a pod as it becomes, over the version that was judged.
@@ -127,14 +131,34 @@ func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// openGates lets new pods be Ready that have the gate and are in no update in place.
-func (h *hands) openGates(ctx context.Context) error {
-	for _, pod := range h.pods {
-		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != corev1.ConditionTrue && inPlaceOf(pod) == nil {
-			if _, err := h.gate(ctx, pod, corev1.ConditionTrue); err != nil {
-				return err
-			}
+// setGates brings the readiness gates in line with what the pods are in: closed in an
+// update in place, and while a hook holds that asks for it. New pods begin with it open.
+func (h *hands) setGates(ctx context.Context, held []Hold) error {
+	for ordinal, pod := range h.pods {
+		if pod.DeletionTimestamp != nil {
+			continue
 		}
+		status := corev1.ConditionTrue
+		if inPlaceOf(pod) != nil || h.marksNotReady(ordinal, held) {
+			status = corev1.ConditionFalse
+		}
+		after, err := h.gate(ctx, pod, status)
+		if err != nil {
+			return err
+		}
+		h.pods[ordinal] = after
 	}
 	return nil
+}
+
+// marksNotReady says whether a hook holds an ordinal's pod and wants it not Ready
+// meanwhile.
+func (h *hands) marksNotReady(ordinal int32, held []Hold) bool {
+	lifecycle := h.set.Spec.Lifecycle
+	return lifecycle != nil && slices.ContainsFunc(held, func(hold Hold) bool {
+		marks := func(hook *api.LifecycleHook, reason string) bool {
+			return hold.Reason == reason && hook != nil && hook.MarkPodNotReady
+		}
+		return hold.Ordinal == ordinal && (marks(lifecycle.PreDelete, HeldPreDelete) || marks(lifecycle.InPlaceUpdate, HeldInPlaceUpdate))
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -31,10 +32,17 @@ func blockerOf(from, to *corev1.PodSpec) string {
 	}
 	left, right := from.DeepCopy(), to.DeepCopy()
 	for i := range left.Containers {
+		field := "spec.template.spec.containers[" + right.Containers[i].Name + "]"
+		if !resizable(left.Containers[i].Resources, right.Containers[i].Resources) {
+			return field + ".resources"
+		}
 		left.Containers[i].Image, left.Containers[i].Resources = right.Containers[i].Image, right.Containers[i].Resources
 		if !equality.Semantic.DeepEqual(left.Containers[i], right.Containers[i]) {
-			return "spec.template.spec.containers[" + right.Containers[i].Name + "]"
+			return field
 		}
+	}
+	if from.Resources == nil && qosOf(from) != qosOf(to) {
+		return "the QoS class that spec.template.spec.containers[].resources make"
 	}
 	left.Containers, right.Containers = nil, nil
 	switch {
@@ -55,8 +63,14 @@ type progressInPlace struct {
 	Since    time.Time `json:"since"`
 	// Patched is when the pod was patched.
 	Patched *time.Time `json:"patched,omitempty"`
-	// Images are those that the changed containers ran before, by container.
-	Images map[string]string `json:"images,omitempty"`
+	// Before is what the containers were whose image changes, by name.
+	Before map[string]ranBefore `json:"before,omitempty"`
+}
+
+// ranBefore is what tells a container from its successor.
+type ranBefore struct {
+	ImageID string      `json:"imageID,omitempty"`
+	Started metav1.Time `json:"started,omitzero"`
 }
 
 // inPlaceOf reads what a pod remembers; nil when it is in no update in place.
@@ -73,20 +87,25 @@ func inPlaceOf(pod *corev1.Pod) *progressInPlace {
 }
 
 // done says whether all changed containers run what was asked for, and no resize is
-// under way. A container that ran another image before shows that by its image, or by
-// having been started since.
+// under way. A container shows that by another image, or, for two images may have one
+// id, by having been started since.
 func (p progressInPlace) done(pod *corev1.Pod) bool {
 	if p.Patched == nil {
 		return false
 	}
-	for name, before := range p.Images {
-		at := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
-		if at < 0 {
+	for name, before := range p.Before {
+		i := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
+		if i < 0 {
 			return false
 		}
-		status := pod.Status.ContainerStatuses[at]
-		started := status.State.Running != nil && !status.State.Running.StartedAt.Time.Before(p.Patched.Truncate(time.Second))
-		if status.State.Running == nil || status.ImageID == before && !started {
+		status := pod.Status.ContainerStatuses[i]
+		if status.State.Running == nil {
+			return false
+		}
+		// What the API server keeps is cut to seconds.
+		at := status.State.Running.StartedAt
+		started := !at.Equal(&before.Started) && !at.Time.Before(p.Patched.Truncate(time.Second))
+		if status.ImageID == before.ImageID && !started {
 			return false
 		}
 	}
@@ -123,16 +142,18 @@ func carried(have, former, next map[string]string) map[string]string {
 	return out
 }
 
-// resizedPod is a pod with the resources of another template; nil when they are its
-// own already.
-func resizedPod(pod *corev1.Pod, to *corev1.PodTemplateSpec) *corev1.Pod {
+// resizedPod is a pod with the resources of another template; nil when it has them
+// already. What both templates say alike is left as it is: somebody else may have
+// resized the pod.
+func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	next, changed := pod.DeepCopy(), false
-	for i := range next.Spec.Containers {
-		for j := range to.Spec.Containers {
-			have, want := &next.Spec.Containers[i], to.Spec.Containers[j]
-			if have.Name == want.Name && !equality.Semantic.DeepEqual(have.Resources, want.Resources) {
-				have.Resources, changed = *want.Resources.DeepCopy(), true
-			}
+	for j, want := range to.Spec.Containers {
+		at := slices.IndexFunc(next.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
+		if at < 0 || j < len(from.Spec.Containers) && equality.Semantic.DeepEqual(from.Spec.Containers[j].Resources, want.Resources) {
+			continue
+		}
+		if have := &next.Spec.Containers[at]; !equality.Semantic.DeepEqual(have.Resources, want.Resources) {
+			have.Resources, changed = *want.Resources.DeepCopy(), true
 		}
 	}
 	if !changed {
@@ -141,21 +162,26 @@ func resizedPod(pod *corev1.Pod, to *corev1.PodTemplateSpec) *corev1.Pod {
 	return next
 }
 
-// imagesBefore are the image ids of the containers whose image is to change.
-func imagesBefore(pod *corev1.Pod, to *corev1.PodTemplateSpec) map[string]string {
-	images := map[string]string{}
+// containersBefore are the containers whose image is to change, as they run now.
+func containersBefore(pod *corev1.Pod, to *corev1.PodTemplateSpec) map[string]ranBefore {
+	before := map[string]ranBefore{}
 	for _, have := range pod.Spec.Containers {
-		for _, want := range to.Spec.Containers {
-			if have.Name != want.Name || have.Image == want.Image {
-				continue
-			}
-			images[have.Name] = ""
-			for _, status := range pod.Status.ContainerStatuses {
-				if status.Name == have.Name {
-					images[have.Name] = status.ImageID
-				}
+		if !slices.ContainsFunc(to.Spec.Containers, func(want corev1.Container) bool { return have.Name == want.Name && have.Image != want.Image }) {
+			continue
+		}
+		before[have.Name] = ranBefore{}
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.Name == have.Name {
+				before[have.Name] = ran(status)
 			}
 		}
 	}
-	return images
+	return before
+}
+
+func ran(status corev1.ContainerStatus) ranBefore {
+	if status.State.Running == nil {
+		return ranBefore{ImageID: status.ImageID}
+	}
+	return ranBefore{ImageID: status.ImageID, Started: status.State.Running.StartedAt}
 }

@@ -33,11 +33,12 @@ type Reconciler struct {
 
 	ledger *ledger
 	mu     sync.Mutex
-	memory map[types.UID]memory
+	memory map[types.NamespacedName]memory
 }
 
 // memory is what is kept of a set between two passes.
 type memory struct {
+	uid      types.UID
 	progress Progress
 	// told is when its status was written last.
 	told time.Time
@@ -53,16 +54,29 @@ func (r *Reconciler) now() time.Time {
 	return r.Clock.Now()
 }
 
-func (r *Reconciler) recall(uid types.UID) memory {
+// recall is what is kept of a set; nothing of a former one of its name.
+func (r *Reconciler) recall(set *api.StatefulSet) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.memory[uid]
+	known := r.memory[client.ObjectKeyFromObject(set)]
+	if known.uid != set.UID {
+		return memory{uid: set.UID}
+	}
+	return known
 }
 
-func (r *Reconciler) memorise(uid types.UID, m memory) {
+func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.memory[uid] = m
+	r.memory[client.ObjectKeyFromObject(set)] = m
+}
+
+// forget is for a set that is gone.
+func (r *Reconciler) forget(set types.NamespacedName) {
+	r.ledger.forget(set)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memory, set)
 }
 
 // Reconcile brings one set a step on: it observes, decides, does what was decided and
@@ -71,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	set := &api.StatefulSet{}
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.ledger.forget(request.NamespacedName)
+			r.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -80,18 +94,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	decision := Decide(in)
-	failed := h.openGates(ctx)
+	failed := h.setGates(ctx, decision.Held)
 	if failed == nil {
 		failed = h.all(ctx, decision.Actions)
 	}
 	wait, err := r.tell(ctx, h, in, decision, failed)
 	switch {
-	case failed != nil && !apierrors.IsConflict(failed):
+	case failed == nil && err == nil:
+	case changedMeanwhile(failed) && changedMeanwhile(err):
+		return ctrl.Result{RequeueAfter: retryChanged}, nil //nolint:nilerr // a conflict is no failure
+	default:
 		return ctrl.Result{}, errors.Join(failed, err)
-	case failed != nil || apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: retryChanged}, nil
-	case err != nil:
-		return ctrl.Result{}, err
 	}
 	if decision.RollBack {
 		if err := r.rollBack(ctx, set, h); err != nil {
@@ -110,6 +123,10 @@ const (
 	// retryRefused is when an eviction is asked for again that the budget refused.
 	retryRefused = time.Second
 )
+
+// changedMeanwhile says whether nothing went wrong but that an object had changed since
+// it was judged.
+func changedMeanwhile(err error) bool { return err == nil || apierrors.IsConflict(err) }
 
 // soonest is the shorter one of two waits, of which 0 is none.
 func soonest(a, b time.Duration) time.Duration {
@@ -147,12 +164,12 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		return Input{}, nil, err
 	}
 	h := &hands{
-		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, collisions: revisions.collisions},
+		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
 		client: r.Client, events: r.Events, ledger: r.ledger, now: r.now, pods: pods,
 	}
 	in := Input{
 		Now: now, Spec: spec, Revisions: Revisions{Current: revisions.current, Update: revisions.update},
-		Progress: r.recall(set.UID).progress,
+		Progress: r.recall(set).progress, StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
 	}
 	for ordinal, pod := range pods {
 		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
@@ -206,9 +223,9 @@ func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Sp
 // often than tellEvery. It returns when to come back for it.
 func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
 	set := h.set
-	known := r.recall(set.UID)
+	known := r.recall(set)
 	known.progress = decision.Progress
-	defer func() { r.memorise(set.UID, known) }()
+	defer func() { r.memorise(set, known) }()
 	status := h.statusOf(in, decision, failed)
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return 0, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +24,7 @@ import (
 // SetupWithManager registers the reconciler. At most concurrency sets are worked on at
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.ledger, r.memory = newLedger(), map[types.UID]memory{}
+	r.ledger, r.memory = newLedger(), map[types.NamespacedName]memory{}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}
@@ -43,7 +44,8 @@ func deletions() predicate.Predicate {
 	}}
 }
 
-// claimEvents passes what can change a decision: a claim that is gone, or has grown.
+// claimEvents passes what can change a decision: a claim that is gone, or whose owners
+// or size are others.
 func claimEvents() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -54,8 +56,10 @@ func claimEvents() predicate.Predicate {
 			if !was || !is {
 				return false
 			}
-			had, has := before.Status.Capacity[corev1.ResourceStorage], after.Status.Capacity[corev1.ResourceStorage]
-			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || had.Cmp(has) != 0
+			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
+				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity)
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,7 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 		status.CollisionCount = &s.collisions
 	}
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
+	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
 	renderProgressing(set, &status, decision)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
@@ -95,14 +97,28 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 		api.ConditionFailedCreatePod: {Create},
 		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims},
 	} {
-		is := failed != nil && slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(failed.Error(), string(v)+" of pod") })
+		message := refusal(failed, verbs)
 		switch {
-		case is:
-			condition(set, status, kind, true, "Refused", failed.Error())
+		case message != "":
+			condition(set, status, kind, true, "Refused", message)
 		case meta.FindStatusCondition(status.Conditions, kind) != nil:
 			meta.RemoveStatusCondition(&status.Conditions, kind)
 		}
 	}
+}
+
+// refusal is what the API server said to one of the verbs; empty: nothing. A write that
+// met a changed object is no refusal: it is done again at once.
+func refusal(failed error, verbs []Verb) string {
+	if failed == nil || apierrors.IsConflict(failed) {
+		return ""
+	}
+	for line := range strings.Lines(failed.Error()) {
+		if slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(line, string(v)+" of pod") }) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 // urgent says whether a status must be written at once: others act upon what it says.

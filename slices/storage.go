@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -85,42 +86,59 @@ func ownersOf(set *api.StatefulSet, condemned bool) owners {
 // such a claim is left as it is.
 func foreignController(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(claim)
-	if owner == nil || owner.UID == set.UID || pod != nil && owner.UID == pod.UID {
+	if owner == nil || owner.UID == set.UID || owner.UID == pod.UID {
 		return nil
 	}
 	return owner
 }
 
-// ownedBy says whether a claim has the owners that it is to have. A claim that somebody
-// else controls has.
+// with are the owners that a claim can have next to those of others: the set and the
+// pod are its controllers, so that they are none when somebody else is.
+func (o owners) with(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) owners {
+	if foreignController(claim, set, pod) != nil {
+		return owners{}
+	}
+	return o
+}
+
+// ownedBy says whether a claim has the owners that it is to have. One that goes with an
+// owner that is gone has: the garbage collector is about to act on it.
 func (o owners) ownedBy(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) bool {
-	return foreignController(claim, set, pod) != nil ||
-		hasOwner(claim, set) == o.set && (pod == nil || hasOwner(claim, pod) == o.pod) && !staleOwner(claim, set, pod)
+	if staleOwner(claim, set, pod) {
+		return true
+	}
+	want := o.with(claim, set, pod)
+	return owned(claim, set, want.set) && owned(claim, pod, want.pod)
 }
 
-func hasOwner(claim *corev1.PersistentVolumeClaim, owner metav1.Object) bool {
-	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+// owned says whether a claim has an owner, as its controller, exactly if it shall.
+func owned(claim *corev1.PersistentVolumeClaim, owner metav1.Object, shall bool) bool {
+	at := slices.IndexFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+	if at < 0 {
+		return !shall
+	}
+	return shall && ptr.Deref(claim.OwnerReferences[at].Controller, false)
 }
 
-// staleOwner says whether a claim names a set or a pod of these names that is gone.
-func staleOwner(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return stale(r, set, pod) })
-}
-
-func stale(r metav1.OwnerReference, set *api.StatefulSet, pod *corev1.Pod) bool {
-	return r.APIVersion == kind.GroupVersion().String() && r.Kind == kind.Kind && r.Name == set.Name && r.UID != set.UID ||
-		pod != nil && r.Kind == "Pod" && r.Name == pod.Name && r.UID != pod.UID
+// staleOwner says whether a claim names a set or a pod of these names that is gone. Of
+// the pod its name and UID matter.
+func staleOwner(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod metav1.Object) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.APIVersion == kind.GroupVersion().String() && r.Kind == kind.Kind && r.Name == set.Name && r.UID != set.UID ||
+			r.APIVersion == "v1" && r.Kind == "Pod" && r.Name == pod.GetName() && r.UID != pod.GetUID()
+	})
 }
 
 // setOwners gives a claim its owners. Those of others stay.
 func setOwners(claim *corev1.PersistentVolumeClaim, want owners, set *api.StatefulSet, pod *corev1.Pod) {
+	want = want.with(claim, set, pod)
 	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
-		return r.UID == set.UID || pod != nil && r.UID == pod.UID || stale(r, set, pod)
+		return r.UID == set.UID || r.UID == pod.UID
 	})
 	if want.set {
 		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(set, kind))
 	}
-	if want.pod && pod != nil {
+	if want.pod {
 		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod")))
 	}
 }
@@ -140,6 +158,44 @@ func grown(claim *corev1.PersistentVolumeClaim) bool {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Status.Capacity[corev1.ResourceStorage]
 	return have.Cmp(want) >= 0
+}
+
+// volumeClaims counts, for each claim template, the claims of the ordinals that request
+// what it does, and those of them that have it.
+func (s seen) volumeClaims(ordinals []int32) []api.VolumeClaimStatus {
+	var all []api.VolumeClaimStatus
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		status := api.VolumeClaimStatus{VolumeClaimName: template.Name}
+		for _, ordinal := range ordinals {
+			claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+			if claim == nil || growth(template, claim) != nil {
+				continue
+			}
+			status.CompatibleReplicas++
+			if grown(claim) {
+				status.CompatibleReadyReplicas++
+			}
+		}
+		all = append(all, status)
+	}
+	return all
+}
+
+// leavingClaims are the ordinals without a pod, a claim of which is on its way out: it is
+// being deleted, or will be for its owner is gone. A pod that mounted it would lose it.
+func (s seen) leavingClaims(ordinals []int32, pods map[int32]*corev1.Pod) []int32 {
+	var out []int32
+	for _, ordinal := range ordinals {
+		former := &metav1.ObjectMeta{Name: podName(s.set.Name, ordinal)}
+		if pods[ordinal] == nil && slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+			claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+			return claim != nil && (claim.DeletionTimestamp != nil || staleOwner(claim, s.set, former))
+		}) {
+			out = append(out, ordinal)
+		}
+	}
+	return out
 }
 
 // growsClaims says whether the claims follow a larger request with an update.

@@ -18,6 +18,9 @@ type seen struct {
 	// templates are the pod templates of the revisions, by name.
 	templates map[string]*corev1.PodTemplateSpec
 	update    string
+	// changes are the ways from each revision to the update revision, as far as they were
+	// asked for.
+	changes map[string]Change
 	// collisions is the collision count of the history.
 	collisions int32
 }
@@ -68,18 +71,27 @@ func readiness(pod *corev1.Pod) (bool, time.Time) {
 }
 
 func (s seen) viewChange(view *Pod, pod *corev1.Pod) {
-	from, to := s.templates[view.Revision], s.templates[s.update]
-	switch {
-	case view.Revision == s.update:
-		view.Change = Change{Same: true}
-	case from == nil || to == nil:
-		view.Change = Change{Blocker: "the pod's revision is not known any more"}
-	default:
-		view.Change = changeOf(from, to)
-	}
+	view.Change = s.changeFrom(view.Revision)
 	if p := inPlaceOf(pod); p != nil {
 		view.InPlace = &InPlace{Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil, Done: p.done(pod)}
 	}
+}
+
+// changeFrom is how a pod gets from its revision to the update revision.
+func (s seen) changeFrom(revision string) Change {
+	if change, known := s.changes[revision]; known {
+		return change
+	}
+	from, to := s.templates[revision], s.templates[s.update]
+	change := Change{Blocker: "the pod's revision is not known any more"}
+	switch {
+	case revision == s.update:
+		change = Change{Same: true}
+	case from != nil && to != nil:
+		change = changeOf(from, to)
+	}
+	s.changes[revision] = change
+	return change
 }
 
 // viewClaims says whether the claims of a pod exist with the owners that they are to

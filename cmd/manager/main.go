@@ -25,7 +25,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/slices"
+	stsslices "github.com/sliceshift/sliceshift/slices"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -126,7 +126,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 }
 
 func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {
-	reconciler := &slices.Reconciler{
+	reconciler := &stsslices.Reconciler{
 		Client: client.WithFieldOwner(mgr.GetClient(), slicesapi.FieldManager),
 		Live:   mgr.GetAPIReader(),
 		Events: mgr.GetEventRecorder("sliceshift"),

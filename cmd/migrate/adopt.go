@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -282,7 +283,7 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		}
 		select {
 		case <-ctx.Done():
-			return a.unfinished(exitFailure, errors.Join(causeOf(ctx), err), true)
+			return a.unfinished(exitFailure, causeOf(ctx), true)
 		case <-limit.C():
 			return a.unfinished(exitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: kubectl get statefulsets.%s %s -n %s -o yaml",
 				a.title(a.from), a.connection.Name(), a.timeout, a.from.Group, a.name, a.namespace), err), true)
@@ -310,16 +311,16 @@ func (a *adoption) create(ctx context.Context) error {
 
 // kubectl is a command line of kubectl for the same cluster.
 func (a *adoption) kubectl(command string) string {
-	words := "kubectl"
+	words := []string{"kubectl"}
 	for _, flag := range []struct {
 		name  string
 		value *string
 	}{{"kubeconfig", a.config.KubeConfig}, {"context", a.config.Context}} {
 		if flag.value != nil && *flag.value != "" {
-			words += " --" + flag.name + " " + quote(*flag.value)
+			words = append(words, "--"+flag.name, quote(*flag.value))
 		}
 	}
-	return words + " " + command
+	return strings.Join(append(words, command), " ")
 }
 
 // unfinished says how to end by hand what could not be ended. Until then nobody heals

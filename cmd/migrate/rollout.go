@@ -46,6 +46,8 @@ func newRollout(c *common) *cobra.Command {
 			return unknownVerb(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	cmd.AddCommand(
 		newRolloutStatus(c), newRolloutHistory(c), newRolloutUndo(c),
@@ -58,8 +60,8 @@ func newRollout(c *common) *cobra.Command {
 func sliceArg(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) == 1 {
 		kind, name, found := strings.Cut(args[0], "/")
-		switch kind = strings.ToLower(kind); {
-		case found && (kind == "slice" || kind == "statefulset."+slicesapi.GroupVersion.Group || kind == "statefulsets."+slicesapi.GroupVersion.Group):
+		kind = strings.TrimSuffix(strings.ToLower(kind), "."+slicesapi.GroupVersion.Group)
+		if found && (kind == "slice" || kind == "statefulset" || kind == "statefulsets") {
 			args = []string{name}
 		}
 	}

@@ -124,8 +124,13 @@ func (o *rolloutHistoryOptions) printRevisions(revisions []*appsv1.ControllerRev
 	if err != nil {
 		return usageError(err)
 	}
-	if o.revision > 0 {
-		return printer.PrintObj(revisions[0], o.Out)
+	if o.revision > 0 || *o.format.OutputFormat == "name" {
+		for _, revision := range revisions {
+			if err := printer.PrintObj(revision, o.Out); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, revision := range revisions {

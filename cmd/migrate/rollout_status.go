@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,14 +187,14 @@ func heldText(set *slicesapi.StatefulSet, done bool) string {
 	if done || !observed(set) {
 		return ""
 	}
-	text := ""
+	var text strings.Builder
 	if updatesPaused(set) {
-		text += "  paused: updates go on after rollout resume\n"
+		text.WriteString("  paused: updates go on after rollout resume\n")
 	}
 	for _, kind := range []string{slicesapi.ConditionHeld, slicesapi.ConditionFailedCreatePod, slicesapi.ConditionFailedUpdatePod} {
 		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			text += fmt.Sprintf("  %s: %s\n", kind, c.Message)
+			fmt.Fprintf(&text, "  %s: %s\n", kind, c.Message)
 		}
 	}
-	return text
+	return text.String()
 }

@@ -32,15 +32,14 @@ const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
 var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 
 // idleControllers have nothing to do here and would only cost time: there are
-// no clouds, no attachable volumes, no devices, no certificate requests and no
-// autoscalers in these clusters.
+// no clouds, no attachable volumes, no devices and no certificate requests in
+// these clusters.
 var idleControllers = []string{
 	"certificatesigningrequest-approving-controller",
 	"certificatesigningrequest-cleaner-controller",
 	"certificatesigningrequest-signing-controller",
 	"cloud-node-lifecycle-controller",
 	"device-taint-eviction-controller",
-	"horizontal-pod-autoscaler-controller",
 	"kube-apiserver-serving-clustertrustbundle-publisher-controller",
 	"legacy-serviceaccount-token-cleaner-controller",
 	"node-ipam-controller",

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Annotations of a pod that slow its kubelet down. Both take a Go duration such
+// Annotations of a pod that slow its kubelet down. All take a Go duration such
 // as "3s". The time runs from the last change of the pod: whoever touches it
 // while it waits starts the wait anew, and so does a new kwok.
 const (
@@ -19,6 +19,9 @@ const (
 	// DeleteDelayAnnotationKey keeps a deleted pod Terminating for that long,
 	// whatever its grace period is, unless that is 0.
 	DeleteDelayAnnotationKey = "e2e.sliceshift.io/delete-delay"
+	// PullDelayAnnotationKey lets a running pod whose image was changed run it that much
+	// later.
+	PullDelayAnnotationKey = "e2e.sliceshift.io/pull-delay"
 )
 
 //go:embed stages/*.yaml

@@ -3,7 +3,8 @@ package slices
 import (
 	"context"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 )
 
 // limit bounds every test: none waits for ever.
-const limit = time.Minute
+const limit = 15 * time.Second
 
 // controller runs the slice controller in this process, for all tests.
 var controller = sync.OnceValue(func() error { return fixture.RunSlices(context.Background(), one.RESTConfig()) })
@@ -104,11 +105,12 @@ func (p *play) eventually(what string, condition func() bool) {
 
 // String shows the set and its pods.
 func (p *play) String() string {
-	text := fmt.Sprintf("status %+v\n", p.read().Status)
+	var text strings.Builder
+	fmt.Fprintf(&text, "status %+v\n", p.read().Status)
 	for _, pod := range p.pods() {
-		text += fmt.Sprintf("%s %s revision %s deleted %v annotations %v\n", pod.Name, pod.Status.Phase, pod.Labels[appsv1.StatefulSetRevisionLabel], pod.DeletionTimestamp, pod.Annotations)
+		fmt.Fprintf(&text, "%s %s revision %s deleted %v annotations %v\n", pod.Name, pod.Status.Phase, pod.Labels[appsv1.StatefulSetRevisionLabel], pod.DeletionTimestamp, pod.Annotations)
 	}
-	return text
+	return text.String()
 }
 
 func (p *play) read() *sliceapi.StatefulSet {
@@ -121,14 +123,14 @@ func (p *play) read() *sliceapi.StatefulSet {
 func (p *play) pods() []corev1.Pod {
 	var list corev1.PodList
 	_ = api.List(context.WithoutCancel(p.ctx), &list, client.InNamespace(p.set.Namespace))
-	sort.Slice(list.Items, func(i, j int) bool { return list.Items[i].Name < list.Items[j].Name })
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return list.Items
 }
 
 // pod reads one pod; nil when it does not exist.
 func (p *play) pod(ordinal int32) *corev1.Pod {
 	pod := &corev1.Pod{}
-	if api.Get(p.ctx, client.ObjectKey{Namespace: p.set.Namespace, Name: fmt.Sprintf("web-%d", ordinal)}, pod) != nil {
+	if api.Get(context.WithoutCancel(p.ctx), client.ObjectKey{Namespace: p.set.Namespace, Name: fmt.Sprintf("web-%d", ordinal)}, pod) != nil {
 		return nil
 	}
 	return pod

@@ -1,7 +1,7 @@
 package slices
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,7 +29,7 @@ func TestIdentity(t *testing.T) {
 			t.Fatalf("web-%d does not exist", ordinal)
 		}
 		for key, want := range map[string]string{
-			appsv1.StatefulSetPodNameLabel: pod.Name, appsv1.PodIndexLabel: fmt.Sprint(ordinal), appsv1.StatefulSetRevisionLabel: p.read().Status.UpdateRevision,
+			appsv1.StatefulSetPodNameLabel: pod.Name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)), appsv1.StatefulSetRevisionLabel: p.read().Status.UpdateRevision,
 		} {
 			if pod.Labels[key] != want {
 				t.Errorf("label %s of %s is %q, want %q", key, pod.Name, pod.Labels[key], want)

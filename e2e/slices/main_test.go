@@ -59,11 +59,12 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if one, err = cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary}); err != nil {
+	often := map[cluster.Role][]string{cluster.ControllerManager: {"--horizontal-pod-autoscaler-sync-period=1s"}}
+	if one, err = cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary, Args: often}); err != nil {
 		return err
 	}
 	if api, err = connect(one); err == nil {
-		err = install(ctx)
+		err = errors.Join(install(ctx), restart(ctx, one))
 	}
 	if err != nil {
 		return errors.Join(err, one.Stop())
@@ -77,6 +78,15 @@ func connect(c *cluster.Cluster) (client.Client, error) {
 		return nil, err
 	}
 	return client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+}
+
+// restart starts the controller manager anew: its disruption controller looks for new
+// kinds every 30 s only.
+func restart(ctx context.Context, c *cluster.Cluster) error {
+	if err := c.Kill(cluster.ControllerManager); err != nil {
+		return err
+	}
+	return c.StartRole(ctx, cluster.ControllerManager)
 }
 
 func install(ctx context.Context) error {

@@ -3,6 +3,7 @@ package slices
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ func TestSameManifestAgain(t *testing.T) {
 func TestCollection(t *testing.T) {
 	namespace := newNamespace(t)
 	for i := range 3 {
-		mustCreate(t, manifest(t, quiet(t), namespace, put("metadata.name", fmt.Sprint("web-", i)), put("metadata.labels.part", fmt.Sprintf("%q", fmt.Sprint(i%2)))))
+		mustCreate(t, manifest(t, quiet(t), namespace, put("metadata.name", fmt.Sprint("web-", i)), put("metadata.labels.part", strconv.Quote(strconv.Itoa(i%2)))))
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"part":"1"}},"spec":{"minReadySeconds":3}}`))
 	one := manifest(t, quiet(t), namespace, put("metadata.name", "web-0"))

@@ -58,6 +58,7 @@ var refusals = []struct {
 	{"restartPolicy OnFailure", put("spec.template.spec.restartPolicy", "OnFailure"), "spec.template.spec.restartPolicy"},
 	{"restartPolicy Never", put("spec.template.spec.restartPolicy", "Never"), "spec.template.spec.restartPolicy"},
 	{"activeDeadlineSeconds", put("spec.template.spec.activeDeadlineSeconds", "5"), "template.spec.activeDeadlineSeconds is not allowed"},
+	{"bad label key in the template", put("spec.template.metadata.labels", "{app: web, a b: c}"), "spec.template.metadata.labels: Invalid value"},
 	{"bad label in the template", put("spec.template.metadata.labels.x", "a b"), "spec.template.metadata.labels.x"},
 
 	// Numbers and policies.
@@ -182,6 +183,7 @@ var acceptances = []struct {
 	{"scaleStrategy 1 with OrderedReady", put("spec.scaleStrategy.maxUnavailable", "1")},
 	{"K-209 revisionHistoryLimit -1", put("spec.revisionHistoryLimit", "-1")},
 	{"K-216 hostname, subdomain and a volume named as a claim template", all(claimed, put("spec.template.spec.hostname", "h"), put("spec.template.spec.subdomain", "s"), put("spec.template.spec.volumes", "[{name: data, emptyDir: {}}]"))},
+	{"a probe with zeros, which are filled in when the pod is created", put("spec.template.spec.containers.0.readinessProbe", "{httpGet: {port: 80}, timeoutSeconds: 0, periodSeconds: 0}")},
 	{"lifecycle hooks", put("spec.lifecycle", "{preDelete: {labelsHandler: {a: b}, markPodNotReady: true}, inPlaceUpdate: {finalizersHandler: [example.com/x]}}")},
 	{"K-101 minReadySeconds at both places", all(put("spec.minReadySeconds", "2147483647"), put(rollingPath+".minReadySeconds", "300"))},
 }

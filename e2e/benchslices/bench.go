@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// bench is one run on one cluster.
+type bench struct {
+	begun   time.Time
+	cluster *cluster.Cluster
+	client  client.WithWatch
+	figures figures
+}
+
+// pair is one figure of both contenders.
+type pair struct {
+	Ours   float64 `json:"ours"`
+	Native float64 `json:"native"`
+}
+
+// figures are what was measured; seconds where nothing else is said.
+type figures struct {
+	Create          pair    `json:"create_200"`
+	RollOrdered     pair    `json:"roll_200_ordered"`
+	RollTenPercent  pair    `json:"roll_200_10pct"`
+	ScaleDown       pair    `json:"scale_to_0"`
+	WritesPerUpdate pair    `json:"writes_per_update"`
+	RefusedOurs     float64 `json:"refused_writes_per_update"`
+	SettledWrites   int64   `json:"settled_writes_30s"`
+	PeakOneLarge    float64 `json:"peak_mib_5000"`
+	PeakManySmall   float64 `json:"peak_mib_1000x5"`
+	SecondsOneLarge float64 `json:"create_5000_seconds"`
+	SecondsMany     float64 `json:"create_1000x5_seconds"`
+}
+
+func newBench(ctx context.Context) (*bench, error) {
+	b := &bench{begun: time.Now()}
+	binary, err := cluster.Build(ctx, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	b.say("starting a cluster")
+	if b.cluster, err = cluster.Start(ctx, cluster.Options{Name: "bench", Binary: binary}); err != nil {
+		return nil, err
+	}
+	if err := b.prepare(ctx); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bench) prepare(ctx context.Context) error {
+	unthrottled := rest.CopyConfig(b.cluster.RESTConfig())
+	unthrottled.QPS = -1
+	scheme := clusters.NewScheme()
+	if err := addDefinitions(scheme); err != nil {
+		return err
+	}
+	var err error
+	if b.client, err = client.NewWithWatch(unthrottled, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := b.client.Create(ctx, crd); err != nil {
+			return err
+		}
+	}
+	return wait.PollUntilContextTimeout(ctx, lookAgain, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return b.client.List(ctx, &slicesapi.StatefulSetList{}) == nil, nil
+	})
+}
+
+func (b *bench) close() {
+	if err := b.cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the cluster:", err)
+	}
+}
+
+// namespace makes a namespace in which pods can be created.
+func (b *bench) namespace(ctx context.Context, name string) error {
+	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, lookAgain, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return b.client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{}) == nil, nil
+	})
+}
+
+// lookAgain is how often something is looked at.
+const lookAgain = 20 * time.Millisecond

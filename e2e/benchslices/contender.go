@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+func addDefinitions(scheme *runtime.Scheme) error { return apiextensionsv1.AddToScheme(scheme) }
+
+// The contenders, by the apiVersion of their StatefulSet.
+const native = "apps/v1"
+
+var ours = slicesapi.GroupVersion.String()
+
+// operationLimit bounds one operation.
+const operationLimit = 5 * time.Minute
+
+// subject is one StatefulSet of a contender.
+type subject struct {
+	*bench
+	key     client.ObjectKey
+	version string
+}
+
+func (s subject) object() *unstructured.Unstructured {
+	set := &unstructured.Unstructured{}
+	set.SetAPIVersion(s.version)
+	set.SetKind("StatefulSet")
+	set.SetNamespace(s.key.Namespace)
+	set.SetName(s.key.Name)
+	return set
+}
+
+// create makes the set and waits until all of it is available.
+func (s subject) create(ctx context.Context, replicas int32, policy appsv1.PodManagementPolicyType) error {
+	if err := s.make(ctx, replicas, policy); err != nil {
+		return err
+	}
+	return s.complete(ctx, int64(replicas))
+}
+
+func (s subject) make(ctx context.Context, replicas int32, policy appsv1.PodManagementPolicyType) error {
+	labels := map[string]string{"app": s.key.Name}
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&appsv1.StatefulSetSpec{
+		Replicas: &replicas, ServiceName: s.key.Name, PodManagementPolicy: policy, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1"}}},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	set := s.object()
+	set.Object["spec"] = spec
+	return s.client.Create(ctx, set)
+}
+
+// patch changes the set and waits until that is done.
+func (s subject) patch(ctx context.Context, patch string, replicas int64) error {
+	if err := s.client.Patch(ctx, s.object(), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		return err
+	}
+	return s.complete(ctx, replicas)
+}
+
+// complete waits until all pods are available and have the update revision.
+func (s subject) complete(ctx context.Context, replicas int64) error {
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, operationLimit, true, func(ctx context.Context) (bool, error) {
+		set := s.object()
+		if err := s.client.Get(ctx, s.key, set); err != nil {
+			return false, err
+		}
+		status := func(field string) int64 {
+			value, _, _ := unstructured.NestedInt64(set.Object, "status", field)
+			return value
+		}
+		text := func(field string) string {
+			value, _, _ := unstructured.NestedString(set.Object, "status", field)
+			return value
+		}
+		return status("observedGeneration") == set.GetGeneration() && status("replicas") == replicas &&
+			status("availableReplicas") == replicas && (replicas == 0 || status("updatedReplicas") == replicas && text("currentRevision") == text("updateRevision")), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", s.version, s.key, err)
+	}
+	return nil
+}
+
+// timed is how long something takes, in seconds.
+func timed(do func() error) (float64, error) {
+	begin := time.Now()
+	err := do()
+	return time.Since(begin).Seconds(), err
+}

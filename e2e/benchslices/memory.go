@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/child"
+)
+
+// memory lets a manager of its own run one set of 5,000 pods, and then another manager
+// 1,000 sets of 5, and reads their peaks.
+func (b *bench) memory(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "sliceshift-benchslices-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "manager")
+	b.say("building manager")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/manager").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the manager: %w\n%s", err, out)
+	}
+	if b.figures.PeakOneLarge, b.figures.SecondsOneLarge, err = b.peak(ctx, path, "large", 1, 5000); err != nil {
+		return err
+	}
+	b.figures.PeakManySmall, b.figures.SecondsMany, err = b.peak(ctx, path, "small", 1000, 5)
+	return err
+}
+
+// peak is the peak of a manager that creates so many sets of so many pods, in MiB, and
+// the time until all are available.
+func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas int32) (mib, seconds float64, err error) {
+	if err := b.namespace(ctx, namespace); err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.CommandContext(ctx, path, "--kubeconfig", b.cluster.Kubeconfig(), "--leader-election-enabled=false", "--metrics-bind-address", "0",
+		"--health-probe-bind-address", "0", "--log-format", "text", "--cluster-client-qps", "1000", "--cluster-client-burst", "2000")
+	if err := child.Start(cmd); err != nil {
+		return 0, 0, err
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	b.say("a manager creates %d sets of %d pods", sets, replicas)
+	all := make([]subject, sets)
+	seconds, err = timed(func() error {
+		for i := range all {
+			all[i] = subject{b, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}, ours}
+			if err := all[i].make(ctx, replicas, appsv1.ParallelPodManagement); err != nil {
+				return err
+			}
+		}
+		for _, set := range all {
+			if err := set.complete(ctx, int64(replicas)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	mib, err = peakOf(cmd.Process.Pid)
+	b.say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
+	return mib, seconds, err
+}
+
+func peakOf(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			const kibOfMib = 1024
+			return kib / kibOfMib, err
+		}
+	}
+	return 0, fmt.Errorf("the status of process %d names no peak", pid)
+}

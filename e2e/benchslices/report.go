@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Goals of the slice controller.
+const (
+	mostRatio  = 1.0
+	aimRatio   = 0.8
+	mostWrites = 4.0
+)
+
+// report prints the figures beside their goals.
+func (b *bench) report(to io.Writer) {
+	f := b.figures
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	fmt.Fprintln(table, "\nFIGURE\tOURS\tNATIVE\tRATIO\tGOAL\tVERDICT")
+	for _, row := range []struct {
+		name string
+		pair
+	}{
+		{"create 200, Parallel, s", f.Create},
+		{"roll 200, OrderedReady, s", f.RollOrdered},
+		{"roll 200, maxUnavailable 10%, s", f.RollTenPercent},
+		{"scale 200 to 0, s", f.ScaleDown},
+	} {
+		ratio := row.Ours / row.Native
+		verdict := "ok"
+		switch {
+		case ratio > mostRatio:
+			verdict = "MISSED"
+		case ratio > aimRatio:
+			verdict = "ok, not the aim"
+		}
+		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\tat most %.1f, aim %.1f\t%s\n", row.name, row.Ours, row.Native, ratio, mostRatio, aimRatio, verdict)
+	}
+	verdict := "ok"
+	if f.WritesPerUpdate.Ours > mostWrites {
+		verdict = "MISSED"
+	}
+	fmt.Fprintf(table, "writes an updated pod\t%.2f (%.2f refused)\t%.2f\t\tat most %.1f\t%s\n", f.WritesPerUpdate.Ours, f.RefusedOurs, f.WritesPerUpdate.Native, mostWrites, verdict)
+	fmt.Fprintf(table, "writes in 30 s once settled\t%d\t\t\t0\t\n", f.SettledWrites)
+	fmt.Fprintf(table, "peak, one set of 5,000, MiB\t%.0f (%.0f s)\t\t\t\t\n", f.PeakOneLarge, f.SecondsOneLarge)
+	fmt.Fprintf(table, "peak, 1,000 sets of 5, MiB\t%.0f (%.0f s)\t\t\t\t\n", f.PeakManySmall, f.SecondsMany)
+}

@@ -1,0 +1,338 @@
+package slices
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+const (
+	retainClaims = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	deleteClaims = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+)
+
+// retention is a set with claims and a retention policy.
+func retention(replicas int32, deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) *sliceapi.StatefulSet {
+	set := withClaim(slice(replicas))
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: deleted, WhenScaled: scaled}
+	return set
+}
+
+// claims are the claims of the namespace with their owners: "data-web-0: StatefulSet".
+func (p *play) claims() string {
+	var list corev1.PersistentVolumeClaimList
+	_ = api.List(p.ctx, &list, client.InNamespace(p.set.Namespace))
+	var all []string
+	for _, claim := range list.Items {
+		var owners []string
+		for _, owner := range claim.OwnerReferences {
+			owners = append(owners, owner.Kind)
+		}
+		all = append(all, claim.Name+":"+strings.Join(owners, "+"))
+	}
+	sort.Strings(all)
+	return strings.Join(all, " ")
+}
+
+func (p *play) claimsAre(want string) {
+	p.t.Helper()
+	p.eventually("the claims are "+want, func() bool { return p.claims() == want })
+}
+
+func (p *play) claim(ordinal int32) *corev1.PersistentVolumeClaim {
+	p.t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	p.must(api.Get(p.ctx, client.ObjectKey{Namespace: p.set.Namespace, Name: fmt.Sprintf("data-web-%d", ordinal)}, claim))
+	return claim
+}
+
+func (p *play) scale(replicas int32) {
+	p.t.Helper()
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = &replicas })
+}
+
+// TestWhenDeleted: claims go with their set, or stay. K-174, K-179, K-188.
+func TestWhenDeleted(t *testing.T) {
+	p := begin(t, retention(2, deleteClaims, retainClaims))
+	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.PersistentVolumeClaimRetentionPolicy.WhenDeleted = retainClaims })
+	p.claimsAre("data-web-0: data-web-1:")
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.PersistentVolumeClaimRetentionPolicy.WhenDeleted = deleteClaims })
+	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
+	p.scale(1) // the claim of a scaled-down ordinal stays the set's
+	p.complete()
+	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
+	p.must(api.Delete(p.ctx, p.read()))
+	p.claimsAre("")
+}
+
+// TestWhenScaled: claims go with their ordinal; those that a stranger controls stay, and
+// an event says so. K-175, K-176, K-182.
+func TestWhenScaled(t *testing.T) {
+	p := begin(t, retention(3, retainClaims, deleteClaims))
+	p.claimsAre("data-web-0: data-web-1: data-web-2:")
+	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger"}}
+	p.must(api.Create(p.ctx, stranger))
+	p.own(1, *metav1.NewControllerRef(stranger, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+	p.scale(1)
+	p.complete()
+	p.claimsAre("data-web-0: data-web-1:ConfigMap")
+	p.event("ConflictingController", "data-web-1")
+	p.own(1)
+	p.scale(2)
+	p.complete()
+	p.scale(1)
+	p.claimsAre("data-web-0:")
+}
+
+// own gives a claim its owners.
+func (p *play) own(ordinal int32, owners ...metav1.OwnerReference) {
+	p.t.Helper()
+	claim := p.claim(ordinal)
+	before := claim.DeepCopy()
+	claim.OwnerReferences = owners
+	p.must(api.Patch(p.ctx, claim, client.MergeFrom(before)))
+}
+
+// event waits for an event of the set.
+func (p *play) event(reason, says string) {
+	p.t.Helper()
+	p.eventually("event "+reason, func() bool {
+		var list eventsv1.EventList
+		_ = api.List(p.ctx, &list, client.InNamespace(p.set.Namespace))
+		for _, event := range list.Items {
+			if event.Reason == reason && strings.Contains(event.Note, says) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestClaimOwners: owners of others stay, ours is put right, and what names a former set
+// is the garbage collector's. K-178, K-180, K-181, K-184.
+func TestClaimOwners(t *testing.T) {
+	p := begin(t, retention(3, deleteClaims, retainClaims))
+	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet")
+	friend := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "friend"}}
+	p.must(api.Create(p.ctx, friend))
+	p.own(1, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: friend.Name, UID: friend.UID})
+	p.claimsAre("data-web-0:StatefulSet data-web-1:ConfigMap+StatefulSet data-web-2:StatefulSet")
+	ours := *metav1.NewControllerRef(p.read(), sliceapi.GroupVersion.WithKind("StatefulSet"))
+	ours.Controller = new(false)
+	p.own(0, ours)
+	p.eventually("the set is the controller of claim 0", func() bool { return metav1.GetControllerOf(p.claim(0)) != nil })
+	ours.Controller = new(false)
+	p.own(2, ours, *metav1.NewControllerRef(friend, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+	p.claimsAre("data-web-0:StatefulSet data-web-1:ConfigMap+StatefulSet data-web-2:ConfigMap")
+}
+
+// TestAdoptedClaims: the claims of adopted pods follow the policy, too. K-177, K-190.
+func TestAdoptedClaims(t *testing.T) {
+	p := begin(t, retention(3, deleteClaims, deleteClaims))
+	p.must(api.Patch(p.ctx, p.pod(2), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))))
+	p.eventually("web-2 is adopted", func() bool { return metav1.IsControlledBy(p.pod(2), p.read()) })
+	p.scale(1)
+	p.complete()
+	p.claimsAre("data-web-0:StatefulSet")
+	p.must(api.Delete(p.ctx, p.read()))
+	p.claimsAre("")
+}
+
+// TestClaimsOfFormerPods: a claim that goes with a pod that was scaled away is not given
+// to a new pod of its ordinal. K-187, K-186.
+func TestClaimsOfFormerPods(t *testing.T) {
+	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
+		t.Run(string(policy), func(t *testing.T) {
+			set := retention(3, retainClaims, deleteClaims)
+			set.Spec.PodManagementPolicy = policy
+			p := begin(t, set)
+			former := p.claim(2)
+			p.must(api.Patch(p.ctx, p.claim(2), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
+			p.scale(2)
+			p.eventually("claim 2 is being deleted", func() bool { return p.claim(2).DeletionTimestamp != nil && p.pod(2) == nil })
+			p.scale(3)
+			p.held("web-2: a claim belongs to its former pod")
+			if p.pod(2) != nil {
+				t.Error("web-2 was made with the claim of its predecessor")
+			}
+			p.must(api.Patch(p.ctx, former, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+			p.complete()
+			if p.claim(2).UID == former.UID {
+				t.Error("web-2 has the claim of its predecessor")
+			}
+		})
+	}
+}
+
+// TestReservedClaims: reserved ordinals count for nothing when claims go. R-103, R-104.
+func TestReservedClaims(t *testing.T) {
+	set := retention(3, retainClaims, deleteClaims)
+	set.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(0), intstr.FromString("2-5")}
+	p := begin(t, set)
+	p.claimsAre("data-web-1: data-web-6: data-web-7:")
+	p.scale(1)
+	p.claimsAre("data-web-1:")
+}
+
+// TestLostClaim: the claim of a pod that waits for it is made again, and the pod is the
+// same. K-036.
+func TestLostClaim(t *testing.T) {
+	set := withClaim(slice(1))
+	set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
+	p := newPlay(t, set)
+	p.must(api.Create(p.ctx, set))
+	p.eventually("the pod is there", func() bool { return p.pod(0) != nil })
+	before, lost := p.uids(), p.claim(0)
+	p.must(api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	p.must(api.Delete(p.ctx, lost))
+	p.eventually("another claim is there", func() bool {
+		_ = api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		claim := &corev1.PersistentVolumeClaim{}
+		return api.Get(p.ctx, client.ObjectKeyFromObject(lost), claim) == nil && claim.UID != lost.UID
+	})
+	p.kept(before)
+}
+
+// class is a StorageClass whose volumes the test plays.
+func (p *play) class(expand bool) string {
+	p.t.Helper()
+	class := &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace}, Provisioner: "e2e.sliceshift.io/none", AllowVolumeExpansion: &expand,
+	}
+	p.must(api.Create(p.ctx, class))
+	p.t.Cleanup(func() { _ = api.Delete(p.t.Context(), class) })
+	return class.Name
+}
+
+// growing is a complete set whose claims may grow, and are bound with all they ask for.
+func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimUpdateStrategyType, expand bool) *play {
+	t.Helper()
+	p := newPlay(t, withClaim(set))
+	class := p.class(expand)
+	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class
+	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: when}
+	p.must(api.Create(p.ctx, set))
+	p.eventually("claims are there", func() bool { p.resize(); return len(p.pods()) == int(*set.Spec.Replicas) })
+	p.resize()
+	p.complete()
+	return p
+}
+
+// resize is what a provisioner and a resizer do: every claim is bound and has what it
+// asks for.
+func (p *play) resize() {
+	var list corev1.PersistentVolumeClaimList
+	_ = api.List(p.ctx, &list, client.InNamespace(p.set.Namespace))
+	for _, claim := range list.Items {
+		if equality.Semantic.DeepEqual(claim.Status.Capacity, claim.Spec.Resources.Requests) {
+			continue
+		}
+		claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
+		_ = api.Status().Update(p.ctx, &claim)
+	}
+}
+
+// ask writes the size of the claim template.
+func (p *play) ask(size string, edit func(*sliceapi.StatefulSetSpec)) {
+	p.t.Helper()
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(size)
+		if edit != nil {
+			edit(s)
+		}
+	})
+}
+
+// claimsGrown is what the status says of the claims that follow their template.
+func (p *play) claimsGrown() sliceapi.VolumeClaimStatus {
+	if all := p.read().Status.VolumeClaims; len(all) == 1 {
+		return all[0]
+	}
+	return sliceapi.VolumeClaimStatus{}
+}
+
+// TestGrowth: the claims of a pod grow before it is updated, one pod after the other.
+// R-090, R-093, R-099, R-100.
+func TestGrowth(t *testing.T) {
+	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(3), "in place": inPlace(3, sliceapi.InPlaceIfPossible)} {
+		t.Run(name, func(t *testing.T) {
+			p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
+			before := p.uids()
+			if got, want := p.claimsGrown(), (sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}); got != want {
+				t.Errorf("status.volumeClaims %+v, want %+v", got, want)
+			}
+			p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+			p.held("web-2: its claims grow")
+			p.eventually("one claim asks for more", func() bool {
+				return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1}
+			})
+			p.kept(before)
+			p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
+			p.complete()
+			before = p.uids()
+			p.ask("3Gi", nil) // no pod has another revision by that
+			p.eventually("all have grown again", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
+			p.complete()
+		})
+	}
+}
+
+// TestGrowthOnDelete: a claim of that strategy grows for nobody. R-098.
+func TestGrowthOnDelete(t *testing.T) {
+	p := growing(t, slice(2), sliceapi.OnClaimDelete, true)
+	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+	p.complete()
+	p.eventually("no claim follows", func() bool { return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data"} })
+}
+
+// TestGrowthRefused: a StorageClass that cannot grow its volumes stops the roll-out, and
+// the set says so; another strategy lets it go on. R-091, R-101, R-098.
+func TestGrowthRefused(t *testing.T) {
+	p := growing(t, slice(2), sliceapi.OnPodRollingUpdate, false)
+	before := p.uids()
+	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+	p.condition(sliceapi.ConditionFailedUpdatePod, "does its StorageClass allow volume expansion?")
+	p.event("FailedUpdatePVC", "data-web-1")
+	p.kept(before)
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.VolumeClaimUpdateStrategy.Type = sliceapi.OnClaimDelete })
+	p.complete()
+	p.eventually("the condition is gone", func() bool {
+		for _, c := range p.read().Status.Conditions {
+			if c.Type == sliceapi.ConditionFailedUpdatePod {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestGrowthPartition: claims below the partition do not grow. R-094, R-095.
+func TestGrowthPartition(t *testing.T) {
+	set := slice(3)
+	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
+	p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
+	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+	p.eventually("one pod is updated", func() bool { p.resize(); return p.images()["web-2"] == "web:2" })
+	if got, want := p.claimsGrown(), (sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}); got != want {
+		t.Errorf("status.volumeClaims %+v, want %+v", got, want)
+	}
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:1" })
+	p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
+	p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
+	p.complete()
+}

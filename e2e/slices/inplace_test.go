@@ -1,0 +1,271 @@
+package slices
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// pullDelay is how long a container goes on with its former image.
+const pullDelay = cluster.PullDelayAnnotationKey
+
+// inPlace is a set whose pods are updated in place.
+func inPlace(replicas int32, policy sliceapi.PodUpdatePolicy) *sliceapi.StatefulSet {
+	set := slice(replicas)
+	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: sliceapi.InPlaceUpdateReady}}
+	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.PodUpdatePolicy = policy })
+	return set
+}
+
+// gateOf is the readiness gate of a pod.
+func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == sliceapi.InPlaceUpdateReady {
+			return condition.Status
+		}
+	}
+	return ""
+}
+
+// kept checks that every pod is the one that it was.
+func (p *play) kept(before map[string]types.UID) {
+	p.t.Helper()
+	if now := p.uids(); !equality.Semantic.DeepEqual(now, before) {
+		p.t.Errorf("pods were made anew: %v, before %v", now, before)
+	}
+}
+
+// condition waits until a condition is True and its message says something.
+func (p *play) condition(kind, says string) {
+	p.t.Helper()
+	p.eventually("condition "+kind+": "+says, func() bool {
+		found := meta.FindStatusCondition(p.read().Status.Conditions, kind)
+		return found != nil && found.Status == metav1.ConditionTrue && strings.Contains(found.Message, says)
+	})
+}
+
+// held waits until the set says of a pod why it leaves it alone.
+func (p *play) held(says string) {
+	p.t.Helper()
+	p.condition(sliceapi.ConditionHeld, says)
+}
+
+// TestInPlace changes the image of running pods one after the other: each is not Ready
+// for as long as its container runs the former image. R-060, R-064, R-066, R-065.
+func TestInPlace(t *testing.T) {
+	set := inPlace(3, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Annotations = map[string]string{pullDelay: "300ms"}
+	p := begin(t, set)
+	before := p.uids()
+	p.image("web:2")
+	updated := map[string]bool{}
+	for len(updated) < 3 {
+		closed := 0
+		for _, pod := range p.pods() {
+			if gateOf(&pod) == corev1.ConditionFalse {
+				closed++
+			}
+			runs := pod.Status.ContainerStatuses[0].Image
+			if pod.Spec.Containers[0].Image == "web:2" && runs == "web:1" && isReady(&pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
+				t.Fatalf("%s is through, and runs %s", pod.Name, runs)
+			}
+			if runs == "web:2" && isReady(&pod) {
+				updated[pod.Name] = true
+			}
+		}
+		if closed > 1 {
+			t.Fatalf("%d pods are not Ready at once", closed)
+		}
+		p.must(p.ctx.Err())
+	}
+	p.complete()
+	p.kept(before)
+	for _, pod := range p.pods() {
+		if _, left := pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey]; left || gateOf(&pod) != corev1.ConditionTrue || pod.Labels[appsv1.StatefulSetRevisionLabel] != p.read().Status.UpdateRevision {
+			t.Errorf("%s after the update: gate %s, labels %v, annotations %v", pod.Name, gateOf(&pod), pod.Labels, pod.Annotations)
+		}
+	}
+	p.settled()
+}
+
+// TestInPlaceMetadata: labels and annotations change while the pod runs; what others put
+// on it stays, what the template has no more goes. R-064.
+func TestInPlaceMetadata(t *testing.T) {
+	set := inPlace(2, sliceapi.InPlaceOnly)
+	set.Spec.Template.Annotations = map[string]string{"old": "1", "both": "1"}
+	p := begin(t, set)
+	before := p.uids()
+	p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"mine":"1"},"annotations":{"mine":"1"}}}`))))
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Labels["tier"] = "back"
+		s.Template.Annotations = map[string]string{"both": "2", "new": "1"}
+	})
+	p.complete()
+	p.kept(before)
+	pod := p.pod(0)
+	if pod.Labels["tier"] != "back" || pod.Labels["mine"] != "1" || !equality.Semantic.DeepEqual(pod.Annotations, map[string]string{"mine": "1", "both": "2", "new": "1"}) {
+		t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
+	}
+}
+
+// TestInPlaceGrace: a pod is not Ready for the grace period before it is patched, and the
+// note on the pod is all that the controller needs to know of it. R-060, R-066.
+func TestInPlaceGrace(t *testing.T) {
+	set := inPlace(1, sliceapi.InPlaceIfPossible)
+	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 2}
+	p := begin(t, set)
+	before := p.uids()
+	p.image("web:2")
+	p.eventually("the gate is closed", func() bool { return gateOf(p.pod(0)) == corev1.ConditionFalse && !isReady(p.pod(0)) })
+	closed := p.pod(0)
+	if closed.Spec.Containers[0].Image != "web:1" || closed.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
+		t.Errorf("image %s and annotations %v while the gate is closed", closed.Spec.Containers[0].Image, closed.Annotations)
+	}
+	p.held("not Ready for inPlaceUpdateStrategy.gracePeriodSeconds")
+	p.complete()
+	p.kept(before)
+	var at metav1.Time
+	for _, condition := range closed.Status.Conditions {
+		if condition.Type == sliceapi.InPlaceUpdateReady {
+			at = condition.LastTransitionTime
+		}
+	}
+	// Both are cut to seconds.
+	if started := p.pod(0).Status.ContainerStatuses[0].State.Running.StartedAt; started.Sub(at.Time).Seconds() < 1 {
+		t.Errorf("the gate was closed at %s, and the container started at %s", at, started)
+	}
+}
+
+// TestInPlaceResumes: a gate that was closed while nobody watched, or opened by somebody,
+// is put right; an update in place whose controller died is taken up again. R-066.
+func TestInPlaceResumes(t *testing.T) {
+	set := inPlace(2, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Annotations = map[string]string{pullDelay: "1h"}
+	p := begin(t, set)
+	before := p.uids()
+	p.image("web:2")
+	p.eventually("web-1 is patched", func() bool { return p.images()["web-1"] == "web:2" })
+	pod := p.pod(1)
+	p.must(p.setGate(pod, corev1.ConditionTrue))
+	p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
+	p.held("its containers do not run what it was updated to yet")
+	p.must(api.Patch(p.ctx, p.pod(1), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+	p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
+	p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+	p.complete()
+	p.kept(before)
+	p.must(p.setGate(p.pod(0), corev1.ConditionFalse))
+	p.eventually("the gate is open again", func() bool { return gateOf(p.pod(0)) == corev1.ConditionTrue && isReady(p.pod(0)) })
+}
+
+func (p *play) setGate(pod *corev1.Pod, status corev1.ConditionStatus) error {
+	return api.Status().Patch(p.ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"InPlaceUpdateReady","status":"`+string(status)+`"}]}}`)))
+}
+
+// TestInPlaceStuck: an image that never runs stops the roll-out at the first pod; going
+// back does not restart anybody. R-124, D-014, S-006.
+func TestInPlaceStuck(t *testing.T) {
+	p := begin(t, inPlace(3, sliceapi.InPlaceIfPossible))
+	before := p.uids()
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Image = stuck
+		s.Template.Annotations = map[string]string{pullDelay: "1h"}
+	})
+	p.eventually("web-2 is patched", func() bool { return p.images()["web-2"] == stuck })
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Image = "web:3"
+		s.Template.Annotations = nil
+	})
+	p.complete()
+	p.kept(before)
+	for name, image := range p.images() {
+		if image != "web:3" {
+			t.Errorf("%s runs %s", name, image)
+		}
+	}
+}
+
+// TestInPlaceOnly: a change that needs another pod is held, and the field is named; with
+// InPlaceIfPossible the pod is made anew. R-064.
+func TestInPlaceOnly(t *testing.T) {
+	p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
+	before := p.uids()
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Image = "web:2"
+		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "a", Value: "b"}}
+	})
+	p.held("containers[web] cannot be changed in place")
+	p.kept(before)
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceIfPossible
+	})
+	p.complete()
+	for name, uid := range p.uids() {
+		if uid == before[name] {
+			t.Errorf("%s was not made anew", name)
+		}
+	}
+}
+
+// TestInPlaceResize changes CPU and memory through the resize subresource, waits for the
+// kubelet, and leaves alone what it was not asked to change. R-069.
+func TestInPlaceResize(t *testing.T) {
+	set := inPlace(1, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+	p := begin(t, set)
+	before := p.uids()
+	p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"True"}]}}`))))
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
+	})
+	p.eventually("the pod is resized", func() bool { return p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String() == "300m" })
+	p.held("its containers do not run what it was updated to yet")
+	p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"False"}]}}`))))
+	p.complete()
+	p.kept(before)
+
+	other := p.pod(0)
+	other.Spec.Containers[0].Resources = resources("170m", "400m")
+	p.must(api.SubResource("resize").Update(p.ctx, other))
+	p.image("web:2")
+	p.complete()
+	p.kept(before)
+	if limit := p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String(); limit != "400m" {
+		t.Errorf("an update of the image has set the CPU limit to %s", limit)
+	}
+}
+
+// TestQoSChange: no resize can change the QoS class, so that the pod is made anew. R-062,
+// R-069.
+func TestQoSChange(t *testing.T) {
+	set := inPlace(1, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+	p := begin(t, set)
+	before := p.uids()
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+		s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: both, Requests: both} // Guaranteed
+	})
+	p.complete()
+	if now := p.uids(); now["web-0"] == before["web-0"] {
+		t.Error("web-0 was not made anew")
+	}
+}
+
+func resources(request, limit string) corev1.ResourceRequirements {
+	quantities := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	return corev1.ResourceRequirements{Requests: quantities(request), Limits: quantities(limit)}
+}
