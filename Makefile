@@ -12,7 +12,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test bench build
+.PHONY: demo test bench bench-slices build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -26,6 +26,9 @@ test: ## Everything that proves the product: unit, property and end-to-end tests
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
 	@$(GO) run ./e2e/bench
+
+bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
+	@$(GO) run ./e2e/benchslices
 
 build: ## The manager and the CLI, into bin/.
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager

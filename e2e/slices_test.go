@@ -3,6 +3,8 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -182,4 +184,42 @@ func (v *move) expectKind(at end, version string, replicas int32) {
 func (v *move) patchKind(at end, version, patch string) error {
 	c, set := v.kindClient(at, version)
 	return c.Patch(v.ctx, set, client.RawPatch("application/merge-patch+json", []byte(patch)))
+}
+
+// TestAdoptCommand changes the kind of a running set with one command, and changes it
+// back. No pod is made anew, and no claim goes. K-131, S-018.
+func TestAdoptCommand(t *testing.T) {
+	t.Parallel()
+	if err := sliceControllers(); err != nil {
+		t.Fatal(err)
+	}
+	v := newMove(t, usual(3), acrossClusters)
+	v.patchSource(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"}}}`)
+	v.awaitObserved()
+	before := v.podUIDs()
+	adopt := func(more ...string) {
+		cmd := v.cli("adopt", more...)
+		cmd.Dir = t.TempDir()
+		t.Log(v.exits(cmd, 0))
+	}
+	adopt()
+	v.expectKind(v.here(), slice, 3)
+	adopt("--to", "apps")
+	v.expectKind(v.here(), native, 3)
+	if after := v.podUIDs(); after != before {
+		t.Errorf("pods were made anew:\n%s\n%s", before, after)
+	}
+	v.expectVolumes(v.here(), 3)
+}
+
+// podUIDs are those of the source's pods.
+func (v *move) podUIDs() string {
+	v.t.Helper()
+	pods, err := v.source.CoreV1().Pods(v.app.Namespace).List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	var text strings.Builder
+	for _, pod := range pods.Items {
+		fmt.Fprintf(&text, "%s %s ", pod.Name, pod.UID)
+	}
+	return text.String()
 }

@@ -2,8 +2,8 @@ package slices
 
 import (
 	"fmt"
-	"strconv"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 

@@ -131,17 +131,17 @@ func (h *hands) create(ctx context.Context, action Action) error {
 	if template == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
+	pod := newPod(h.set, template, action.Revision, action.Ordinal)
 	if err := h.createClaims(ctx, action.Ordinal); err != nil {
-		h.event(corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", podName(h.set.Name, action.Ordinal), err)
+		h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
 		return err
 	}
-	pod := newPod(h.set, template, action.Revision, action.Ordinal)
 	if err := h.client.Create(ctx, pod); err != nil {
-		h.event(corev1.EventTypeWarning, "FailedCreate", "Create", "pod %s: %v", pod.Name, err)
+		h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "pod %s: %v", pod.Name, err)
 		return err
 	}
 	h.ledger.wrote(h.key(), pod, h.now())
-	h.event(corev1.EventTypeNormal, "SuccessfulCreate", "Create", "created pod %s", pod.Name)
+	h.event(pod, corev1.EventTypeNormal, "SuccessfulCreate", "Create", "created pod %s", pod.Name)
 	return nil
 }
 
@@ -181,12 +181,12 @@ func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) erro
 		return nil
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		h.event(corev1.EventTypeWarning, "FailedDelete", "Delete", "pod %s: %v", pod.Name, err)
+		h.event(pod, corev1.EventTypeWarning, "FailedDelete", "Delete", "pod %s: %v", pod.Name, err)
 		return err
 	}
 	h.ledger.deleted(h.key(), pod.Name, pod.UID, h.now())
 	h.tellOfClaims(action, pod)
-	h.event(corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
+	h.event(pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (h *hands) tellOfClaims(action Action, pod *corev1.Pod) {
 			continue
 		}
 		if owner := foreignController(claim, h.set, pod); owner != nil {
-			h.event(corev1.EventTypeWarning, "ConflictingController", "Delete", "claim %s stays: %s %s controls it", claim.Name, owner.Kind, owner.Name)
+			h.event(claim, corev1.EventTypeWarning, "ConflictingController", "Delete", "claim %s stays: %s %s controls it", claim.Name, owner.Kind, owner.Name)
 		}
 	}
 }
@@ -277,13 +277,15 @@ func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
 		next := claim.DeepCopy()
 		next.Spec.Resources.Requests = *more
 		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
-			h.event(corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
+			h.event(claim, corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
 			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion?", claim.Name, err)
 		}
 	}
 	return nil
 }
 
-func (h *hands) event(kind, reason, action, note string, args ...any) {
-	h.events.Eventf(h.set, nil, kind, reason, action, note, args...)
+// event tells of the set. What else it is about tells it from others of its reason: those
+// that differ only in their text are counted as one.
+func (h *hands) event(about client.Object, kind, reason, action, note string, args ...any) {
+	h.events.Eventf(h.set, about, kind, reason, action, note, args...)
 }

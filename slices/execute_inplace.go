@@ -51,7 +51,7 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 
 func (h *hands) failedUpdate(pod *corev1.Pod, err error) error {
 	if err != nil && !apierrors.IsConflict(err) {
-		h.event(corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
+		h.event(pod, corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
 	}
 	return err
 }
@@ -92,7 +92,7 @@ func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) er
 	if err := h.change(ctx, pod, next); err != nil {
 		return err
 	}
-	h.event(corev1.EventTypeNormal, "SuccessfulUpdatePodInPlace", "Update", "updated pod %s in place", pod.Name)
+	h.event(pod, corev1.EventTypeNormal, "SuccessfulUpdatePodInPlace", "Update", "updated pod %s in place", pod.Name)
 	_, err := h.gate(ctx, next, corev1.ConditionTrue)
 	return err
 }

@@ -3,6 +3,7 @@ package slices
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -102,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed) && changedMeanwhile(err):
-		return ctrl.Result{RequeueAfter: retryChanged}, nil //nolint:nilerr // a conflict is no failure
+		return ctrl.Result{RequeueAfter: retryChanged}, nil
 	default:
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
@@ -278,9 +280,19 @@ func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods m
 	}
 	found := revisionsSeen{
 		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
-		templates: map[string]*corev1.PodTemplateSpec{}, relabel: result.Relabel,
+		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
 	}
-	for _, revision := range append(result.Owned, result.Current, result.Update) {
+	maps.Copy(found.relabel, result.Relabel)
+	others, err := r.othersRevisions(ctx, set, result, labels)
+	if err != nil {
+		return revisionsSeen{}, err
+	}
+	for _, revision := range others {
+		if history.Matches(set, revision) {
+			found.relabel[revision.Name] = result.Update.Name
+		}
+	}
+	for _, revision := range slices.Concat(result.Owned, others, []*appsv1.ControllerRevision{result.Current, result.Update}) {
 		needed := revision == result.Current || revision == result.Update || slices.Contains(labels, revision.Name)
 		if !needed || found.templates[revision.Name] != nil {
 			continue
@@ -292,4 +304,26 @@ func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods m
 		found.templates[revision.Name] = &template
 	}
 	return found, nil
+}
+
+// othersRevisions are revisions that pods of the set name and that are not the set's: a
+// pod that was left to it may come before its revision does. What such a pod is made of
+// is known from them all the same.
+func (r *Reconciler) othersRevisions(ctx context.Context, set *api.StatefulSet, known history.Result, labels []string) ([]*appsv1.ControllerRevision, error) {
+	names := sets.New(labels...).Delete("", known.Current.Name, known.Update.Name)
+	for _, revision := range known.Owned {
+		names.Delete(revision.Name)
+	}
+	var others []*appsv1.ControllerRevision
+	for name := range names {
+		revision := &appsv1.ControllerRevision{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, revision)
+		switch {
+		case err == nil:
+			others = append(others, revision)
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return others, nil
 }

@@ -367,8 +367,7 @@ func TestAdoptLingers(t *testing.T) {
 				return errLost // the answer is lost; nothing else has happened yet
 			}
 			c := newConsole(adoptArgs(t, east)...)
-			code := make(chan int)
-			go func() { code <- execute(context.WithoutCancel(t.Context()), c.environment) }()
+			code := c.begin(t)
 			for !c.clock.HasWaiters() {
 				time.Sleep(time.Millisecond)
 			}

@@ -169,6 +169,13 @@ func (s *sliceServer) watch(w http.ResponseWriter, r *http.Request, list *unstru
 	defer changes.Stop()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
+	// The store cannot begin at a resourceVersion: what changed since the list is told
+	// by telling all of it.
+	if err := s.store.List(r.Context(), list, opts...); err == nil {
+		for i := range list.Items {
+			_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": &list.Items[i]})
+		}
+	}
 	for {
 		w.(http.Flusher).Flush()
 		select {
@@ -247,4 +254,13 @@ func inTemp(t *testing.T) (files func() []string) {
 		}
 		return names
 	}
+}
+
+// begin executes the command line beside the test, and ends it with the test: the
+// server that is closed then waits for what is watched.
+func (c *console) begin(t *testing.T) (code <-chan int) {
+	t.Helper()
+	ended := make(chan int, 1)
+	go func() { ended <- execute(t.Context(), c.environment) }()
+	return ended
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -260,8 +259,7 @@ func TestRolloutFollowed(t *testing.T) {
 	east := newSliceServer(t, webSlice(updating))
 	c, shown := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)), &terminal{}
 	c.Out = shown
-	code := make(chan int)
-	go func() { code <- execute(context.WithoutCancel(t.Context()), c.environment) }()
+	code := c.begin(t)
 	await := func(text string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(shown.shown(), text); time.Sleep(time.Millisecond) {
@@ -325,8 +323,7 @@ func TestRolloutRefreshed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			east := newSliceServer(t, webSlice(updating))
 			c := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
-			code := make(chan int)
-			go func() { code <- execute(context.WithoutCancel(t.Context()), c.environment) }()
+			code := c.begin(t)
 			for !c.clock.HasWaiters() {
 				time.Sleep(time.Millisecond)
 			}
