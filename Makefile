@@ -12,7 +12,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test bench bench-slices build
+.PHONY: demo test soak bench bench-slices build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -23,6 +23,9 @@ test: ## Everything that proves the product: unit, property and end-to-end tests
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
 	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 20m ./e2e
+
+soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEED repeats them.
+	@SLICESHIFT_SOAK=10m SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 20m -run TestSoak -v ./e2e/slices
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
 	@$(GO) run ./e2e/bench

@@ -26,7 +26,8 @@ func (d *decider) settleInPlace() {
 }
 
 // changeInPlace takes a pod one step on: its readiness gate is closed, and after a
-// while it is patched. A pod that is on its way to another revision begins anew.
+// while it is patched. A pod that is on its way to another revision begins anew. Until
+// the kubelet says that the pod is not Ready it would look available again too early.
 func (d *decider) changeInPlace(pod *Pod) {
 	begun := pod.InPlace != nil && pod.InPlace.Revision == d.Revisions.Update
 	switch {
@@ -38,6 +39,10 @@ func (d *decider) changeInPlace(pod *Pod) {
 		if left := d.Spec.InPlaceGrace - d.Now.Sub(pod.InPlace.Since); left > 0 {
 			d.hold(pod.Ordinal, HeldInPlaceGrace, "it is not Ready for inPlaceUpdateStrategy.gracePeriodSeconds before it is patched")
 			d.lookAgain(left)
+			return
+		}
+		if ready(pod) {
+			d.hold(pod.Ordinal, HeldInPlaceGrace, "its readiness gate is closed, and its kubelet has not said so yet")
 			return
 		}
 		d.act(PatchInPlace, pod, d.Revisions.Update, "")

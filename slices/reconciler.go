@@ -44,6 +44,8 @@ type memory struct {
 	progress Progress
 	// told is when its status was written last.
 	told time.Time
+	// rest is until when it is not looked at again.
+	rest time.Time
 }
 
 // tellEvery bounds how often the counts of a status are written.
@@ -73,6 +75,17 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.memory[client.ObjectKeyFromObject(set)] = m
 }
 
+// mostRest bounds the rest after a pass.
+const mostRest = 50 * time.Millisecond
+
+// restFor lets a set rest as long as it took to look at it: each of its pods brings
+// events, and a pass looks at all pods.
+func (r *Reconciler) restFor(set *api.StatefulSet, looked time.Duration) {
+	known := r.recall(set)
+	known.rest = r.now().Add(min(looked, mostRest))
+	r.memorise(set, known)
+}
+
 // forget is for a set that is gone.
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.ledger.forget(set)
@@ -91,11 +104,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	began := r.now()
+	if left := r.recall(set).rest.Sub(began); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
 	in, h, err := r.observe(ctx, set)
-	if err != nil || h == nil {
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
+	case h == nil: // what is waited for may never be shown: a pod is gone, or another's
+		return ctrl.Result{RequeueAfter: forgetAfter}, nil
 	}
 	decision := Decide(in)
+	looked := r.now().Sub(began)
+	defer func() { r.restFor(set, looked) }()
 	failed := h.setGates(ctx, decision.Held)
 	if failed == nil {
 		failed = h.all(ctx, decision.Actions)

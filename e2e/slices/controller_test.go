@@ -23,7 +23,7 @@ import (
 )
 
 // limit bounds every test: none waits for ever.
-const limit = 15 * time.Second
+const limit = time.Minute
 
 // controller runs the slice controller in this process, for all tests.
 var controller = sync.OnceValue(func() error { return fixture.RunSlices(context.Background(), one.RESTConfig()) })

@@ -1,0 +1,280 @@
+package slices
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// healthy waits until the set says of no failure any more.
+func (p *play) healthy(kind string) {
+	p.t.Helper()
+	p.eventually("no condition "+kind, func() bool { return meta.FindStatusCondition(p.read().Status.Conditions, kind) == nil })
+}
+
+// TestQuota: where the API server refuses pods, the status counts those that exist and
+// says what it said; the rest is made once it lets them. K-019, K-027, D-020.
+func TestQuota(t *testing.T) {
+	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
+		t.Run(string(policy), func(t *testing.T) {
+			set := slice(4)
+			set.Spec.PodManagementPolicy = policy
+			p := newPlay(t, set)
+			quota := &corev1.ResourceQuota{
+				ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "pods"},
+				Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
+			}
+			p.must(api.Create(p.ctx, quota))
+			p.eventually("the quota counts", func() bool {
+				_ = api.Get(p.ctx, client.ObjectKeyFromObject(quota), quota)
+				return len(quota.Status.Used) > 0
+			})
+			p.must(api.Create(p.ctx, set))
+			p.condition(sliceapi.ConditionFailedCreatePod, "exceeded quota")
+			p.eventually("two pods are counted", func() bool { s := p.read().Status; return s.Replicas == 2 && s.AvailableReplicas == 2 })
+			p.event("FailedCreate", "exceeded quota")
+			before := quota.DeepCopy()
+			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}
+			p.must(api.Patch(p.ctx, quota, client.MergeFrom(before)))
+			p.complete()
+			p.healthy(sliceapi.ConditionFailedCreatePod)
+		})
+	}
+}
+
+// TestRefusedTemplate: a template that the API server makes no pod of can be put right,
+// as the first one and in an update. K-019, S-007.
+func TestRefusedTemplate(t *testing.T) {
+	broken := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "missing" }
+	whole := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "" }
+	set := slice(2)
+	broken(&set.Spec)
+	p := newPlay(t, set)
+	p.must(api.Create(p.ctx, set))
+	p.condition(sliceapi.ConditionFailedCreatePod, "no PriorityClass with name missing")
+	p.change(whole)
+	p.complete()
+	p.healthy(sliceapi.ConditionFailedCreatePod)
+	p.change(broken)
+	p.condition(sliceapi.ConditionFailedCreatePod, "web-1")
+	if p.pod(0) == nil {
+		t.Error("web-0 was deleted though web-1 could not be made")
+	}
+	p.change(whole)
+	p.complete()
+}
+
+// TestTerminating: a pod that is on its way out is not replaced before it is gone, those
+// that have ended are. K-026, D-017.
+func TestTerminating(t *testing.T) {
+	set := slice(3)
+	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	p := begin(t, set)
+	before := p.uids()
+	p.hold(p.pod(0))
+	p.must(api.Delete(p.ctx, p.pod(0)))
+	for ordinal, phase := range map[int32]corev1.PodPhase{1: corev1.PodFailed, 2: corev1.PodSucceeded} {
+		pod := p.pod(ordinal)
+		pod.Status.Phase = phase
+		p.must(api.Status().Update(p.ctx, pod))
+	}
+	p.eventually("1 and 2 are replaced", func() bool {
+		now := p.uids()
+		return len(now) == 3 && now["web-1"] != before["web-1"] && now["web-2"] != before["web-2"]
+	})
+	p.held("web-0: it is Terminating")
+	if p.pod(0).UID != before["web-0"] {
+		t.Error("web-0 was replaced while it was on its way out")
+	}
+	p.letGo(0)
+	p.complete()
+	p.eventually("web-0 is replaced", func() bool { pod := p.pod(0); return pod != nil && pod.UID != before["web-0"] })
+}
+
+// TestOrphans: a pod without a controller is adopted, one whose labels change is
+// released, and keeps running. K-130, K-131, K-132, K-133, K-134, K-135, D-037, D-038.
+func TestOrphans(t *testing.T) {
+	p := begin(t, slice(2))
+	before := p.uids()
+	p.patch(1, `{"metadata":{"ownerReferences":null}}`)
+	p.eventually("web-1 is adopted", func() bool { return metav1.IsControlledBy(p.pod(1), p.set) })
+
+	loose := *metav1.NewControllerRef(p.set, sliceapi.GroupVersion.WithKind("StatefulSet"))
+	loose.Controller = nil
+	pod := p.pod(1)
+	pod.OwnerReferences = []metav1.OwnerReference{loose}
+	p.must(api.Update(p.ctx, pod))
+	p.eventually("web-1 is adopted once more", func() bool {
+		pod := p.pod(1)
+		return metav1.IsControlledBy(pod, p.set) && len(pod.OwnerReferences) == 1
+	})
+
+	p.patch(1, `{"metadata":{"labels":{"app":null}}}`)
+	p.eventually("web-1 is released", func() bool { return len(p.pod(1).OwnerReferences) == 0 })
+	p.condition(sliceapi.ConditionFailedCreatePod, "already exists")
+	p.patch(1, `{"metadata":{"labels":{"app":"web"}}}`)
+	p.eventually("web-1 is adopted again", func() bool { return metav1.IsControlledBy(p.pod(1), p.set) })
+	p.complete()
+	p.healthy(sliceapi.ConditionFailedCreatePod)
+	p.kept(before)
+
+	stranger := p.pod(0).DeepCopy()
+	stranger.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger", Labels: map[string]string{"app": "web"}}
+	p.must(api.Create(p.ctx, stranger))
+	p.settled()
+	p.must(api.Get(p.ctx, client.ObjectKeyFromObject(stranger), stranger))
+	if len(stranger.OwnerReferences) > 0 {
+		t.Errorf("a pod of another name was adopted: %v", stranger.OwnerReferences)
+	}
+}
+
+// TestDeletedSetAdoptsNothing: a set that is being deleted neither adopts nor makes a
+// pod, and its pods are told. K-035, K-031, D-050.
+func TestDeletedSetAdoptsNothing(t *testing.T) {
+	set := slice(2)
+	set.Finalizers = []string{"e2e.sliceshift.io/hold"}
+	p := begin(t, set)
+	p.patch(1, `{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`)
+	p.must(api.Delete(p.ctx, p.read()))
+	p.eventually("web-0 is told", func() bool {
+		return p.pod(0).Annotations[sliceapi.TerminationReasonAnnotationKey] == string(sliceapi.TerminationDeletion)
+	})
+	p.patch(1, `{"metadata":{"ownerReferences":null}}`)
+	p.must(api.Delete(p.ctx, p.pod(0)))
+	p.eventually("web-0 is gone", func() bool { return p.pod(0) == nil })
+	p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`))))
+	p.eventually("the status counts", func() bool { return p.read().Status.Replicas == 0 })
+	if p.pod(0) != nil || len(p.pod(1).OwnerReferences) > 0 {
+		t.Errorf("a set that is being deleted went on\n%s", p)
+	}
+	p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	p.letGo(1)
+}
+
+// TestOverlap: sets with the same selector keep to their own pods; one of the same name
+// as an apps/v1 set says that its pods exist already, and takes them over when they are
+// left to it. D-034, K-136, K-142.
+func TestOverlap(t *testing.T) {
+	p := begin(t, slice(2))
+	other := slice(2)
+	other.Namespace, other.Name = p.set.Namespace, "web-1"
+	p.must(api.Create(p.ctx, other))
+	p.podsAre("web-0 web-1 web-1-0 web-1-1")
+	p.complete()
+	p.must(api.Delete(p.ctx, other))
+	p.podsAre("web-0 web-1")
+
+	q := p.set.DeepCopy()
+	native := p.native()
+	native.Name = "same"
+	p.must(api.Create(p.ctx, native))
+	p.podsAre("same-0 same-1 web-0 web-1")
+	q.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "same"}
+	p.must(api.Create(p.ctx, q))
+	former := p.set
+	p.set = q
+	p.condition(sliceapi.ConditionFailedCreatePod, `pods "same-0" already exists`)
+	before := p.uids()
+	p.must(api.Delete(p.ctx, native, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	p.complete()
+	p.kept(before)
+	p.set = former
+	p.complete()
+}
+
+// TestLongNames: the longest name that is accepted works up to the largest ordinal; a
+// longer one is refused with a reason.
+func TestLongNames(t *testing.T) {
+	set := withClaim(slice(2))
+	set.Name = strings.Repeat("n", 52)
+	set.Spec.Ordinals = &sliceapi.Ordinals{Start: 2147483640}
+	p := begin(t, set)
+	p.image("web:2")
+	p.complete()
+	longer := slice(1)
+	longer.Namespace, longer.Name = set.Namespace, set.Name+"n"
+	if err := api.Create(p.ctx, longer); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 52 characters") {
+		t.Errorf("a name of 53 characters: %v", err)
+	}
+}
+
+// TestDeadline: a roll-out that makes no progress is told of, and goes on when it can, or
+// is taken back if that is asked for. D-033, R-122.
+func TestDeadline(t *testing.T) {
+	for _, onFailure := range []sliceapi.OnFailure{sliceapi.Halt, sliceapi.Rollback} {
+		t.Run(string(onFailure), func(t *testing.T) {
+			set := slice(2)
+			set.Spec.ProgressDeadlineSeconds = new(int32(2))
+			set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.OnFailure = onFailure })
+			p := begin(t, set)
+			before := p.uids()
+			first := p.read().Status.CurrentRevision
+			p.change(func(s *sliceapi.StatefulSetSpec) {
+				s.Template.Spec.Containers[0].Image = stuck
+				s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
+			})
+			p.eventually("web-1 is stuck", func() bool { return p.images()["web-1"] == stuck })
+			if onFailure == sliceapi.Rollback {
+				p.event("RolledBack", first)
+				p.complete()
+				if s := p.read(); s.Spec.Template.Spec.Containers[0].Image != "web:1" || s.Status.UpdateRevision != first {
+					t.Errorf("rolled back to %s, revision %s", s.Spec.Template.Spec.Containers[0].Image, s.Status.UpdateRevision)
+				}
+			} else {
+				p.eventually("the deadline has passed", func() bool {
+					c := meta.FindStatusCondition(p.read().Status.Conditions, sliceapi.ConditionProgressing)
+					return c.Status == metav1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
+				})
+				p.makeReady(1)
+				p.eventually("the roll-out goes on", func() bool {
+					pod := p.pod(0)
+					return pod != nil && pod.UID != before["web-0"] && pod.Spec.NodeName != ""
+				})
+				p.makeReady(0)
+				p.complete()
+				return
+			}
+			if now := p.uids(); now["web-0"] != before["web-0"] {
+				t.Error("web-0 was replaced")
+			}
+		})
+	}
+}
+
+// TestCollision: a revision of the same name and other content is none of ours: another
+// name is found. D-018, K-223.
+func TestCollision(t *testing.T) {
+	p := begin(t, slice(1))
+	name := p.read().Status.UpdateRevision
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-b"}}
+	p.must(api.Create(p.ctx, namespace))
+	p.must(api.Create(p.ctx, &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name}, Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
+	}))
+	p.eventually("the namespace has its ServiceAccount", func() bool {
+		return api.Get(p.ctx, client.ObjectKey{Namespace: namespace.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+	})
+	set := slice(1)
+	set.Namespace = namespace.Name
+	p.set = set
+	p.must(api.Create(p.ctx, set))
+	p.complete()
+	if s := p.read().Status; s.CollisionCount == nil || *s.CollisionCount != 1 || s.UpdateRevision == name {
+		t.Errorf("status %+v", s)
+	}
+	if labels := p.pod(0).Labels; !equality.Semantic.DeepEqual(labels[appsv1.StatefulSetRevisionLabel], p.read().Status.UpdateRevision) {
+		t.Errorf("labels %v", labels)
+	}
+}
