@@ -24,7 +24,7 @@ import (
 )
 
 // TestRefused gives the manager bad input of every kind. Each is refused with its
-// reason, the object is named, and nothing has been changed.
+// reason, the object is named, and nothing has been changed. S-020.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		app    fixture.App

@@ -1,0 +1,161 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// heard keeps what events say.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Eventf implements events.EventRecorder.
+func (h *heard) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, kind+" "+reason+": "+fmt.Sprintf(note, args...))
+}
+
+func (h *heard) has(reason string) bool {
+	for _, line := range h.lines {
+		if strings.Contains(line, reason+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// newHands are hands for a set with one claim template, over a fake API server whose
+// writes fail as fails says.
+func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (*hands, *heard) {
+	t.Helper()
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{
+		Name: "data", Labels: map[string]string{"app": "template", "tier": "db"}, Annotations: map[string]string{"note": "kept"},
+	}}}
+	ears := &heard{}
+	return &hands{
+		seen: seen{
+			set: set, claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]Change{},
+			templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}},
+		},
+		client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build(),
+		events: ears, ledger: newLedger(), now: func() time.Time { return noon }, pods: map[int32]*corev1.Pod{},
+	}, ears
+}
+
+var errAPI = apierrors.NewInternalError(errors.New("out of order"))
+
+// TestCreatesPodAndClaims: the claims come before the pod, and an error of either is told. K-160,
+// K-161, K-164, K-165, K-172.
+func TestCreatesPodAndClaims(t *testing.T) {
+	create := []Action{{Verb: Create, Ordinal: 0, Revision: "r1"}}
+	key := client.ObjectKey{Namespace: "shop", Name: "data-web-0"}
+	t.Run("claim, then pod", func(t *testing.T) {
+		h, ears := newHands(t, interceptor.Funcs{})
+		if err := h.all(t.Context(), create); err != nil {
+			t.Fatal(err)
+		}
+		var claim corev1.PersistentVolumeClaim
+		if err := h.client.Get(t.Context(), key, &claim); err != nil {
+			t.Fatal(err)
+		}
+		if claim.Labels["app"] != "web" || claim.Labels["tier"] != "db" || claim.Annotations["note"] != "kept" {
+			t.Errorf("the claim has labels %v and annotations %v", claim.Labels, claim.Annotations)
+		}
+		if !ears.has("SuccessfulCreate") {
+			t.Errorf("events %v", ears.lines)
+		}
+	})
+	t.Run("a claim that fails keeps the pod away", func(t *testing.T) {
+		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
+				return errAPI
+			}
+			return c.Create(ctx, o, opts...)
+		}})
+		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
+			t.Errorf("error %v, events %v", err, ears.lines)
+		}
+		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the pod was made without its claim: %v", err)
+		}
+	})
+	t.Run("a pod that fails", func(t *testing.T) {
+		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if _, isPod := o.(*corev1.Pod); isPod {
+				return errAPI
+			}
+			return c.Create(ctx, o, opts...)
+		}})
+		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
+			t.Errorf("error %v, events %v", err, ears.lines)
+		}
+		if err := h.client.Get(t.Context(), key, &corev1.PersistentVolumeClaim{}); err != nil {
+			t.Errorf("the claim was not made: %v", err)
+		}
+	})
+	t.Run("somebody else's pod has the name", func(t *testing.T) {
+		h, _ := newHands(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}})
+		if err := h.all(t.Context(), create); !apierrors.IsAlreadyExists(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestDeletesPods: one that is gone was deleted, another error is told and ends the pass.
+// K-022, K-023, K-170.
+func TestDeletesPods(t *testing.T) {
+	pod := func(ordinal int32) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: podName("web", ordinal), UID: "u"}}
+	}
+	actions := []Action{{Verb: Delete, Ordinal: 1, UID: "u", Reason: "ScaleDown"}, {Verb: Delete, Ordinal: 0, UID: "u", Reason: "ScaleDown"}}
+	for name, tc := range map[string]struct {
+		answer error
+		tells  string
+		left   int
+		fails  bool
+	}{
+		"ok":        {nil, "SuccessfulDelete", 0, false},
+		"not found": {apierrors.NewNotFound(corev1.Resource("pods"), "web-1"), "SuccessfulDelete", 2, false},
+		"error":     {errAPI, "FailedDelete", 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			h, ears := newHands(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+				asked++
+				if tc.answer != nil {
+					return tc.answer
+				}
+				return c.Delete(ctx, o)
+			}}, pod(0), pod(1))
+			h.pods = map[int32]*corev1.Pod{0: pod(0), 1: pod(1)}
+			err := h.all(t.Context(), actions)
+			if (err != nil) != tc.fails || !ears.has(tc.tells) {
+				t.Errorf("error %v, events %v", err, ears.lines)
+			}
+			if tc.fails && asked != 1 {
+				t.Errorf("asked %d times although the first was refused", asked)
+			}
+			var pods corev1.PodList
+			if err := h.client.List(t.Context(), &pods); err != nil || len(pods.Items) != tc.left {
+				t.Errorf("%d pods are left: %v", len(pods.Items), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package slices
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// testScheme has the types of this package's objects.
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+func namedSet(name string, labels map[string]string) *api.StatefulSet {
+	return &api.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid-of-" + "set"},
+		Spec:       api.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}
+}
+
+// TestSetsOfPod: which sets are looked at when a pod changes. A change or a release shows
+// as both states of the pod, and the sets of both are looked at. K-137, K-138, K-139,
+// K-140, K-143, K-144, K-145, K-146.
+func TestSetsOfPod(t *testing.T) {
+	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(web, also, other).Build()}
+	for name, tc := range map[string]struct {
+		owner  *metav1.OwnerReference
+		labels map[string]string
+		want   string
+	}{
+		"owned":                       {metav1.NewControllerRef(web, kind), map[string]string{"app": "web"}, "web"},
+		"owned by another":            {metav1.NewControllerRef(other, kind), map[string]string{"app": "web"}, "other"},
+		"owned by another kind":       {&metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}, map[string]string{"app": "web"}, ""},
+		"an orphan that two select":   {nil, map[string]string{"app": "web"}, "also web"},
+		"an orphan that one selects":  {nil, map[string]string{"app": "other"}, "other"},
+		"an orphan that none selects": {nil, map[string]string{"app": "third"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: tc.labels}}
+			if tc.owner != nil {
+				pod.OwnerReferences = []metav1.OwnerReference{*tc.owner}
+			}
+			var names []string
+			for _, request := range r.setsOfPod(t.Context(), pod) {
+				names = append(names, request.Name)
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("looks at %q, want %q", got, tc.want)
+			}
+		})
+	}
+	elsewhere := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "web-0", Labels: map[string]string{"app": "web"}}}
+	if requests := r.setsOfPod(t.Context(), elsewhere); len(requests) > 0 {
+		t.Errorf("a pod of another namespace is looked at: %v", requests)
+	}
+}
