@@ -33,18 +33,22 @@ type hands struct {
 	refused atomic.Bool
 }
 
-// mostAtOnce bounds how many pods are written at the same time.
-const mostAtOnce = 64
+// firstAtOnce is how many pods are written at the same time at first, mostAtOnce how many
+// in the end.
+const (
+	firstAtOnce = 8
+	mostAtOnce  = 64
+)
 
 // all carries out actions: those of one ordinal one after the other, those of several
-// ordinals at the same time. It begins with one, and each that succeeds lets one more
+// ordinals at the same time. It begins with a few, and each that succeeds lets one more
 // run beside the others. After the first error no other is begun: what the API server
 // refuses once it would refuse often.
 func (h *hands) all(ctx context.Context, actions []Action) error {
 	chains := chainsOf(actions)
 	results := make(chan error)
 	var failed []error
-	for next, running, most := 0, 0, 1; next < len(chains) || running > 0; {
+	for next, running, most := 0, 0, firstAtOnce; next < len(chains) || running > 0; {
 		if next < len(chains) && running < most && len(failed) == 0 {
 			chain := chains[next]
 			go func() { results <- h.chain(ctx, chain) }()
