@@ -16,11 +16,12 @@ type object[T any] interface {
 }
 
 // get reads one object: nil without an error when the API server says that it does
-// not exist.
+// not exist. A 404 that is no Status of Kubernetes says nothing about the object: it
+// comes from a proxy on the way, or for a kind that is not served now.
 func get[T any, P object[T]](ctx context.Context, reader client.Reader, key client.ObjectKey) (*T, error) {
 	value := P(new(T))
 	err := reader.Get(ctx, key, value)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
 		return nil, nil
 	}
 	if err != nil {
