@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -97,25 +98,27 @@ func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) er
 	return err
 }
 
-// gate writes the condition of the readiness gate, and returns the pod with it; pods
-// without the gate have none.
-func (h *hands) gate(ctx context.Context, before *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
-	if !hasGate(before) || gateOf(before) == status {
-		return before, nil
+// gate writes the condition of the readiness gate on the very pod that was judged, and
+// returns the pod with it; pods without the gate have none.
+func (h *hands) gate(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
+	if !hasGate(pod) || gateOf(pod) == status {
+		return pod, nil
 	}
-	pod := before.DeepCopy()
-	condition := corev1.PodCondition{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(h.now())}
-	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
-	if at < 0 {
-		pod.Status.Conditions = append(pod.Status.Conditions, condition)
-	} else {
-		pod.Status.Conditions[at] = condition
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status": map[string]any{"conditions": []corev1.PodCondition{
+			{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(h.now())},
+		}},
+	})
+	if err != nil {
+		return pod, err
 	}
-	if err := h.client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
-		return before, client.IgnoreNotFound(err)
+	after := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	if err := h.client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
+		return pod, client.IgnoreNotFound(err)
 	}
-	h.ledger.wrote(h.key(), pod, h.now())
-	return pod, nil
+	h.ledger.wrote(h.key(), after, h.now())
+	return after, nil
 }
 
 func hasGate(pod *corev1.Pod) bool {
