@@ -260,7 +260,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 			return fmt.Errorf("owners of claim %s: %w", claim.Name, err)
 		}
 	}
-	if identityMatches(h.set, pod, action.Ordinal) {
+	if identityMatches(pod, action.Ordinal) {
 		return nil
 	}
 	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})

@@ -62,11 +62,7 @@ func identityLabels(set string, ordinal int32) map[string]string {
 	}
 }
 
-func identityMatches(set *api.StatefulSet, pod *corev1.Pod, ordinal int32) bool {
-	for key, want := range identityLabels(set.Name, ordinal) {
-		if pod.Labels[key] != want {
-			return false
-		}
-	}
-	return true
+// identityMatches says whether a pod of this ordinal's name has its labels.
+func identityMatches(pod *corev1.Pod, ordinal int32) bool {
+	return pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name && pod.Labels[appsv1.PodIndexLabel] == strconv.Itoa(int(ordinal))
 }

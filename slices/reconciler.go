@@ -34,6 +34,7 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 
 	ledger *ledger
+	told   *moderate
 	mu     sync.Mutex
 	memory map[types.NamespacedName]memory
 }
@@ -49,13 +50,15 @@ type memory struct {
 }
 
 // tellEvery bounds how often the counts of a status are written.
-const tellEvery = 250 * time.Millisecond
+const tellEvery = time.Second
 
-func (r *Reconciler) now() time.Time {
+func (r *Reconciler) now() time.Time { return r.clock().Now() }
+
+func (r *Reconciler) clock() clock.PassiveClock {
 	if r.Clock == nil {
-		return time.Now()
+		return clock.RealClock{}
 	}
-	return r.Clock.Now()
+	return r.Clock
 }
 
 // recall is what is kept of a set; nothing of a former one of its name.
@@ -75,20 +78,25 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.memory[client.ObjectKeyFromObject(set)] = m
 }
 
-// mostRest bounds the rest after a pass.
-const mostRest = 50 * time.Millisecond
+// restPerPod is how long a set rests after a pass for each pod that is on its way,
+// mostRest at most: such pods bring events, and each pass looks at all pods. With one on
+// its way, what comes of it is answered at once.
+const (
+	restPerPod = 100 * time.Microsecond
+	mostRest   = 100 * time.Millisecond
+)
 
-// restFor lets a set rest as long as it took to look at it: each of its pods brings
-// events, and a pass looks at all pods.
-func (r *Reconciler) restFor(set *api.StatefulSet, looked time.Duration) {
+func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
+	onTheirWay := max(len(in.Pods), len(in.Spec.Ordinals())) - int(status.Available)
 	known := r.recall(set)
-	known.rest = r.now().Add(min(looked, mostRest))
+	known.rest = r.now().Add(min(time.Duration(onTheirWay)*restPerPod, mostRest))
 	r.memorise(set, known)
 }
 
 // forget is for a set that is gone.
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.ledger.forget(set)
+	r.told.forget(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memory, set)
@@ -104,8 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	began := r.now()
-	if left := r.recall(set).rest.Sub(began); left > 0 {
+	if left := r.recall(set).rest.Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	in, h, err := r.observe(ctx, set)
@@ -116,8 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: forgetAfter}, nil
 	}
 	decision := Decide(in)
-	looked := r.now().Sub(began)
-	defer func() { r.restFor(set, looked) }()
+	defer r.rest(set, in, decision.Status)
 	failed := h.setGates(ctx, decision.Held)
 	if failed == nil {
 		failed = h.all(ctx, decision.Actions)
@@ -189,7 +195,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 	}
 	h := &hands{
 		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
-		client: r.Client, events: r.Events, ledger: r.ledger, now: r.now, pods: pods,
+		client: r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
 	in := Input{
 		Now: now, Spec: spec, Revisions: Revisions{Current: revisions.current, Update: revisions.update},
@@ -254,7 +260,7 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return 0, nil
 	}
-	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) {
+	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) && !settled(status, len(in.Spec.Ordinals())) {
 		return left, nil
 	}
 	next := set.DeepCopy()
@@ -278,7 +284,7 @@ func (r *Reconciler) rollBack(ctx context.Context, set *api.StatefulSet, h *hand
 	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.Events.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", h.update, set.Status.CurrentRevision)
+	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", h.update, set.Status.CurrentRevision)
 	return nil
 }
 

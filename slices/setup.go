@@ -3,6 +3,8 @@ package slices
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,14 +28,14 @@ import (
 // SetupWithManager registers the reconciler. At most concurrency sets are worked on at
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.ledger, r.memory = newLedger(), map[types.NamespacedName]memory{}
+	r.ledger, r.told, r.memory = newLedger(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("slice").
 		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions()))).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod), builder.WithPredicates(podEvents())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.setsOfClaim), builder.WithPredicates(claimEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: patience()}).
 		Complete(r)
@@ -51,6 +53,31 @@ func deletions() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
+}
+
+// podEvents passes what can change a decision: not where a pod was scheduled to, or what
+// its kubelet has prepared.
+func podEvents() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, was := e.ObjectOld.(*corev1.Pod)
+		after, is := e.ObjectNew.(*corev1.Pod)
+		return !was || !is || tells(before, after)
+	}}
+}
+
+// tells says whether there is anything in which a decision would see two states of a pod
+// differ. An update in place is followed by all that its pod says.
+func tells(before, after *corev1.Pod) bool {
+	if before.ResourceVersion == after.ResourceVersion {
+		return false
+	}
+	readyBefore, since := readiness(before)
+	readyAfter, now := readiness(after)
+	return inPlaceOf(before) != nil || inPlaceOf(after) != nil ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || gateOf(before) != gateOf(after) ||
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
 // claimEvents passes what can change a decision: a claim that is gone, or whose owners

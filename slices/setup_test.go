@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -69,4 +71,57 @@ func TestSetsOfPod(t *testing.T) {
 	if requests := r.setsOfPod(t.Context(), elsewhere); len(requests) > 0 {
 		t.Errorf("a pod of another namespace is looked at: %v", requests)
 	}
+}
+
+// TestPodEvents: what a kubelet or the scheduler writes on the way is no reason to look
+// at all pods of a set; what can change a decision is. K-140, K-141.
+func TestPodEvents(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"nothing":                  {func(p *corev1.Pod) { p.ResourceVersion = "1"; p.Labels["app"] = "other" }, false},
+		"scheduled":                {func(p *corev1.Pod) { p.Spec.NodeName = "node" }, false},
+		"prepared":                 {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1" }, false},
+		"its grace period is over": {func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(0)) }, false},
+		"labelled":                 {func(p *corev1.Pod) { p.Labels["app"] = "other" }, true},
+		"annotated":                {func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, true},
+		"running":                  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, true},
+		"released":                 {func(p *corev1.Pod) { p.OwnerReferences = nil }, true},
+		"held":                     {func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} }, true},
+		"deleted":                  {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		"its gate is closed": {func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
+		}, true},
+		"anything, updating in place": {func(p *corev1.Pod) { p.Annotations = map[string]string{api.InPlaceUpdateAnnotationKey: "{}"} }, true},
+		"Ready":                       {func(p *corev1.Pod) { makeReady(p, noon) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web-0", ResourceVersion: "1", Labels: map[string]string{"app": "web"},
+				OwnerReferences: []metav1.OwnerReference{{Name: "web"}},
+			}}
+			after := before.DeepCopy()
+			after.ResourceVersion = "2"
+			tc.change(after)
+			if got := podEvents().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+				t.Errorf("looked at: %t, want %t", got, tc.want)
+			}
+		})
+	}
+	t.Run("Ready anew", func(t *testing.T) {
+		before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+		makeReady(before, noon)
+		after := before.DeepCopy()
+		after.ResourceVersion = "2"
+		makeReady(after, noon.Add(time.Second))
+		if !podEvents().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+			t.Error("minReadySeconds count from another time, and it is not looked at")
+		}
+	})
+}
+
+func makeReady(pod *corev1.Pod, since time.Time) {
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}
 }

@@ -29,7 +29,7 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 	}
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
 	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
-	renderProgressing(set, &status, decision)
+	renderProgressing(set, &status, in, decision)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
 	return status
@@ -53,8 +53,8 @@ const (
 	reasonPaused   = "StatefulSetPaused"
 )
 
-func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
-	complete := status.CurrentRevision == status.UpdateRevision && status.UpdatedReplicas == status.Replicas
+func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in Input, decision Decision) {
+	complete := status.CurrentRevision == status.UpdateRevision && int(status.UpdatedReplicas) == staying(in.Pods)
 	switch {
 	case decision.Progress.Failed:
 		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
@@ -65,6 +65,16 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, deci
 	default:
 		condition(set, status, api.ConditionProgressing, true, reasonUpdating, "rolling out revision "+status.UpdateRevision)
 	}
+}
+
+// staying counts the pods that are not on their way out.
+func staying(pods []Pod) (count int) {
+	for i := range pods {
+		if !pods[i].Terminating {
+			count++
+		}
+	}
+	return count
 }
 
 func isPaused(set *api.StatefulSet) bool {
@@ -126,13 +136,13 @@ func refusal(failed error, verbs []Verb) string {
 func urgent(before, after api.StatefulSetStatus) bool {
 	return before.ObservedGeneration != after.ObservedGeneration ||
 		before.CurrentRevision != after.CurrentRevision || before.UpdateRevision != after.UpdateRevision ||
-		before.LabelSelector != after.LabelSelector || settled(after) && !settled(before) ||
-		statuses(before) != statuses(after)
+		before.LabelSelector != after.LabelSelector || statuses(before) != statuses(after)
 }
 
-// settled says whether all pods are available and of one revision.
-func settled(s api.StatefulSetStatus) bool {
-	return s.AvailableReplicas == s.Replicas && s.UpdatedReplicas == s.Replicas && s.CurrentRevision == s.UpdateRevision
+// settled says whether there are as many pods as wanted, all available and of one
+// revision.
+func settled(s api.StatefulSetStatus, want int) bool {
+	return int(s.Replicas) == want && s.AvailableReplicas == s.Replicas && s.UpdatedReplicas == s.Replicas && s.CurrentRevision == s.UpdateRevision
 }
 
 func statuses(s api.StatefulSetStatus) string {

@@ -75,3 +75,28 @@ func TestTell(t *testing.T) {
 		t.Errorf("nothing new: %d writes, %v", writes, err)
 	}
 }
+
+// TestProgressing: a scale-down is no roll-out, so the condition, which others wait
+// for, does not change with each pod that goes.
+func TestProgressing(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		pods            []Pod
+		updated         int32
+		current, update string
+		want            string
+	}{
+		{"all have it", []Pod{{}, {}}, 2, "r1", "r1", reasonComplete},
+		{"one is on its way out", []Pod{{}, {Terminating: true}}, 1, "r1", "r1", reasonComplete},
+		{"one has another", []Pod{{}, {}}, 1, "r1", "r1", reasonUpdating},
+		{"in mid-way", []Pod{{}, {Terminating: true}}, 1, "r1", "r2", reasonUpdating},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status := api.StatefulSetStatus{Replicas: int32(len(c.pods)), UpdatedReplicas: c.updated, CurrentRevision: c.current, UpdateRevision: c.update}
+			renderProgressing(namedSet("web", nil), &status, Input{Pods: c.pods}, Decision{})
+			if got := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing); got == nil || got.Reason != c.want {
+				t.Errorf("condition %+v, want reason %s", got, c.want)
+			}
+		})
+	}
+}

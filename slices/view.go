@@ -30,7 +30,7 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view := Pod{
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
-		IdentityOK: identityMatches(s.set, pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
+		IdentityOK: identityMatches(pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
 		AskedToGo: pod.Annotations[api.SpecifiedDeleteKey] == "true" || pod.Labels[api.SpecifiedDeleteKey] == "true",
 		Reason:    api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}

@@ -10,8 +10,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -79,26 +82,50 @@ func (s subject) patch(ctx context.Context, patch string, replicas int64) error 
 
 // complete waits until all pods are available and have the update revision.
 func (s subject) complete(ctx context.Context, replicas int64) error {
-	err := wait.PollUntilContextTimeout(ctx, lookAgain, operationLimit, true, func(ctx context.Context) (bool, error) {
-		set := s.object()
-		if err := s.client.Get(ctx, s.key, set); err != nil {
-			return false, err
-		}
-		status := func(field string) int64 {
-			value, _, _ := unstructured.NestedInt64(set.Object, "status", field)
-			return value
-		}
-		text := func(field string) string {
-			value, _, _ := unstructured.NestedString(set.Object, "status", field)
-			return value
-		}
-		return status("observedGeneration") == set.GetGeneration() && status("replicas") == replicas &&
-			status("availableReplicas") == replicas && (replicas == 0 || status("updatedReplicas") == replicas && text("currentRevision") == text("updateRevision")), nil
+	ctx, cancel := context.WithTimeout(ctx, operationLimit)
+	defer cancel()
+	watcher := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := s.list()
+			return list, s.client.List(ctx, list, s.only(), &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return s.client.Watch(ctx, s.list(), s.only(), &client.ListOptions{Raw: &options})
+		},
+	}
+	_, err := watchtools.UntilWithSync(ctx, watcher, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		set, is := event.Object.(*unstructured.Unstructured)
+		return is && isComplete(set, replicas), nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", s.version, s.key, err)
 	}
 	return nil
+}
+
+func (s subject) list() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(s.version)
+	list.SetKind("StatefulSetList")
+	return list
+}
+
+// only selects this one.
+func (s subject) only() client.ListOption {
+	return &client.ListOptions{Namespace: s.key.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", s.key.Name)}
+}
+
+func isComplete(set *unstructured.Unstructured, replicas int64) bool {
+	status := func(field string) int64 {
+		value, _, _ := unstructured.NestedInt64(set.Object, "status", field)
+		return value
+	}
+	text := func(field string) string {
+		value, _, _ := unstructured.NestedString(set.Object, "status", field)
+		return value
+	}
+	return status("observedGeneration") == set.GetGeneration() && status("replicas") == replicas &&
+		status("availableReplicas") == replicas && (replicas == 0 || status("updatedReplicas") == replicas && text("currentRevision") == text("updateRevision"))
 }
 
 // timed is how long something takes, in seconds.

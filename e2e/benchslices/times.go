@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,10 +156,7 @@ func measure(steps ...step) error {
 
 // watch counts the changes of a set until ctx ends.
 func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.version)
-	list.SetKind("StatefulSetList")
-	watcher, err := b.client.Watch(ctx, list, client.InNamespace(s.key.Namespace), client.MatchingFields{"metadata.name": s.key.Name})
+	watcher, err := b.client.Watch(ctx, s.list(), s.only())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,62 @@
+package slices
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A pod that is made or deleted has an event of its own, up to these limits for one
+// set: a roll-out of thousands of pods would cost as many writes again, and push out
+// the events that somebody looks for. So many at once are what Kubernetes' own recorder
+// lets through (client-go/tools/record, defaultSpamBurst).
+const (
+	eventsAtOnce  = 25
+	eventsASecond = 0.1
+)
+
+// moderate is a recorder that limits what is told of one set. Warnings all pass.
+type moderate struct {
+	events.EventRecorder
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	limits map[types.NamespacedName]flowcontrol.PassiveRateLimiter
+}
+
+func newModerate(recorder events.EventRecorder, clock clock.PassiveClock) *moderate {
+	return &moderate{EventRecorder: recorder, clock: clock, limits: map[types.NamespacedName]flowcontrol.PassiveRateLimiter{}}
+}
+
+// Eventf implements events.EventRecorder.
+func (m *moderate) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	set, named := regarding.(client.Object)
+	if kind == corev1.EventTypeNormal && named && !m.allows(client.ObjectKeyFromObject(set)) {
+		return
+	}
+	m.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+func (m *moderate) allows(set types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	limit, known := m.limits[set]
+	if !known {
+		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsASecond, eventsAtOnce, m.clock)
+		m.limits[set] = limit
+	}
+	return limit.TryAccept()
+}
+
+// forget is for a set that is gone.
+func (m *moderate) forget(set types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.limits, set)
+}
