@@ -46,8 +46,9 @@ func Decide(in Input) Decision {
 	status := d.status()
 	progress := d.progress(status)
 	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
+	letGo := false
 	if in.Spec.Deleting {
-		d.announceDeletion()
+		letGo = d.announceDeletion()
 	} else {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
@@ -59,7 +60,7 @@ func Decide(in Input) Decision {
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
 		Actions: d.actions, Held: d.held, Status: status, Progress: progress,
-		RollBack: rollBack && !in.Spec.Deleting, Wait: d.wait,
+		RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
 	}
 }
 
@@ -198,14 +199,32 @@ func (d *decider) remaining() bool {
 	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.toUpdate(pod) && !d.impossible(pod) })
 }
 
+// waitToTell is how long a set that is being deleted is kept for pods that cannot be told.
+const waitToTell = 30 * time.Second
+
 // announceDeletion tells the pods of a set that is being deleted; deleting them is the
-// garbage collector's.
-func (d *decider) announceDeletion() {
+// garbage collector's. It says whether the set may go: all have been told, and had the
+// time to read it.
+func (d *decider) announceDeletion() (letGo bool) {
+	if d.Spec.Orphaning {
+		return true
+	}
+	letGo = true
 	for _, pod := range d.pods {
-		if !d.Spec.Orphaning && !pod.Terminating && !ended(pod) && pod.Reason != api.TerminationDeletion {
+		if pod.Terminating || ended(pod) {
+			continue
+		}
+		left := waitToTell
+		if pod.Reason == api.TerminationDeletion {
+			left = d.Spec.TerminationGrace - d.Now.Sub(pod.ReasonSince)
+		} else {
 			d.act(Announce, pod, pod.Revision, api.TerminationDeletion)
 		}
+		left = min(left, waitToTell+d.Spec.TerminationGrace-d.Now.Sub(d.Spec.DeletingSince))
+		d.lookAgain(left)
+		letGo = letGo && left <= 0
 	}
+	return letGo
 }
 
 // remove deletes a pod: first it is told why, then whoever wants to hold it back does,

@@ -167,6 +167,7 @@ func TestAnnounce(t *testing.T) {
 		return func(pod *Pod) { pod.Reason, pod.ReasonSince = reason, noon.Add(-ago) }
 	}
 	migrating := func(in *Input) { in.Spec.Migrating = true }
+	deleting := func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon.Add(-time.Minute/4) }
 	check(t, []row{
 		{name: "update", in: slice(2, "a a", grace), want: "Announce 1 Update", held: map[int32]string{0: HeldBudget, 1: HeldTerminationGrace}},
 		{name: "within the grace", in: slice(2, "a a", grace).with(1, carries(api.TerminationUpdate, 3*time.Second)), want: "", held: map[int32]string{1: HeldTerminationGrace}},
@@ -178,9 +179,30 @@ func TestAnnounce(t *testing.T) {
 		{name: "taken back with the update", in: slice(2, "b b", settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
 		{name: "taken back by a pause", in: slice(2, "a a", paused).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
 		{name: "kept while the budget is used up", in: slice(2, "b- a", grace).with(1, carries(api.TerminationUpdate, time.Minute)), want: ""},
-		{name: "deletion", in: slice(2, "b bt", func(in *Input) { in.Spec.Deleting = true }), want: "Announce 0 Deletion"},
-		{name: "deletion, told", in: slice(1, "b", func(in *Input) { in.Spec.Deleting = true }).with(0, carries(api.TerminationDeletion, 0)), want: ""},
+		{name: "deletion", in: slice(2, "b bt", deleting), want: "Announce 0 Deletion"},
+		{name: "deletion, told", in: slice(1, "b", deleting).with(0, carries(api.TerminationDeletion, 0)), want: ""},
 	})
+	for _, c := range []struct {
+		name string
+		in   Input
+		want bool
+		wait time.Duration
+	}{
+		{"no pods", slice(2, "", deleting), true, 0},
+		{"not told yet", slice(2, "b b", deleting), false, 15 * time.Second},
+		{"told, Terminating and ended", slice(3, "b bt b!", deleting).with(0, carries(api.TerminationDeletion, 0)), true, 0},
+		{"told of something else", slice(1, "b", deleting).with(0, carries(api.TerminationUpdate, 0)), false, 15 * time.Second},
+		{"within the grace", slice(1, "b", deleting, grace).with(0, carries(api.TerminationDeletion, 4*time.Second)), false, 6 * time.Second},
+		{"the pods stay", slice(2, "b b", deleting, func(in *Input) { in.Spec.Orphaning = true }), true, 0},
+		{"they cannot be told", slice(2, "b b", deleting, func(in *Input) { in.Spec.DeletingSince = noon.Add(-time.Minute) }), true, 0},
+		{"it is not deleted", slice(0, ""), false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if d := Decide(c.in); d.LetGo != c.want || d.Wait != c.wait {
+				t.Errorf("let go: %t, wait %s; want %t, %s", d.LetGo, d.Wait, c.want, c.wait)
+			}
+		})
+	}
 	d := Decide(slice(2, "a a"))
 	if len(d.Actions) != 2 || d.Actions[0].Verb != Announce || d.Actions[1].Verb != Delete || d.Actions[1].Reason != api.TerminationUpdate {
 		t.Errorf("without a grace a pod is told, and deleted in the same pass: %v", d.Actions)

@@ -61,6 +61,8 @@ type Spec struct {
 	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
 	// and what is deleted is the garbage collector's.
 	Deleting bool
+	// DeletingSince is when that began.
+	DeletingSince time.Time
 	// Orphaning is true when its pods stay nevertheless: they are told nothing.
 	Orphaning bool
 }
@@ -220,6 +222,8 @@ type Decision struct {
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool
+	// LetGo is true when a StatefulSet that is being deleted may go: its pods were told.
+	LetGo bool
 	// Wait is when to look again though nothing has changed; 0: only on a change.
 	Wait time.Duration
 }

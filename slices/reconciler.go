@@ -47,6 +47,8 @@ type memory struct {
 	told time.Time
 	// rest is until when it is not looked at again.
 	rest time.Time
+	// kept is the version in which it got its finalizer.
+	kept string
 }
 
 // tellEvery bounds how often the counts of a status are written.
@@ -115,6 +117,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if left := r.recall(set).rest.Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
+	if err := r.hold(ctx, set); err != nil {
+		return whenChanged(err)
+	}
 	in, h, err := r.observe(ctx, set)
 	switch {
 	case err != nil:
@@ -128,11 +133,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if failed == nil {
 		failed = h.all(ctx, decision.Actions)
 	}
+	if decision.LetGo {
+		if err := r.letGo(ctx, set); err != nil {
+			return whenChanged(err)
+		}
+	}
 	wait, err := r.tell(ctx, h, in, decision, failed)
 	switch {
 	case failed == nil && err == nil:
-	case changedMeanwhile(failed) && changedMeanwhile(err):
-		return ctrl.Result{RequeueAfter: retryChanged}, nil
+	case changedMeanwhile(failed):
+		return whenChanged(err)
 	default:
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
@@ -157,6 +167,15 @@ const (
 // changedMeanwhile says whether nothing went wrong but that an object had changed since
 // it was judged.
 func changedMeanwhile(err error) bool { return err == nil || apierrors.IsConflict(err) }
+
+// whenChanged looks again soon after a write met a changed object, and hands on any other
+// error.
+func whenChanged(err error) (ctrl.Result, error) {
+	if changedMeanwhile(err) {
+		return ctrl.Result{RequeueAfter: retryChanged}, nil
+	}
+	return ctrl.Result{}, err
+}
 
 // soonest is the shorter one of two waits, of which 0 is none.
 func soonest(a, b time.Duration) time.Duration {

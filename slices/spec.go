@@ -38,6 +38,9 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		Deleting:         set.DeletionTimestamp != nil,
 		Orphaning:        slices.Contains(set.Finalizers, metav1.FinalizerOrphanDependents),
 	}
+	if spec.Deleting {
+		spec.DeletingSince = set.DeletionTimestamp.Time
+	}
 	if set.Spec.Ordinals != nil {
 		spec.Start = set.Spec.Ordinals.Start
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -280,6 +281,8 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case err == nil && found.GetUID() != uid:
 			return a.unfinished(exitFailure, fmt.Errorf("somebody made %s anew in cluster %s: it has the pods again; stop whoever does (a repository that is synchronised?), remove %s and repeat the command",
 				a.title(a.from), a.connection.Name(), a.manifest), false)
+		case err == nil && a.from == slicesapi.GroupVersion:
+			err = a.letGo(ctx, found)
 		}
 		select {
 		case <-ctx.Done():
@@ -290,6 +293,20 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case <-ticker.C():
 		}
 	}
+}
+
+// letGo takes our finalizer off a deleted set whose pods stay: they are to be told
+// nothing, and the controller may not be there to do it.
+func (a *adoption) letGo(ctx context.Context, found *unstructured.Unstructured) error {
+	next := found.DeepCopy()
+	if found.GetDeletionTimestamp() == nil || !controllerutil.RemoveFinalizer(next, slicesapi.Finalizer) {
+		return nil
+	}
+	err := a.live.Patch(ctx, next, client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return nil // it is read again
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // create makes the object of the other kind.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,7 +40,8 @@ func (a *adoption) driven() []string {
 	if owner := metav1.GetControllerOf(a.old); owner != nil {
 		problems = append(problems, fmt.Sprintf("it belongs to %s %s, which would make it anew: pause that operator and remove the ownerReference", owner.Kind, owner.Name))
 	}
-	if finalizers := a.old.GetFinalizers(); len(finalizers) > 0 && a.old.GetDeletionTimestamp() == nil {
+	ours := func(finalizer string) bool { return finalizer == slicesapi.Finalizer }
+	if finalizers := slices.DeleteFunc(a.old.GetFinalizers(), ours); len(finalizers) > 0 && a.old.GetDeletionTimestamp() == nil {
 		problems = append(problems, fmt.Sprintf("it has the finalizers %s: whoever put them there would clean up as though the application were deleted; remove them", strings.Join(finalizers, ", ")))
 	}
 	for _, key := range []string{api.FenceAnnotationKey, slicesapi.MigratingAnnotationKey} {

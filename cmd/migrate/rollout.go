@@ -124,6 +124,16 @@ func (c *common) noSlice(ctx context.Context, connection *clusters.Connection, k
 	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", missing, slicesapi.GroupVersion.Group)
 }
 
+// warnMoving tells whoever changes the template of a set that is being moved what
+// becomes of the change. Pods of both sides stay within one budget all the same.
+func (c *common) warnMoving(s *slice) {
+	if s.Annotations[slicesapi.MigratingAnnotationKey] == "" {
+		return
+	}
+	fmt.Fprintf(c.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s status %s -n %s\n",
+		s.title(), c.program, s.Name, s.Namespace)
+}
+
 // title names the set, for people.
 func (s *slice) title() string { return "StatefulSet " + s.Namespace + "/" + s.Name }
 

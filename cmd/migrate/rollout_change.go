@@ -22,6 +22,8 @@ type rolloutChange struct {
 	// change is the merge patch and what is done by it; a nil patch when there is nothing
 	// to do.
 	change func(*common, *slice) (patch map[string]any, done string, err error)
+	// template is true when what is changed is the template.
+	template bool
 }
 
 func (v rolloutChange) command(c *common) *cobra.Command {
@@ -53,6 +55,9 @@ func (v rolloutChange) run(ctx context.Context, c *common, name string, format *
 		if err := s.patch(ctx, types.MergePatchType, patch); err != nil {
 			return err
 		}
+	}
+	if v.template {
+		c.warnMoving(s)
 	}
 	return c.printResult(format, s.StatefulSet, done)
 }
@@ -112,7 +117,7 @@ annotation of the template.`,
 		examples: `  # Restart, and wait for it
   migrate rollout restart web -n shop
   migrate rollout status web -n shop`,
-		change: restarted,
+		change: restarted, template: true,
 	}.command(c)
 }
 

@@ -99,6 +99,7 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	if err := s.replaceTemplate(ctx, template, opts...); err != nil {
 		return err
 	}
+	o.warnMoving(s)
 	if updatesPaused(s.StatefulSet) {
 		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s rollout resume %s -n %s\n", s.title(), o.program, s.Name, s.Namespace)
 	}

@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -343,6 +344,31 @@ func (p *play) native() *appsv1.StatefulSet {
 func TestDeletion(t *testing.T) {
 	p := begin(t, slice(2))
 	p.must(api.Delete(p.ctx, p.read(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	p.eventually("pods and set are gone", func() bool {
+		return len(p.pods()) == 0 && api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil
+	})
+}
+
+// TestDeletionIsTold: each pod of a set that is deleted carries the reason before the
+// garbage collector deletes it.
+func TestDeletionIsTold(t *testing.T) {
+	set := slice(4)
+	set.Spec.Template.Finalizers = []string{"e2e.sliceshift.io/hold"}
+	p := begin(t, set)
+	p.must(api.Delete(p.ctx, p.read()))
+	p.eventually("all pods are Terminating", func() bool {
+		return !slices.ContainsFunc(p.pods(), func(pod corev1.Pod) bool { return pod.DeletionTimestamp == nil })
+	})
+	pods := p.pods()
+	if len(pods) != 4 {
+		t.Errorf("%d pods are left of 4", len(pods))
+	}
+	for i := range pods {
+		if got := pods[i].Annotations[sliceapi.TerminationReasonAnnotationKey]; got != string(sliceapi.TerminationDeletion) {
+			t.Errorf("%s goes for %q", pods[i].Name, got)
+		}
+		p.must(api.Patch(p.ctx, &pods[i], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	}
 	p.eventually("pods and set are gone", func() bool {
 		return len(p.pods()) == 0 && api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil
 	})

@@ -15,6 +15,10 @@ const (
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
 )
 
+// Finalizer keeps a StatefulSet that is deleted until its pods carry the reason: the
+// garbage collector deletes them as soon as it is gone.
+const Finalizer = "apps.sliceshift.io/termination-reason"
+
 // SpecifiedDeleteKey is an annotation or label by which a person asks for one pod to
 // be deleted, as the budget allows; the value is "true".
 const SpecifiedDeleteKey = "apps.sliceshift.io/specified-delete"
