@@ -63,13 +63,14 @@ func (r *Reconciler) clock() clock.PassiveClock {
 	return r.Clock
 }
 
-// recall is what is kept of a set; nothing of a former one of its name.
+// recall is what is kept of a set; nothing of a former one of its name. What this
+// controller has not seen yet is what the status tells.
 func (r *Reconciler) recall(set *api.StatefulSet) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.memory[client.ObjectKeyFromObject(set)]
 	if known.uid != set.UID {
-		return memory{uid: set.UID}
+		return memory{uid: set.UID, progress: toldProgress(set.Status)}
 	}
 	return known
 }

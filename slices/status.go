@@ -29,6 +29,7 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 	}
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
 	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
+	status.LastProgressTime = lastProgress(decision.Progress)
 	renderProgressing(set, &status, in, decision)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
@@ -65,6 +66,28 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in I
 	default:
 		condition(set, status, api.ConditionProgressing, true, reasonUpdating, "rolling out revision "+status.UpdateRevision)
 	}
+}
+
+// lastProgress is told of a roll-out that is not complete.
+func lastProgress(p Progress) *metav1.Time {
+	if p.Revision == "" || p.Complete {
+		return nil
+	}
+	return &metav1.Time{Time: p.Since.Truncate(time.Second)} // a status has no parts of a second
+}
+
+// toldProgress is the progress that a status tells of: a controller that starts in the
+// middle of a roll-out goes on counting where the former one was.
+func toldProgress(status api.StatefulSetStatus) Progress {
+	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
+	if progressing == nil || progressing.Reason == reasonPaused {
+		return Progress{}
+	}
+	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas}
+	if p.Complete = status.LastProgressTime == nil; !p.Complete {
+		p.Since = status.LastProgressTime.Time
+	}
+	return p
 }
 
 // staying counts the pods that are not on their way out.

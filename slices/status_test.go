@@ -76,6 +76,38 @@ func TestTell(t *testing.T) {
 	}
 }
 
+// TestProgressIsTold: a roll-out under way is told so that another controller can go on
+// with it; of one that is complete or paused there is nothing to go on with.
+func TestProgressIsTold(t *testing.T) {
+	since := noon.Add(1500 * time.Millisecond)
+	for _, c := range []struct {
+		name     string
+		progress Progress
+		paused   bool
+		want     Progress
+	}{
+		{"none", Progress{}, true, Progress{}},
+		{"under way", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, Progress{Revision: "r2", Since: noon.Add(time.Second), Updated: 2, Ready: 1}},
+		{"complete", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := namedSet("web", nil)
+			set.Spec.Paused = c.paused
+			s := seen{set: set}
+			status := s.statusOf(
+				Input{Revisions: Revisions{Current: "r1", Update: "r2"}},
+				Decision{Progress: c.progress, Status: Status{Updated: 2, UpdatedReady: 1}}, nil,
+			)
+			if got := toldProgress(status); got != c.want {
+				t.Errorf("progress %+v, want %+v", got, c.want)
+			}
+		})
+	}
+	if got := toldProgress(api.StatefulSetStatus{}); got != (Progress{}) {
+		t.Errorf("progress of a new set: %+v", got)
+	}
+}
+
 // TestProgressing: a scale-down is no roll-out, so the condition, which others wait
 // for, does not change with each pod that goes.
 func TestProgressing(t *testing.T) {

@@ -49,6 +49,10 @@ type StatefulSetStatus struct {
 	// updateRevision is the revision of the template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
+	// lastProgressTime is when the roll-out under way last got on: progressDeadlineSeconds
+	// count from it. Without one, none is under way.
+	// +optional
+	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 	// collisionCount keeps the names of revisions apart whose hashes are equal.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
