@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/history"
 )
 
 // inspect looks, before a migration begins, for what a snapshot of values cannot
@@ -136,9 +137,7 @@ func differences(at place, m *api.Migration, source, destination *appsv1.Statefu
 	mapClasses(want.VolumeClaimTemplates, storageClasses(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
 		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
-		for i := range spec.VolumeClaimTemplates {
-			spec.VolumeClaimTemplates[i].Status = corev1.PersistentVolumeClaimStatus{}
-		}
+		spellOut(spec)
 	}
 	paths := differ("spec", tree(want), tree(have))
 	if len(paths) == 0 {
@@ -154,6 +153,27 @@ func differences(at place, m *api.Migration, source, destination *appsv1.Statefu
 		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.object(), text),
 		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete sts -n %s %s", at.namespace, at.set),
 	}}
+}
+
+// spellOut fills in what apps/v1 stores without being asked and our kind does not, so
+// that one of each can be compared (pkg/apis/apps/v1/defaults.go).
+func spellOut(spec *appsv1.StatefulSetSpec) {
+	spec.Template = *history.Canonical(&spec.Template)
+	if rolling := &spec.UpdateStrategy.RollingUpdate; spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		if *rolling == nil {
+			*rolling = &appsv1.RollingUpdateStatefulSetStrategy{}
+		}
+		if (*rolling).Partition == nil {
+			(*rolling).Partition = new(int32(0))
+		}
+	}
+	for i := range spec.VolumeClaimTemplates {
+		claim := &spec.VolumeClaimTemplates[i]
+		claim.TypeMeta, claim.Status = metav1.TypeMeta{}, corev1.PersistentVolumeClaimStatus{}
+		if claim.Spec.VolumeMode == nil {
+			claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+		}
+	}
 }
 
 func tree(value any) any {

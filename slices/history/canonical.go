@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// canonical is a template as apps/v1 would have stored it: with the defaults that its
+// Canonical is a template as apps/v1 would have stored it: with the defaults that its
 // API server fills in and a custom resource does not get. A pod made from either is the
 // same pod.
-func canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	out := template.DeepCopy()
 	out.CreationTimestamp = metav1.Time{} // "null" until Kubernetes 1.33, left out since
 	spec := &out.Spec

@@ -86,7 +86,7 @@ func TestCanonical(t *testing.T) {
 		"ScaleIO":      {"spec: {volumes: [{name: a, scaleIO: {gateway: g, system: s, secretRef: {name: secret}}}]}", "spec: {volumes: [{name: a, scaleIO: {gateway: g, system: s, secretRef: {name: secret}, storageMode: ThinProvisioned, fsType: xfs}}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			given, stored := canonical(readTemplate(t, tc.given)), canonical(readTemplate(t, tc.stored))
+			given, stored := Canonical(readTemplate(t, tc.given)), Canonical(readTemplate(t, tc.stored))
 			want, err := json.Marshal(stored)
 			if err != nil {
 				t.Fatal(err)

@@ -165,7 +165,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(canonical(&set.Spec.Template), &template); diff != "" {
+	if diff := cmp.Diff(Canonical(&set.Spec.Template), &template); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)
 	}
 	if _, err := Apply(withData(revision, `{"spec":{}}`)); err == nil || !strings.Contains(err.Error(), "ControllerRevision shop/") {
@@ -221,7 +221,7 @@ func TestHash(t *testing.T) {
 }
 
 func defaulted(set *api.StatefulSet) *api.StatefulSet {
-	set.Spec.Template = *canonical(&set.Spec.Template)
+	set.Spec.Template = *Canonical(&set.Spec.Template)
 	return set
 }
 

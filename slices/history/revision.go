@@ -71,7 +71,7 @@ func recordedBy(revision *appsv1.ControllerRevision) content {
 // encode writes a template as a strategic merge patch that replaces the one of a
 // StatefulSet. Keys are in the order of apps/v1, which is alphabetical.
 func encode(template *corev1.PodTemplateSpec) ([]byte, error) {
-	data, err := json.Marshal(canonical(template))
+	data, err := json.Marshal(Canonical(template))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func Apply(revision *appsv1.ControllerRevision) (corev1.PodTemplateSpec, error) 
 		return corev1.PodTemplateSpec{}, fmt.Errorf("reading ControllerRevision %s/%s: %w; it was not written for a StatefulSet: delete it",
 			revision.Namespace, revision.Name, err)
 	}
-	return *canonical(patch.Spec.Template), nil
+	return *Canonical(patch.Spec.Template), nil
 }
 
 // Matches says whether a revision means what the set's template says. Claim templates
