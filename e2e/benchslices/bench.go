@@ -41,10 +41,18 @@ type figures struct {
 	WritesPerUpdate pair    `json:"writes_per_update"`
 	RefusedOurs     float64 `json:"refused_writes_per_update"`
 	SettledWrites   int64   `json:"settled_writes_30s"`
+	Growth          []size  `json:"growth"`
 	PeakOneLarge    float64 `json:"peak_mib_5000"`
 	PeakManySmall   float64 `json:"peak_mib_1000x5"`
 	SecondsOneLarge float64 `json:"create_5000_seconds"`
 	SecondsMany     float64 `json:"create_1000x5_seconds"`
+}
+
+// size is what one set of so many pods took to create.
+type size struct {
+	Pods    int32   `json:"pods"`
+	Seconds float64 `json:"seconds"`
+	MiB     float64 `json:"peak_mib"`
 }
 
 func newBench(ctx context.Context) (*bench, error) {

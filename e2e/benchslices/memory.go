@@ -8,15 +8,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// memory lets a manager of its own run one set of 5,000 pods, and then another manager
-// 1,000 sets of 5, and reads their peaks.
+// The sets whose growth is measured, the largest last.
+var sizes = []int32{1250, 2500, 5000}
+
+// memory lets managers of their own create one set of more and more pods, and then
+// another manager 1,000 sets of 5, and reads their peaks.
 func (b *bench) memory(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "sliceshift-benchslices-")
 	if err != nil {
@@ -28,23 +34,29 @@ func (b *bench) memory(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/manager").CombinedOutput(); err != nil {
 		return fmt.Errorf("building the manager: %w\n%s", err, out)
 	}
-	if b.figures.PeakOneLarge, b.figures.SecondsOneLarge, err = b.peak(ctx, path, "large", 1, 5000); err != nil {
-		return err
+	for _, pods := range sizes {
+		one, err := b.peak(ctx, path, fmt.Sprintf("one-of-%d", pods), 1, pods)
+		if err != nil {
+			return err
+		}
+		b.figures.Growth = append(b.figures.Growth, one)
+		b.figures.PeakOneLarge, b.figures.SecondsOneLarge = one.MiB, one.Seconds
 	}
-	b.figures.PeakManySmall, b.figures.SecondsMany, err = b.peak(ctx, path, "small", 1000, 5)
+	many, err := b.peak(ctx, path, "small", 1000, 5)
+	b.figures.PeakManySmall, b.figures.SecondsMany = many.MiB, many.Seconds
 	return err
 }
 
-// peak is the peak of a manager that creates so many sets of so many pods, in MiB, and
-// the time until all are available.
-func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas int32) (mib, seconds float64, err error) {
+// peak is the peak of a manager that creates so many sets of so many pods, and the time
+// until all are available. They are gone afterwards.
+func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas int32) (size, error) {
 	if err := b.namespace(ctx, namespace); err != nil {
-		return 0, 0, err
+		return size{}, err
 	}
 	cmd := exec.CommandContext(ctx, path, "--kubeconfig", b.cluster.Kubeconfig(), "--leader-election-enabled=false", "--metrics-bind-address", "0",
 		"--health-probe-bind-address", "0", "--log-format", "text", "--cluster-client-qps", "1000", "--cluster-client-burst", "2000")
 	if err := child.Start(cmd); err != nil {
-		return 0, 0, err
+		return size{}, err
 	}
 	defer func() {
 		_ = cmd.Process.Kill()
@@ -52,7 +64,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	}()
 	b.say("a manager creates %d sets of %d pods", sets, replicas)
 	all := make([]subject, sets)
-	seconds, err = timed(func() error {
+	seconds, err := timed(func() error {
 		for i := range all {
 			all[i] = subject{b, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}, ours}
 			if err := all[i].make(ctx, replicas, appsv1.ParallelPodManagement); err != nil {
@@ -67,11 +79,28 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		return nil
 	})
 	if err != nil {
-		return 0, 0, err
+		return size{}, err
 	}
-	mib, err = peakOf(cmd.Process.Pid)
+	mib, err := peakOf(cmd.Process.Pid)
+	if err != nil {
+		return size{}, err
+	}
 	b.say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
-	return mib, seconds, err
+	for _, set := range all {
+		if err := client.IgnoreNotFound(b.client.Delete(ctx, set.object())); err != nil {
+			return size{}, err
+		}
+	}
+	return size{Pods: sets * replicas, Seconds: seconds, MiB: mib}, b.empty(ctx, namespace)
+}
+
+// empty waits until a namespace has no pods left.
+func (b *bench) empty(ctx context.Context, namespace string) error {
+	return wait.PollUntilContextTimeout(ctx, time.Second, operationLimit, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		err := b.client.List(ctx, &pods, client.InNamespace(namespace), client.Limit(1))
+		return len(pods.Items) == 0, err
+	})
 }
 
 func peakOf(pid int) (float64, error) {

@@ -44,6 +44,25 @@ func (b *bench) report(to io.Writer) {
 	}
 	fmt.Fprintf(table, "writes an updated pod\t%.2f (%.2f refused)\t%.2f\t\tat most %.1f\t%s\n", f.WritesPerUpdate.Ours, f.RefusedOurs, f.WritesPerUpdate.Native, mostWrites, verdict)
 	fmt.Fprintf(table, "writes in 30 s once settled\t%d\t\t\t0\t\n", f.SettledWrites)
-	fmt.Fprintf(table, "peak, one set of 5,000, MiB\t%.0f (%.0f s)\t\t\t\t\n", f.PeakOneLarge, f.SecondsOneLarge)
-	fmt.Fprintf(table, "peak, 1,000 sets of 5, MiB\t%.0f (%.0f s)\t\t\t\t\n", f.PeakManySmall, f.SecondsMany)
+	for _, one := range f.Growth {
+		fmt.Fprintf(table, "peak, one set of %d, MiB\t%.0f (%.1f s)\t\t\t\t\n", one.Pods, one.MiB, one.Seconds)
+	}
+	fmt.Fprintf(table, "peak, 1,000 sets of 5, MiB\t%.0f (%.1f s)\t\t\t\t\n", f.PeakManySmall, f.SecondsMany)
+	f.reportGrowth(table)
+}
+
+// reportGrowth compares the time for each pod of the largest set with that of the
+// smallest: 1 is linear growth.
+func (f figures) reportGrowth(to io.Writer) {
+	if len(f.Growth) == 0 {
+		return
+	}
+	const most = 1.1 // the machine is not quiet
+	small, large := f.Growth[0], f.Growth[len(f.Growth)-1]
+	growth := large.Seconds / float64(large.Pods) / (small.Seconds / float64(small.Pods))
+	verdict := "ok"
+	if growth > most {
+		verdict = "MISSED"
+	}
+	fmt.Fprintf(to, "time a pod, %d against %d\t\t\t%.2f\tat most %.1f\t%s\n", large.Pods, small.Pods, growth, most, verdict)
 }
