@@ -1,11 +1,14 @@
-// Command controlplane is a whole Kubernetes control plane in one binary: the
-// first argument names the role that the process plays. One process for each
-// role and cluster lets a test kill, freeze and restart each of them alone.
+// Command controlplane is a whole Kubernetes control plane in one binary. The role
+// that a process plays is the name it was started under or, under any other name,
+// its first argument. One process for each role and cluster lets a test kill, freeze
+// and restart each of them alone. Built with the tag "node" it plays the parts of a
+// node as well, for the node image of e2e/kind.
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -20,34 +23,39 @@ import (
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
+// roles are what a process can be. The tag "node" adds to them.
+var roles = map[string]func(){
+	"etcd":                    func() { etcdmain.Main(os.Args) },
+	"kwok":                    runKwok,
+	"kubectl":                 runKubectl,
+	"kube-apiserver":          run(kubeapiserver.NewAPIServerCommand),
+	"kube-controller-manager": run(kubecontrollermanager.NewControllerManagerCommand),
+	"kube-scheduler":          run(newScheduler),
+}
+
 func main() {
+	if role, ok := roles[filepath.Base(os.Args[0])]; ok {
+		role()
+		return
+	}
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "usage: controlplane {etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok|kubectl} [flags]")
 		os.Exit(2)
 	}
-	role := os.Args[1]
-	os.Args = os.Args[1:]
-
-	var command *cobra.Command
-	switch role {
-	case "etcd":
-		etcdmain.Main(os.Args)
-		return
-	case "kwok":
-		runKwok()
-		return
-	case "kubectl":
-		kubectlutil.CheckErr(cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()))
-		return
-	case "kube-apiserver":
-		command = kubeapiserver.NewAPIServerCommand()
-	case "kube-controller-manager":
-		command = kubecontrollermanager.NewControllerManagerCommand()
-	case "kube-scheduler":
-		command = kubescheduler.NewSchedulerCommand()
-	default:
-		fmt.Fprintf(os.Stderr, "controlplane: unknown role %q\n", role)
+	role, ok := roles[os.Args[1]]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "controlplane: unknown role %q\n", os.Args[1])
 		os.Exit(2)
 	}
-	os.Exit(cli.Run(command))
+	os.Args = os.Args[1:]
+	role()
 }
+
+// run makes a role of a command that component-base knows how to run.
+func run(command func() *cobra.Command) func() {
+	return func() { os.Exit(cli.Run(command())) }
+}
+
+func newScheduler() *cobra.Command { return kubescheduler.NewSchedulerCommand() }
+
+func runKubectl() { kubectlutil.CheckErr(cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand())) }

@@ -1,0 +1,58 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+)
+
+// Down removes everything that Up made, except for dir.
+func (p *Pair) Down(ctx context.Context) error {
+	var errs []error
+	if p.kind != "" {
+		errs = append(errs, p.deleteClusters(ctx))
+		if docker.Run(ctx, "network", "inspect", network) == nil {
+			errs = append(errs, docker.Run(ctx, "network", "rm", network))
+		}
+	}
+	errs = append(errs, p.daemon.Stop())
+	if p.release != nil {
+		p.release()
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Pair) deleteClusters(ctx context.Context) error {
+	var errs []error
+	for _, c := range p.Both() {
+		nodes, err := nodeNames(ctx, prefix+c.Name)
+		if err != nil {
+			return err
+		}
+		for _, node := range nodes { // a frozen container cannot be removed by docker 20.10
+			if state, _ := docker.Output(ctx, "inspect", "--format", "{{.State.Paused}}", node); state == "true" {
+				errs = append(errs, docker.Run(ctx, "unpause", node))
+			}
+		}
+		if len(nodes) > 0 {
+			errs = append(errs, p.runKind(ctx, "delete", "cluster", "--name", prefix+c.Name, "--kubeconfig", filepath.Join(p.dir, c.Name+".kubeconfig")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// KeepLogs copies what the nodes logged into dir/logs, for a run that failed.
+func (p *Pair) KeepLogs(ctx context.Context) error {
+	if p.kind == "" {
+		return nil
+	}
+	var errs []error
+	for _, c := range p.Both() {
+		logs := filepath.Join(p.dir, "logs", c.Name)
+		errs = append(errs, os.MkdirAll(logs, 0o755), p.runKind(ctx, "export", "logs", logs, "--name", prefix+c.Name))
+	}
+	return errors.Join(errs...)
+}

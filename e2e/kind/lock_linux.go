@@ -1,0 +1,23 @@
+package kind
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lock keeps other runs away: the names of clusters and network are fixed. The kernel
+// releases it when the process ends, however it ends.
+func lock() (release func(), err error) {
+	path := filepath.Join(os.TempDir(), "sliceshift-kind.lock")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("another run has the clusters %seast and %swest (lock %s): wait for its end: %w", prefix, prefix, path, err)
+	}
+	return func() { _ = file.Close() }, nil
+}

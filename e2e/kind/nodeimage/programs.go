@@ -1,0 +1,46 @@
+package nodeimage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// binary is the name under which the program that plays every part is installed.
+const binary = "kubernetes"
+
+// programs builds what a node runs.
+func (b *build) programs(ctx context.Context) error {
+	ldflags := b.linkerFlags()
+	if err := goBuild(ctx, b.controlDir, b.path(binary), "-tags", "node", "-ldflags", ldflags, "."); err != nil {
+		return err
+	}
+	return goBuild(ctx, filepath.Join(b.sourceDir, "pause"), b.path("pause"), "-ldflags", "-s -w", ".")
+}
+
+// linkerFlags sets the version that every part reports: kubeadm compares them.
+func (b *build) linkerFlags() string {
+	flags := []string{"-s", "-w"}
+	numbers := strings.Split(strings.TrimPrefix(b.version, "v"), ".")
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			fmt.Sprintf("-X %s.gitVersion=%s", pkg, b.version),
+			fmt.Sprintf("-X %s.gitMajor=%s", pkg, numbers[0]),
+			fmt.Sprintf("-X %s.gitMinor=%s", pkg, numbers[1]))
+	}
+	return strings.Join(flags, " ")
+}
+
+// goBuild makes a static binary.
+func goBuild(ctx context.Context, dir, target string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", target}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build in %s: %w: %s", dir, err, lastLines(output))
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package suite
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+// app is the application that a test moves.
+type app struct {
+	namespace string
+	replicas  int32
+	// grace is how long a pod may take to end, in seconds.
+	grace int64
+	// drain is how long the preStop hook takes, linger for how long the replica goes on
+	// writing after it was asked to end; both may be empty.
+	drain, linger string
+}
+
+const name = "web"
+
+var labels = map[string]string{"app": name}
+
+// pods are the names of its pods.
+func (a app) pods() []string {
+	var names []string
+	for i := range a.replicas {
+		names = append(names, fmt.Sprintf("%s-%d", name, i))
+	}
+	return names
+}
+
+func (a app) object() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: a.namespace, Name: name}
+}
+
+func (a app) service() *corev1.Service {
+	return &corev1.Service{ObjectMeta: a.object(), Spec: corev1.ServiceSpec{
+		ClusterIP: corev1.ClusterIPNone, Selector: labels, Ports: []corev1.ServicePort{{Port: port}},
+	}}
+}
+
+func (a app) budget() *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: a.object(), Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels}, MaxUnavailable: new(intstr.FromInt32(1)),
+	}}
+}
+
+// volume is one in the shared folder, reserved for the claim of a pod.
+func (a app) volume(pod string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: a.namespace + "-" + pod},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: storageClass,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			ClaimRef:                      &corev1.ObjectReference{Namespace: a.namespace, Name: "data-" + pod},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: a.folder() + "/" + pod, Type: ptr.To(corev1.HostPathDirectory),
+			}},
+		},
+	}
+}
+
+func (a app) folder() string { return kind.Shared + "/" + a.namespace }
+
+func (a app) statefulSet() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: a.object(), Spec: appsv1.StatefulSetSpec{
+		Replicas: &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: a.template(),
+		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+			ObjectMeta: metav1.ObjectMeta{Name: "data"},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(storageClass),
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			},
+		}},
+	}}
+}
+
+// crashes is the ConfigMap that makes the workload crash in the cluster that has it.
+const crashes = "crash"
+
+func (a app) template() corev1.PodTemplateSpec {
+	container := corev1.Container{
+		Name: "workload", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"run", "/data"},
+		Env: []corev1.EnvVar{
+			fromField("POD_NAME", "metadata.name"), fromField("POD_UID", "metadata.uid"), fromField("NODE_NAME", "spec.nodeName"),
+			{Name: "LINGER", Value: a.linger},
+			{Name: "CRASH", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: crashes}, Key: "reason", Optional: new(true),
+			}}},
+		},
+		VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(port)}},
+			PeriodSeconds: 1,
+		},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+	}
+	if a.drain != "" {
+		container.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/workload", "drain", a.drain}}}}
+	}
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: &a.grace, Containers: []corev1.Container{container},
+			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
+			Volumes: []corev1.Volume{{Name: "podinfo", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+				Items: []corev1.DownwardAPIVolumeFile{{Path: "reason", FieldRef: &corev1.ObjectFieldSelector{
+					FieldPath: "metadata.annotations['" + reasonAnnotation + "']",
+				}}},
+			}}}},
+		},
+	}
+}
+
+func fromField(variable, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}
+
+// seeder makes the volumes with an empty journal each.
+func (a app) seeder() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "seed"}, Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
+		Containers: []corev1.Container{{
+			Name: "seed", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: append([]string{"seed", "/volumes"}, a.pods()...),
+			VolumeMounts: []corev1.VolumeMount{{Name: "volumes", MountPath: "/volumes"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "volumes", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+			Path: a.folder(), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
+		}}}},
+	}}
+}

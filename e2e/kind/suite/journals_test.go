@@ -1,0 +1,104 @@
+package suite
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+)
+
+// ask gets a page of the workload through the API server: it needs no way to the pods.
+func (v *move) ask(ctx context.Context, c *kind.Cluster, pod, page string) (string, error) {
+	content, err := c.Client.CoreV1().Pods(v.app.namespace).ProxyGet("http", pod, strconv.Itoa(port), page, nil).DoRaw(ctx)
+	return string(content), err
+}
+
+// journals reads and checks the journal of every replica at one side: it is whole, and
+// nobody met another one that wrote to it.
+func (v *move) journals(c *kind.Cluster) []journal.Journal {
+	v.t.Helper()
+	var all []journal.Journal
+	for _, pod := range v.app.pods() {
+		content, err := v.ask(v.ctx, c, pod, "journal")
+		v.must(err)
+		read, err := journal.Read(content, pod)
+		if err != nil {
+			v.t.Errorf("journal of %s: %v", pod, err)
+		}
+		accused, err := v.ask(v.ctx, c, pod, "violations")
+		v.must(err)
+		if accused != "" {
+			v.t.Errorf("%s ran twice: %s", pod, accused)
+		}
+		all = append(all, read)
+	}
+	return all
+}
+
+// expectMoved checks both slices and, by the journals, that every byte was carried over:
+// each ordinal ran at the source, then at the destination, and nowhere else.
+func (v *move) expectMoved() []journal.Journal {
+	v.t.Helper()
+	v.expectSlice(pair.East, 0)
+	v.expectSlice(pair.West, v.app.replicas)
+	journals := v.journals(pair.West)
+	for _, j := range journals {
+		if len(j.Runs) != 2 {
+			v.t.Errorf("%s ran %d times, want once at each side: %+v", j.Pod, len(j.Runs), j.Runs)
+		}
+	}
+	return journals
+}
+
+// expectBack checks that everything is at the source again, and nothing was lost on the way.
+func (v *move) expectBack() []journal.Journal {
+	v.t.Helper()
+	v.expectSlice(pair.East, v.app.replicas)
+	if _, err := pair.West.Client.AppsV1().StatefulSets(v.app.namespace).Get(v.ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		v.t.Errorf("the destination StatefulSet was not removed: %v", err)
+	}
+	return v.journals(pair.East)
+}
+
+// expectSlice checks how many replicas a side has, and that all of them are available.
+func (v *move) expectSlice(c *kind.Cluster, replicas int32) {
+	v.t.Helper()
+	set, err := c.Client.AppsV1().StatefulSets(v.app.namespace).Get(v.ctx, name, metav1.GetOptions{})
+	v.must(err)
+	if *set.Spec.Replicas != replicas {
+		v.t.Errorf("cluster %s has %d replicas, want %d", c.Name, *set.Spec.Replicas, replicas)
+	}
+	v.must(v.awaitReady(c))
+}
+
+// audit asks the auditor for its verdict and notes what the case measured.
+func (v *move) audit(journals []journal.Journal, remark string) {
+	v.t.Helper()
+	verdict := v.auditor.Finish(v.ctx)
+	if !verdict.OK() {
+		v.t.Errorf("the auditor does not agree:\n%s", verdict)
+	}
+	v.t.Log(verdict)
+	row := result{name: v.t.Name(), fewest: verdict.FewestAvailable, of: verdict.Replicas, handoffs: handoffsOf(verdict), verdict: "OK", remark: remark}
+	if !verdict.OK() {
+		row.verdict = "REFUTED"
+	}
+	for _, j := range journals {
+		row.interruption = append(row.interruption, silences(j)...)
+	}
+	results.add(row)
+}
+
+// silences are the times between the last line of each run and the first of the next.
+func silences(j journal.Journal) []time.Duration {
+	var all []time.Duration
+	for i := 1; i < len(j.Runs); i++ {
+		all = append(all, j.Runs[i].First.Sub(j.Runs[i-1].Last))
+	}
+	return all
+}

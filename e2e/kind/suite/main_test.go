@@ -1,0 +1,103 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+// enabled is set by make e2e-kind: go test ./... must not start clusters, nor install
+// docker, for somebody who did not ask for it.
+const enabled = "E2E_KIND"
+
+// storageClass is that of the volumes in the folder that both clusters share.
+const storageClass = "sliceshift-shared"
+
+// pair is shared by all tests: each works in namespaces of its own.
+var pair *kind.Pair
+
+func TestMain(m *testing.M) {
+	if os.Getenv(enabled) == "" {
+		fmt.Fprintln(os.Stderr, "skipped: make e2e-kind runs these tests")
+		return
+	}
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	dir, err := filepath.Abs("../../../out/e2e-kind")
+	if err == nil {
+		err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
+	}
+	if err == nil {
+		pair, err = start(ctx, dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if code = m.Run(); code != 0 {
+		err = pair.KeepLogs(ctx)
+		fmt.Fprintln(os.Stderr, "what the nodes logged and the clusters held is in", dir)
+	}
+	if err := errors.Join(err, pair.Down(ctx)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	results.print(os.Stdout)
+	if code == 0 {
+		_ = os.RemoveAll(dir)
+	}
+	return code
+}
+
+// start brings up both clusters with what all tests need.
+func start(ctx context.Context, dir string) (*kind.Pair, error) {
+	begin := time.Now()
+	p, err := kind.Up(ctx, dir, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "both clusters are up after %.1f s\n", time.Since(begin).Seconds())
+	if err := prepare(ctx, p, dir); err != nil {
+		return nil, errors.Join(err, p.Down(ctx))
+	}
+	fmt.Fprintf(os.Stderr, "ready for tests after %.1f s\n", time.Since(begin).Seconds())
+	return p, nil
+}
+
+func prepare(ctx context.Context, p *kind.Pair, dir string) error {
+	if err := loadImages(ctx, p, dir); err != nil {
+		return err
+	}
+	for _, c := range p.Both() {
+		class := &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "kubernetes.io/no-provisioner",
+			VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate), ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+		}
+		if _, err := c.Client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cluster %s: create the storage class: %w", c.Name, err)
+		}
+		if err := installCRDs(ctx, c); err != nil {
+			return fmt.Errorf("cluster %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+const (
+	// limit bounds every test: the machine may be busy with others.
+	limit = 6 * time.Minute
+	// poll is how often a condition is looked at.
+	poll = 100 * time.Millisecond
+	// port of the workload.
+	port = 8080
+
+	reasonAnnotation = sliceapi.TerminationReasonAnnotationKey
+)
+
+// move is one application on its way from east to west, watched by an auditor.
+type move struct {
+	t       *testing.T
+	ctx     context.Context //nolint:containedctx // a test has one context, and every helper needs it
+	app     app
+	m       *api.Migration
+	auditor *auditor.Auditor
+}
+
+// deploy starts the application in east.
+func deploy(t *testing.T, a app) *move {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	a.namespace = "t-" + rand.String(6)
+	m := fixture.NewMigration(a.namespace, name)
+	m.Spec.Destination.Namespace, m.Spec.Destination.Name, m.Spec.Destination.CreateNamespace = a.namespace, name, true
+	v := &move{t: t, ctx: ctx, app: a, m: m}
+	t.Cleanup(v.clear)
+	v.must(v.create())
+	return v
+}
+
+func (v *move) must(err error) {
+	v.t.Helper()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// create makes the namespace, the volumes with their first line, and the application.
+func (v *move) create() error {
+	client, a := pair.East.Client, v.app
+	if err := namespace(v.ctx, pair.East, a.namespace); err != nil {
+		return err
+	}
+	if err := v.seed(); err != nil {
+		return err
+	}
+	for _, pod := range a.pods() {
+		if _, err := client.CoreV1().PersistentVolumes().Create(v.ctx, a.volume(pod), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	if _, err := client.CoreV1().Services(a.namespace).Create(v.ctx, a.service(), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if _, err := client.PolicyV1().PodDisruptionBudgets(a.namespace).Create(v.ctx, a.budget(), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if _, err := client.AppsV1().StatefulSets(a.namespace).Create(v.ctx, a.statefulSet(), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return v.awaitReady(pair.East)
+}
+
+// namespace makes a namespace in which pods can be created.
+func namespace(ctx context.Context, c *kind.Cluster, name string) error {
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// seed runs the pod that makes the folders of the volumes.
+func (v *move) seed() error {
+	pods := pair.East.Client.CoreV1().Pods(v.app.namespace)
+	if _, err := pods.Create(v.ctx, v.app.seeder(), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	var phase corev1.PodPhase
+	err := wait.PollUntilContextCancel(v.ctx, poll, true, func(ctx context.Context) (bool, error) {
+		pod, err := pods.Get(ctx, "seed", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if phase = pod.Status.Phase; phase == corev1.PodFailed {
+			return false, errors.New("the pod that makes the volumes failed")
+		}
+		return phase == corev1.PodSucceeded, nil
+	})
+	if err != nil {
+		return fmt.Errorf("making the volumes (%s): %w", phase, err)
+	}
+	return pods.Delete(v.ctx, "seed", metav1.DeleteOptions{})
+}
+
+func (v *move) awaitReady(c *kind.Cluster) error {
+	return fixture.App{Namespace: v.app.namespace, Name: name}.AwaitReady(v.ctx, c.Client)
+}
+
+// watch starts the auditor.
+func (v *move) watch() {
+	v.t.Helper()
+	side := func(c *kind.Cluster) auditor.Side {
+		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: v.app.namespace, Set: name}
+	}
+	watching, err := auditor.Start(v.ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
+	v.must(err)
+	v.auditor = watching
+}
+
+// report looks at each pass of a run; an error ends the run.
+type report func(*api.Migration, migration.Outcome) error
+
+func (v *move) mover() *fixture.Mover {
+	v.t.Helper()
+	mover, err := fixture.NewMover(v.ctx, pair.East.Config, pair.West.Config, v.m)
+	v.must(err)
+	return mover
+}
+
+// drive runs the migration to its end in this process.
+func (v *move) drive(mover *fixture.Mover, reports ...report) {
+	v.t.Helper()
+	var last string
+	begin := time.Now()
+	err := mover.Run(v.ctx, func(m *api.Migration, outcome migration.Outcome) error {
+		if line := narrate(outcome); line != "" && line != last {
+			last = line
+			v.t.Logf("%5.1f s  %s", time.Since(begin).Seconds(), line)
+		}
+		for _, look := range reports {
+			if err := look(m, outcome); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		v.t.Fatalf("the run ended with: %v (last: %s)", err, last)
+	}
+}
+
+func narrate(outcome migration.Outcome) string {
+	switch d := outcome.Decision; {
+	case d.Effect != nil && outcome.Wrote:
+		return d.Effect.String()
+	case d.Hold != nil:
+		return fmt.Sprintf("hold %s: %s", d.Hold.Reason, d.Hold.Message)
+	case outcome.Finished != nil:
+		return fmt.Sprintf("ordinal %d arrived", outcome.Finished.Ordinal)
+	}
+	return ""
+}
+
+// clear removes what the test made, unless it failed.
+func (v *move) clear() {
+	if v.t.Failed() {
+		v.keep()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, c := range pair.Both() {
+		if err := c.Client.CoreV1().Namespaces().Delete(ctx, v.app.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			v.t.Error(err)
+		}
+		for _, pod := range v.app.pods() {
+			if err := c.Client.CoreV1().PersistentVolumes().Delete(ctx, v.app.volume(pod).Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				v.t.Error(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const kindModule = "sigs.k8s.io/kind"
+
+// sourceDir is the folder of this package: the tests run inside the repository.
+func sourceDir() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("find the sources of e2e/kind: build without -trimpath, inside the repository")
+	}
+	return filepath.Dir(file), nil
+}
+
+// ModuleDir is where kind's module lies, at the version that tools/go.mod asks for.
+func ModuleDir(ctx context.Context) (string, error) {
+	if _, err := inTools(ctx, "mod", "download", kindModule); err != nil {
+		return "", err
+	}
+	return inTools(ctx, "list", "-m", "-f", "{{.Dir}}", kindModule)
+}
+
+// buildCommand builds the kind command into dir.
+func buildCommand(ctx context.Context, dir string) (string, error) {
+	command := filepath.Join(dir, "kind")
+	_, err := inTools(ctx, "build", "-o", command, kindModule)
+	return command, err
+}
+
+// inTools runs go in the module that pins kind.
+func inTools(ctx context.Context, args ...string) (string, error) {
+	source, err := sourceDir()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(source, "tools")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s for kind: %w: %s", args[0], err, stderrOf(err))
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// stderrOf is what a failed command said.
+func stderrOf(err error) string {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return strings.TrimSpace(string(failed.Stderr))
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+)
+
+const (
+	// network is ours: clusters that the user made with kind are on another one.
+	network = "sliceshift"
+	// prefix of the names that kind and docker know the clusters by.
+	prefix = "sliceshift-"
+)
+
+// Pair is the two clusters.
+type Pair struct {
+	East, West *Cluster
+
+	dir     string
+	env     []string
+	kind    string
+	image   string
+	host    docker.Host
+	daemon  *docker.Daemon
+	release func()
+	// Progress gets a line for each step.
+	progress io.Writer
+}
+
+// Both are east and west.
+func (p *Pair) Both() []*Cluster { return []*Cluster{p.East, p.West} }
+
+// Up starts both clusters, or connects to those that E2E_KUBECONFIGS names. dir, an absolute
+// path, gets what they leave.
+func Up(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
+	if own := os.Getenv(kubeconfigsVariable); own != "" {
+		return connectOwn(own)
+	}
+	p := &Pair{
+		dir: dir, progress: progress,
+		East: &Cluster{Name: "east", podSubnet: "10.244.0.0/16", serviceSubnet: "10.96.0.0/16"},
+		West: &Cluster{Name: "west", podSubnet: "10.245.0.0/16", serviceSubnet: "10.97.0.0/16"},
+	}
+	if err := p.up(ctx); err != nil {
+		cleanup := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, p.KeepLogs(cleanup), p.Down(cleanup))
+	}
+	return p, nil
+}
+
+func (p *Pair) up(ctx context.Context) error {
+	if err := os.MkdirAll(p.SharedDir(), 0o777); err != nil {
+		return err
+	}
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	group, within := errgroup.WithContext(ctx)
+	for _, c := range p.Both() {
+		group.Go(func() error { return p.create(within, c) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return p.Routes(ctx)
+}
+
+// prepare brings about what kind needs: the lock, docker, the command and the image.
+func (p *Pair) prepare(ctx context.Context) (err error) {
+	if p.release, err = lock(); err != nil {
+		return err
+	}
+	if p.host, err = docker.Inspect(); err != nil {
+		return err
+	}
+	if p.daemon, err = docker.Ensure(ctx, p.dir, p.progress); err != nil {
+		return err
+	}
+	if p.env, err = p.host.Environment(filepath.Join(p.dir, "bin")); err != nil {
+		return err
+	}
+	p.env = append(p.env, "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)
+	if p.kind, err = buildCommand(ctx, p.dir); err != nil {
+		return err
+	}
+	if p.image, err = chooseImage(ctx, p.host, p.progress); err != nil {
+		return err
+	}
+	return p.deleteClusters(ctx) // what a run left that was killed
+}
+
+// SharedDir is the folder of this machine that is the storage.
+func (p *Pair) SharedDir() string { return filepath.Join(p.dir, "shared") }
+
+func (p *Pair) create(ctx context.Context, c *Cluster) error {
+	text, err := setting{
+		Name: prefix + c.Name, Image: p.image, PodSubnet: c.podSubnet, ServiceSubnet: c.serviceSubnet,
+		SharedDir: p.SharedDir(), Shared: Shared, Built: isBuilt(p.image), Host: p.host,
+	}.text()
+	if err != nil {
+		return err
+	}
+	c.Kubeconfig = filepath.Join(p.dir, c.Name+".kubeconfig")
+	config := filepath.Join(p.dir, c.Name+".yaml")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := p.runKind(ctx, "create", "cluster", "--config", config, "--kubeconfig", c.Kubeconfig, "--wait", "5m", "--retain"); err != nil {
+		return fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	if c.Nodes, err = nodeNames(ctx, prefix+c.Name); err != nil {
+		return err
+	}
+	return c.connect()
+}
+
+// runKind runs the kind command; an error holds the end of what it said.
+func (p *Pair) runKind(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, p.kind, args...)
+	cmd.Env = p.env
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		lines := strings.Split(strings.TrimSpace(output.String()), "\n")
+		const most = 30
+		return fmt.Errorf("kind %s %s: %w: %s", args[0], args[1], err, strings.Join(lines[max(0, len(lines)-most):], "\n"))
+	}
+	return nil
+}
+
+// Load puts an image of this machine's docker into every node.
+func (p *Pair) Load(ctx context.Context, image string) error {
+	if p.kind == "" {
+		return nil // the user's own clusters pull it
+	}
+	for _, c := range p.Both() {
+		if err := p.runKind(ctx, "load", "docker-image", image, "--name", prefix+c.Name); err != nil {
+			return fmt.Errorf("cluster %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}

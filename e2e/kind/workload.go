@@ -1,0 +1,66 @@
+package kind
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+)
+
+// BuildWorkload builds the application of the tests as an image that holds nothing but it,
+// and a second version with "-2" added to the tag. dir is for what is built on the way.
+func BuildWorkload(ctx context.Context, dir, image string) error {
+	source, err := sourceDir()
+	if err != nil {
+		return err
+	}
+	if err := BuildImage(ctx, dir, filepath.Join(source, "workload"), image, "ENV VERSION=1"); err != nil {
+		return err
+	}
+	return BuildImage(ctx, dir, filepath.Join(source, "workload"), image+"-2", "ENV VERSION=2")
+}
+
+// BuildImage makes an image that holds the static program of one package of this module and
+// nothing else.
+func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) error {
+	name := filepath.Base(pkg)
+	binary := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
+	cmd.Dir = pkg
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", name, err, output)
+	}
+	layer, err := layerOf(binary, name)
+	if err != nil {
+		return err
+	}
+	args := []string{"import", "--change", fmt.Sprintf("ENTRYPOINT [%q]", "/"+name)}
+	for _, change := range changes {
+		args = append(args, "--change", change)
+	}
+	_, err = docker.Feed(ctx, layer, append(args, "-", image)...)
+	return err
+}
+
+// layerOf is an archive of one program.
+func layerOf(binary, name string) (*bytes.Buffer, error) {
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return nil, err
+	}
+	layer := &bytes.Buffer{}
+	w := tar.NewWriter(layer)
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	return layer, w.Close()
+}

@@ -1,0 +1,74 @@
+// Command workload is the application that the tests on kind move. It appends a line a
+// second to the journal on its volume, and will not start on a volume that is not its own,
+// that is not whole, or that another process writes to.
+//
+//	workload run DIR           write, and answer on port 8080 (POD_NAME, POD_UID, NODE_NAME)
+//	workload seed DIR POD...   make a folder with a new journal for each pod
+//	workload drain DURATION    be the preStop hook: ask the one that runs to drain for so long
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "workload:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "run":
+		return run(ctx, args[1])
+	case len(args) > 2 && args[0] == "seed":
+		return seed(args[1], args[2:])
+	case len(args) == 2 && args[0] == "drain":
+		return drain(ctx, args[1])
+	}
+	return fmt.Errorf("usage: workload {run DIR|seed DIR POD...|drain DURATION}, got %q", args)
+}
+
+// seed refuses a folder that is there already.
+func seed(dir string, pods []string) error {
+	for _, pod := range pods {
+		volume := filepath.Join(dir, pod)
+		if err := os.Mkdir(volume, 0o777); err != nil {
+			return err
+		}
+		first := journal.First(pod, time.Now()).String() + "\n"
+		if err := os.WriteFile(filepath.Join(volume, fileName), []byte(first), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func drain(ctx context.Context, duration string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1"+address+"/drain?for="+duration, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("drain: %s", response.Status)
+	}
+	return nil
+}

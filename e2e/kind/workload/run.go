@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+)
+
+// replica is the application while it runs.
+type replica struct {
+	journal *file
+	by      journal.Writer
+	mutex   sync.Mutex // guards journal
+}
+
+// run writes until ctx ends, and for as long after that as LINGER says.
+func run(ctx context.Context, dir string) error {
+	if reason := os.Getenv("CRASH"); reason != "" {
+		return fmt.Errorf("crashing, as CRASH asks for: %s", reason)
+	}
+	by := journal.Writer{Pod: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Node: os.Getenv("NODE_NAME")}
+	if by.Pod == "" || by.UID == "" || by.Node == "" {
+		return errors.New("POD_NAME, POD_UID and NODE_NAME must be set")
+	}
+	opened, err := open(dir, by)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	r := &replica{journal: opened, by: by}
+	if err := r.note(journal.Start); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- r.serve(dir) }()
+	return r.write(ctx, failed)
+}
+
+// write appends a line a second.
+func (r *replica) write(ctx context.Context, failed <-chan error) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var end <-chan time.Time
+	asked := ctx.Done()
+	for {
+		select {
+		case <-tick.C:
+			if err := r.note(journal.Tick); err != nil {
+				return err
+			}
+		case <-asked:
+			linger, err := time.ParseDuration(or(os.Getenv("LINGER"), "0s"))
+			if err != nil {
+				return fmt.Errorf("LINGER: %w", err)
+			}
+			asked, end = nil, time.After(linger)
+		case <-end:
+			return r.note(journal.Stop)
+		case err := <-failed:
+			return err
+		}
+	}
+}
+
+// note appends one line.
+func (r *replica) note(note journal.Note) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.journal.append(note, r.by)
+}
+
+func or(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}
