@@ -40,15 +40,11 @@ func TestBrake(t *testing.T) {
 		b.press()
 		close(pressed)
 	}()
-	for { // until the brake is pressed, which the answer that is not read holds up
+	await(t, func() bool { // the answer that is not read holds up only the end of it
 		b.mu.Lock()
-		begun := b.pressed
-		b.mu.Unlock()
-		if begun {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer b.mu.Unlock()
+		return b.pressed
+	}, func() string { return "the brake is not pressed" })
 	if response, err := send(t, through, http.MethodPost); !errors.Is(err, errBraked) {
 		t.Errorf("a write began: %v, %v", response, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -69,6 +70,38 @@ func newConsole(args ...string) *console {
 func (c *console) run(t *testing.T) int {
 	t.Helper()
 	return execute(context.WithoutCancel(t.Context()), c.environment)
+}
+
+// await looks until a condition holds. failed says what is wrong when it never does.
+func await(t *testing.T, holds func() bool, failed func() string) {
+	t.Helper()
+	const patience = 20 * time.Second
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", failed(), err)
+	}
+}
+
+// awaitWaiting waits until the command waits for time to pass.
+func (c *console) awaitWaiting(t *testing.T) {
+	t.Helper()
+	await(t, c.clock.HasWaiters, func() string { return "the command does not wait" })
+}
+
+// passTime lets time pass, step by step, until the command ends, and returns its exit
+// code.
+func (c *console) passTime(t *testing.T, code <-chan int, step time.Duration) (got int) {
+	t.Helper()
+	await(t, func() bool {
+		c.clock.Step(step)
+		select {
+		case got = <-code:
+			return true
+		case <-time.After(10 * time.Millisecond): // what the step has set off takes its time
+			return false
+		}
+	}, func() string { return "the command does not end" })
+	return got
 }
 
 // application describes the snapshot of a healthy StatefulSet shop/web in cluster

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -97,9 +96,7 @@ func TestWatchIsLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	code := make(chan int)
 	go func() { code <- execute(ctx, c.environment) }()
-	for !strings.Contains(shown.shown(), "1/4 moved") {
-		time.Sleep(time.Millisecond)
-	}
+	shown.await(t, "1/4 moved")
 	leave()
 	if got := <-code; got != exitFailure || c.err.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", got, c.err)

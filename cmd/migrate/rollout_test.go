@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -191,6 +190,8 @@ func TestRollout(t *testing.T) {
 		"restart":                {args: []string{"restart", "slice/web"}, set: webSlice(), wantOut: "statefulset.apps.sliceshift.io/web restarted\n", check: restartedAt("2026-01-01T12:00:00Z")},
 		"restart, name":          {args: []string{"restart", "web", "-o", "name"}, set: webSlice(), wantOut: "statefulset.apps.sliceshift.io/web\n", check: restartedAt("2026-01-01T12:00:00Z")},
 		"restart of a paused":    {args: []string{"restart", "web"}, set: webSlice(rollingPaused), want: 1, wantErr: "can't restart paused StatefulSet shop/web in cluster east"},
+		"restart in mid-move":    {args: []string{"restart", "web"}, set: webSlice(movingSlice), wantOut: "restarted\n", wantErr: "A migration drives StatefulSet shop/web", check: restartedAt("2026-01-01T12:00:00Z")},
+		"undo in mid-move":       {args: []string{"undo", "web"}, set: webSlice(newest, movingSlice), more: two, wantOut: "rolled back\n", wantErr: "migrate status web -n shop", check: hasImage("web:1")},
 		"restart twice":          {args: []string{"restart", "web"}, set: webSlice(restartedSlice), want: 1, wantErr: "within the past second"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +222,10 @@ func TestRollout(t *testing.T) {
 }
 
 func rollingPaused(set *slicesapi.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Paused = true }
+
+func movingSlice(set *slicesapi.StatefulSet) {
+	set.Annotations = map[string]string{slicesapi.MigratingAnnotationKey: "web.1"}
+}
 
 func restartedSlice(set *slicesapi.StatefulSet) {
 	set.Spec.Template.Annotations = map[string]string{restartedAtAnnotationKey: "2026-01-01T12:00:00Z"}
@@ -260,14 +265,6 @@ func TestRolloutFollowed(t *testing.T) {
 	c, shown := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)), &terminal{}
 	c.Out = shown
 	code := c.begin(t)
-	await := func(text string) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(shown.shown(), text); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%q is not shown, but %q", text, shown.shown())
-			}
-		}
-	}
 	set := func(change func(*slicesapi.StatefulSet)) {
 		t.Helper()
 		next := east.slice(t)
@@ -276,9 +273,9 @@ func TestRolloutFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await("complete 1 pods at revision web-2")
+	shown.await(t, "complete 1 pods at revision web-2")
 	set(func(s *slicesapi.StatefulSet) { s.Status.UpdatedReplicas, s.Status.ReadyReplicas = 2, 2 })
-	await("Waiting for 1 pods to be ready...")
+	shown.await(t, "Waiting for 1 pods to be ready...")
 	set(func(s *slicesapi.StatefulSet) { s.Labels = map[string]string{"nothing": "new"} })
 	set(webDone)
 	if got := <-code; got != exitDone {
@@ -324,20 +321,10 @@ func TestRolloutRefreshed(t *testing.T) {
 			east := newSliceServer(t, webSlice(updating))
 			c := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
 			code := c.begin(t)
-			for !c.clock.HasWaiters() {
-				time.Sleep(time.Millisecond)
-			}
+			c.awaitWaiting(t)
 			tc.change(t, east)
-			for {
-				c.clock.Step(refreshEvery)
-				select {
-				case got := <-code:
-					if got != tc.want || !strings.Contains(c.err.String(), tc.wantErr) {
-						t.Errorf("exit code %d, stderr %q", got, c.err)
-					}
-					return
-				case <-time.After(10 * time.Millisecond):
-				}
+			if got := c.passTime(t, code, refreshEvery); got != tc.want || !strings.Contains(c.err.String(), tc.wantErr) {
+				t.Errorf("exit code %d, stderr %q", got, c.err)
 			}
 		})
 	}

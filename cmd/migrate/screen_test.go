@@ -58,6 +58,14 @@ func (t *terminal) shown() string {
 	return strings.Join(t.lines, "\n")
 }
 
+// await waits until it shows a text.
+func (t *terminal) await(test *testing.T, text string) {
+	test.Helper()
+	await(test, func() bool { return strings.Contains(t.shown(), text) }, func() string {
+		return fmt.Sprintf("%q is not shown, but %q", text, t.shown())
+	})
+}
+
 func (t *terminal) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,16 +132,12 @@ func TestScreenTicks(t *testing.T) {
 	s := newScreen(c.environment, painter{})
 	defer s.close()
 	s.update(progress{start: noon, total: 1, hold: &migration.Hold{Message: "waiting"}, holdSince: noon})
-	deadline := time.Now().Add(10 * time.Second)
-	for !strings.Contains(shown.shown(), "7s · waiting") {
-		if time.Now().After(deadline) {
-			t.Fatalf("the bar stands still:\n%s", shown.shown())
-		}
+	await(t, func() bool {
 		if c.clock.Since(noon) < 7*time.Second {
 			c.clock.Step(time.Second)
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return strings.Contains(shown.shown(), "7s · waiting")
+	}, func() string { return "the bar stands still:\n" + shown.shown() })
 }
 
 // TestScreenOfManyWriters is for the race detector.
