@@ -151,13 +151,21 @@ func TestRelabel(t *testing.T) {
 }
 
 func TestUnordered(t *testing.T) {
-	in := slice(4, "a a a a", parallel, unavailable(2), func(in *Input) { in.Spec.Unordered = true })
+	byPriority := func(in *Input) { in.Spec.Unordered = true }
+	in := slice(4, "a a a a", parallel, unavailable(2), byPriority)
 	for i, priority := range []int64{10, 20, 10, 0} {
 		in.Pods[i].Priority = []int64{priority}
+	}
+	gaps := slice(10, "a a a . a a a a a a . a", parallel, unavailable(9), byPriority, partition(7), reserved(Range{3, 3}, Range{10, 10}))
+	for i := range gaps.Pods {
+		gaps.Pods[i].Priority = []int64{map[int32]int64{8: 20, 7: 10}[gaps.Pods[i].Ordinal]}
 	}
 	check(t, []row{
 		{name: "R-036 the largest first, then the highest ordinal", in: in, want: "Delete 1, Delete 2"},
 		{name: "the partition holds", in: func() Input { in := in; in.Spec.Partition = 2; return in }(), want: "Delete 2, Delete 3"},
+		{name: "R-031 those that have the revision are skipped", in: slice(3, "a b b", parallel, unavailable(3), byPriority), want: "Delete 0"},
+		{name: "R-031 all of them in order", in: slice(3, "a a a", parallel, unavailable(3), byPriority), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "R-034 gaps in the range", in: gaps, want: "Delete 8, Delete 7, Delete 11, Delete 9"},
 	})
 }
 

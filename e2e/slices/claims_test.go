@@ -208,10 +208,10 @@ func TestLostClaim(t *testing.T) {
 }
 
 // class is a StorageClass whose volumes may grow, or not.
-func (p *play) class(expand bool) string {
+func (p *play) class(name string, expand bool) string {
 	p.t.Helper()
 	class := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace}, Provisioner: "kubernetes.io/host-path", AllowVolumeExpansion: &expand,
+		ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-" + name}, Provisioner: "kubernetes.io/host-path", AllowVolumeExpansion: &expand,
 	}
 	p.must(api.Create(p.ctx, class))
 	return class.Name
@@ -221,7 +221,7 @@ func (p *play) class(expand bool) string {
 func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimUpdateStrategyType, expand bool) *play {
 	t.Helper()
 	p := newPlay(t, withClaim(set))
-	class := p.class(expand)
+	class := p.class("only", expand)
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: when}
 	p.must(api.Create(p.ctx, set))
@@ -329,4 +329,39 @@ func TestGrowthPartition(t *testing.T) {
 	p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
 	p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
 	p.complete()
+}
+
+// TestGrowthOfSome: of two claims only the one of a class that can grow is asked to. R-092.
+func TestGrowthOfSome(t *testing.T) {
+	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(2), "in place": inPlace(2, sliceapi.InPlaceIfPossible)} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, withClaim(set))
+			grows, fixed := p.class("grows", true), p.class("fixed", false)
+			logs := *set.Spec.VolumeClaimTemplates[0].DeepCopy()
+			logs.Name, logs.Spec.StorageClassName = "logs", &fixed
+			set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &grows
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, logs)
+			set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
+			p.must(api.Create(p.ctx, set))
+			p.eventually("it is complete", func() bool { p.resize(); return p.read().Status.AvailableReplicas == 2 })
+			p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+			want := []sliceapi.VolumeClaimStatus{
+				{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 2},
+				{VolumeClaimName: "logs", CompatibleReplicas: 2, CompatibleReadyReplicas: 2},
+			}
+			p.eventually("the claims follow", func() bool {
+				p.resize()
+				return p.read().Status.UpdatedReplicas == 2 && equality.Semantic.DeepEqual(p.read().Status.VolumeClaims, want)
+			})
+			p.complete()
+			var claims corev1.PersistentVolumeClaimList
+			p.must(api.List(p.ctx, &claims, client.InNamespace(set.Namespace)))
+			for _, claim := range claims.Items {
+				size := map[string]string{grows: "2Gi", fixed: "1Gi"}[*claim.Spec.StorageClassName]
+				if got := claim.Status.Capacity.Storage().String(); got != size {
+					t.Errorf("claim %s has %s, want %s", claim.Name, got, size)
+				}
+			}
+		})
+	}
 }

@@ -1,0 +1,174 @@
+package slices
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// refusing refuses every write.
+func refusing(err error) interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return err },
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return err
+		},
+	}
+}
+
+// TestToldOfWrites: each write of a pod is told with a reason of apps/v1 or OpenKruise
+// and in a text that names the pod, and what is refused is a condition too, unless a
+// look at the changed object will do. K-171, R-081.
+func TestToldOfWrites(t *testing.T) {
+	quota := errors.New("no room")
+	conflict := apierrors.NewConflict(corev1.Resource("pods"), "web-0", errors.New("changed"))
+	update := func(verb Verb) Action {
+		return Action{Verb: verb, UID: "u", Revision: "r1", Reason: api.TerminationUpdate}
+	}
+	for name, tc := range map[string]struct {
+		action  Action
+		refused error
+		// phase is that of the pod; without one there is none.
+		phase corev1.PodPhase
+		want  []string
+		says  string
+	}{
+		"created":               {action: Action{Verb: Create, Revision: "r1"}, want: []string{"Normal SuccessfulCreate: created pod web-0"}},
+		"not created":           {action: Action{Verb: Create, Revision: "r1"}, refused: quota, want: []string{"Warning FailedCreate: claims of pod web-0: creating claim data-web-0: no room"}, says: api.ConditionFailedCreatePod},
+		"deleted":               {action: update(Delete), phase: corev1.PodRunning, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (Update)"}},
+		"deleted, it has ended": {action: Action{Verb: Delete, UID: "u"}, phase: corev1.PodFailed, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (it has ended)"}},
+		"not deleted":           {action: update(Delete), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedDelete: pod web-0: no room"}},
+		"updated in place":      {action: update(FinishInPlace), phase: corev1.PodRunning, want: []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}},
+		"not begun":             {action: update(BeginInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"not patched":           {action: update(PatchInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"patched meanwhile":     {action: update(PatchInPlace), phase: corev1.PodRunning, refused: conflict},
+		"the claim stays small": {action: update(GrowClaims), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePVC: claim data-web-0: no room"}, says: api.ConditionFailedUpdatePod},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fails := interceptor.Funcs{}
+			if tc.refused != nil {
+				fails = refusing(tc.refused)
+			}
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: "web-0", UID: "u", Labels: map[string]string{appsv1.StatefulSetRevisionLabel: "r1"},
+					Annotations: map[string]string{api.InPlaceUpdateAnnotationKey: `{"revision":"r1"}`},
+				},
+				Status: corev1.PodStatus{Phase: tc.phase},
+			}
+			var objects []client.Object
+			if tc.phase != "" {
+				objects = append(objects, pod)
+			}
+			h, ears := newHands(t, fails, objects...)
+			for _, object := range objects {
+				if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
+					t.Fatal(err)
+				}
+				h.pods[0] = pod
+			}
+			if tc.action.Verb == GrowClaims {
+				h.set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
+				h.claims["data-web-0"] = newClaim(h.set, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}, 0)
+			}
+			failed := h.all(t.Context(), []Action{tc.action})
+			if !errors.Is(failed, tc.refused) {
+				t.Errorf("error %v", failed)
+			}
+			if diff := cmp.Diff(tc.want, ears.lines); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			status := h.statusOf(Input{}, Decision{}, failed)
+			for _, kind := range []string{api.ConditionFailedCreatePod, api.ConditionFailedUpdatePod} {
+				said := meta.FindStatusCondition(status.Conditions, kind)
+				if (said != nil) != (kind == tc.says) || said != nil && !strings.Contains(said.Message, "pod shop/web-0: ") {
+					t.Errorf("condition %s: %+v", kind, said)
+				}
+			}
+		})
+	}
+}
+
+// TestConflictIsNotTold: a pod that changed after it was judged is looked at again soon,
+// and only its update is told of, once. K-169.
+func TestConflictIsNotTold(t *testing.T) {
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Finalizers = []string{api.Finalizer}
+	set.Spec.UpdateStrategy.Type = api.RollingUpdate
+	set.Spec.Template.Labels = map[string]string{"app": "web"}
+	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}
+	changed, ears, clock := true, &heard{}, testingclock.NewFakePassiveClock(noon)
+	scheme := testScheme(t)
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set, &corev1.Pod{}).
+		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if _, isPod := o.(*corev1.Pod); isPod && changed {
+				changed = false
+				return apierrors.NewConflict(corev1.Resource("pods"), o.GetName(), errors.New("changed"))
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	}).Build()
+	r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+	reconcile := func() ctrl.Result {
+		t.Helper()
+		clock.SetTime(clock.Now().Add(tellEvery))
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	reconcile() // makes the pod
+	pod := &corev1.Pod{}
+	if err := server.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	patched := clock.Now()
+	note, err := json.Marshal(progressInPlace{Revision: pod.Labels[appsv1.StatefulSetRevisionLabel], Patched: &patched})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.UID, pod.Annotations = "u", map[string]string{api.InPlaceUpdateAnnotationKey: string(note)}
+	if err := server.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}}
+	if err := server.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	ears.lines = nil
+	if result := reconcile(); result.RequeueAfter != retryChanged || changed || len(ears.lines) > 0 {
+		t.Errorf("after a conflict: %+v, events %v", result, ears.lines)
+	}
+	reconcile()
+	if !slices.Equal(ears.lines, []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}) {
+		t.Errorf("events %v", ears.lines)
+	}
+	if err := server.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || inPlaceOf(pod) != nil || gateOf(pod) != corev1.ConditionTrue {
+		t.Errorf("the pod is not done: %v, %v", pod.Annotations, err)
+	}
+}
