@@ -12,7 +12,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak bench bench-slices build
+.PHONY: demo test soak chaos bench bench-slices build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -29,6 +29,9 @@ soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEE
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
 	@$(GO) run ./e2e/bench
+
+chaos: ## Moves while everything breaks: RUNS=50 SEED=1. One that failed is repeated by its seed.
+	@SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices

@@ -147,6 +147,18 @@ type manager struct {
 // shipped rights.
 func startManager(t *testing.T, namespace string) *manager {
 	t.Helper()
+	m := newManager(t, namespace, "manager.log")
+	m.start()
+	t.Cleanup(func() {
+		m.kill()
+		m.tellLog()
+	})
+	return m
+}
+
+// newManager is a manager that does not run yet.
+func newManager(t *testing.T, namespace, logName string) *manager {
+	t.Helper()
 	if err := install(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,25 +166,24 @@ func startManager(t *testing.T, namespace string) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "manager.log"))
+	log, err := os.Create(filepath.Join(t.TempDir(), logName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manager{t: t, log: log, args: []string{
+	return &manager{t: t, log: log, args: []string{
 		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
 		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", namespace,
 		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
 		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--log-format", "text",
 	}}
-	m.start()
-	t.Cleanup(func() {
-		m.kill()
-		if t.Failed() {
-			out, _ := os.ReadFile(log.Name())
-			t.Logf("the manager's log:\n%s", out)
-		}
-	})
-	return m
+}
+
+// tellLog prints what a manager has logged when its test has failed.
+func (m *manager) tellLog() {
+	if m.t.Failed() {
+		out, _ := os.ReadFile(m.log.Name())
+		m.t.Logf("%s:\n%s", filepath.Base(m.log.Name()), out)
+	}
 }
 
 func (m *manager) start() {

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// fault is something that breaks for a while.
+type fault struct {
+	name   string
+	happen func(time.Duration) error
+}
+
+// faults are all that may break in this run.
+func (s *storm) faults() []fault {
+	all := []fault{
+		{"a manager is killed", func(time.Duration) error { return s.crew.kill(s.random.IntN(crewSize)) }},
+		{"all managers are killed", func(time.Duration) error { return errors.Join(s.crew.kill(0), s.crew.kill(1)) }},
+		{"a manager is frozen", func(d time.Duration) error { return s.crew.freeze(s.ctx, s.random.IntN(crewSize), d) }},
+		{"a pod is deleted", func(time.Duration) error { return s.hitPod(s.deletePod) }},
+		{"a pod fails", func(time.Duration) error { return s.hitPod(s.failPod) }},
+		{"a budget is edited", s.editBudget},
+		{"a pause", s.detourOfMode(api.ModePause)},
+		{"a change of direction", s.detourOfMode(api.ModeRollback)},
+	}
+	sides := map[string]*cluster.Cluster{"source": s.from}
+	if s.to != s.from {
+		sides["destination"] = s.to
+		all = append(all,
+			fault{"the way is cut", s.cutWay},
+			fault{"the way is slow", s.slowWay},
+			fault{"the way is reset", func(time.Duration) error { s.way.reset(); return nil }},
+		)
+	}
+	for _, side := range []string{"source", "destination"} {
+		at := sides[side]
+		if at == nil {
+			continue
+		}
+		for _, role := range []cluster.Role{cluster.APIServer, cluster.Etcd, cluster.ControllerManager, cluster.Kwok} {
+			all = append(all, fault{fmt.Sprintf("%s of the %s is frozen", role, side), func(d time.Duration) error { return s.freezeRole(at, role, d) }})
+			if role != cluster.Kwok {
+				all = append(all, fault{fmt.Sprintf("%s of the %s is killed", role, side), func(d time.Duration) error { return s.killRole(at, role, d) }})
+			}
+		}
+	}
+	return all
+}
+
+func (s *storm) freezeRole(at *cluster.Cluster, role cluster.Role, d time.Duration) error {
+	return s.withoutKwok(at, role, func() error {
+		if err := at.Freeze(role); err != nil {
+			return err
+		}
+		pass(s.ctx, d)
+		return at.Thaw(role)
+	})
+}
+
+func (s *storm) killRole(at *cluster.Cluster, role cluster.Role, d time.Duration) error {
+	return s.withoutKwok(at, role, func() error {
+		if err := at.Kill(role); err != nil {
+			return err
+		}
+		pass(s.ctx, d)
+		return at.StartRole(s.ctx, role)
+	})
+}
+
+// withoutKwok takes kwok away while what it lists pods from is broken: now and then it
+// ends with a panic of its own then.
+func (s *storm) withoutKwok(at *cluster.Cluster, role cluster.Role, do func() error) error {
+	if role != cluster.APIServer && role != cluster.Etcd {
+		return errors.Join(do(), at.WaitReady(s.ctx))
+	}
+	if err := at.Kill(cluster.Kwok); err != nil {
+		return err
+	}
+	return errors.Join(do(), at.StartRole(s.ctx, cluster.Kwok), at.WaitReady(s.ctx))
+}
+
+func (s *storm) cutWay(d time.Duration) error {
+	s.way.cut.Store(true)
+	s.way.reset()
+	pass(s.ctx, d)
+	s.way.cut.Store(false)
+	return nil
+}
+
+func (s *storm) slowWay(d time.Duration) error {
+	s.way.delay.Store(int64(d / 10)) //nolint:mnd // each piece of data takes a tenth of it
+	pass(s.ctx, d)
+	s.way.delay.Store(0)
+	return nil
+}
+
+// detourOfMode asks for another mode for a while.
+func (s *storm) detourOfMode(mode api.Mode) func(time.Duration) error {
+	return func(d time.Duration) error {
+		if err := s.setMode(mode); err != nil {
+			return err
+		}
+		pass(s.ctx, d)
+		return s.setMode(s.mode)
+	}
+}
+
+// hitPod does something to a pod of either slice: what becomes of its ordinal is not
+// the move's doing.
+func (s *storm) hitPod(hit func(context.Context, kubernetes.Interface, string, string) error) error {
+	ordinal := s.random.Int32N(s.app.Replicas)
+	s.auditor.Blame(ordinal)
+	for _, at := range []end{s.here(), s.there()} {
+		name := fmt.Sprintf("%s-%d", at.set, ordinal)
+		if err := s.insist(func(ctx context.Context) error { return hit(ctx, at.client, at.namespace, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *storm) deletePod(ctx context.Context, c kubernetes.Interface, namespace, name string) error {
+	return c.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+func (s *storm) failPod(ctx context.Context, c kubernetes.Interface, namespace, name string) error {
+	_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status")
+	return err
+}
+
+// editBudget lets somebody forbid all disruptions for a while. What was written since
+// is left as it is.
+func (s *storm) editBudget(d time.Duration) error {
+	before, err := s.budgetTo(func(*policyv1.PodDisruptionBudget) *intstr.IntOrString { return new(intstr.FromInt32(0)) })
+	if err != nil || before == nil {
+		return err
+	}
+	pass(s.ctx, d)
+	_, err = s.budgetTo(func(now *policyv1.PodDisruptionBudget) *intstr.IntOrString {
+		if now.Generation != before.Generation+1 {
+			return nil
+		}
+		return before.Spec.MaxUnavailable
+	})
+	return err
+}
+
+// budgetTo writes another maxUnavailable on the source's budget, and returns what it was
+// before; nil when it is left alone.
+func (s *storm) budgetTo(value func(*policyv1.PodDisruptionBudget) *intstr.IntOrString) (before *policyv1.PodDisruptionBudget, err error) {
+	budgets := s.source.PolicyV1().PodDisruptionBudgets(s.app.Namespace)
+	err = s.insist(func(ctx context.Context) error {
+		now, err := budgets.Get(ctx, s.app.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		next := now.DeepCopy()
+		next.Spec.MaxUnavailable = value(now)
+		if next.Spec.MaxUnavailable == nil || now.Spec.MaxUnavailable == nil || same(next.Spec.MaxUnavailable, now.Spec.MaxUnavailable) {
+			return nil
+		}
+		if _, err := budgets.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+		before = now
+		return nil
+	})
+	return before, err
+}
+
+// insist repeats a request until it is answered; what does not exist is fine.
+func (s *storm) insist(request func(context.Context) error) error {
+	const again = 100 * time.Millisecond
+	var last error
+	err := wait.PollUntilContextCancel(s.ctx, again, true, func(ctx context.Context) (bool, error) {
+		last = request(ctx)
+		return last == nil || apierrors.IsNotFound(last) || apierrors.IsInvalid(last), nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
