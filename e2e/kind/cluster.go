@@ -3,8 +3,13 @@ package kind
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -38,6 +43,36 @@ func (c *Cluster) connect() error {
 	c.Config = config
 	c.Client, err = kubernetes.NewForConfig(config)
 	return err
+}
+
+// awaitSystem waits until the pods of Kubernetes itself are Ready: until then the nodes
+// unpack images, and what a test measures would be that.
+func (c *Cluster) awaitSystem(ctx context.Context) error {
+	const interval, patience = 500 * time.Millisecond, 5 * time.Minute
+	var waiting string
+	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+		pods, err := c.Client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for i := range pods.Items {
+			if !isReady(&pods.Items[i]) {
+				waiting = pods.Items[i].Name
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("cluster %s: pod %s/%s does not become Ready: %w", c.Name, metav1.NamespaceSystem, waiting, err)
+	}
+	return nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // Worker is the container of the node that runs the pods.

@@ -73,7 +73,15 @@ func (p *Pair) up(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return p.Routes(ctx)
+	if err := p.Routes(ctx); err != nil {
+		return err
+	}
+	for _, c := range p.Both() {
+		if err := c.awaitSystem(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare brings about what kind needs: the lock, docker, the command and the image.
@@ -97,7 +105,19 @@ func (p *Pair) prepare(ctx context.Context) (err error) {
 	if p.image, err = chooseImage(ctx, p.host, p.progress); err != nil {
 		return err
 	}
-	return p.deleteClusters(ctx) // what a run left that was killed
+	if err := p.deleteClusters(ctx); err != nil { // what a run left that was killed
+		return err
+	}
+	return ensureNetwork(ctx)
+}
+
+// ensureNetwork makes the network before kind does: kind's would have a second family of
+// addresses, and with it a second way around a node that is cut off.
+func ensureNetwork(ctx context.Context) error {
+	if docker.Run(ctx, "network", "inspect", network) == nil {
+		return nil
+	}
+	return docker.Run(ctx, "network", "create", network)
 }
 
 // SharedDir is the folder of this machine that is the storage.

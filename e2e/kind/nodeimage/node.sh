@@ -17,6 +17,7 @@ install -m644 /kind-files/etc/systemd/system/kubelet.service.d/* /etc/systemd/sy
 
 # Where kind looks for Debian's containerd and network plugins.
 for program in containerd ctr containerd-shim-runc-v2; do ln -sf "/usr/bin/$program" "/usr/local/bin/$program"; done
+install -m755 /source/crictl.sh /usr/local/bin/crictl
 install -m755 /usr/lib/cni/{host-local,loopback,ptp,portmap} /opt/cni/bin/
 
 # Kubernetes.

@@ -23,6 +23,8 @@ type app struct {
 	// drain is how long the preStop hook takes, linger for how long the replica goes on
 	// writing after it was asked to end; both may be empty.
 	drain, linger string
+	// ours makes it a set of our own kind.
+	ours bool
 }
 
 const name = "web"

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
@@ -99,5 +100,5 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 	}
-	return nil
+	return fixture.RunSlices(ctx, p.East.Config)
 }

@@ -82,6 +82,9 @@ func (v *move) create() error {
 	if _, err := client.PolicyV1().PodDisruptionBudgets(a.namespace).Create(v.ctx, a.budget(), metav1.CreateOptions{}); err != nil {
 		return err
 	}
+	if a.ours {
+		return v.createSlice()
+	}
 	if _, err := client.AppsV1().StatefulSets(a.namespace).Create(v.ctx, a.statefulSet(), metav1.CreateOptions{}); err != nil {
 		return err
 	}

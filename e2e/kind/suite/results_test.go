@@ -39,7 +39,11 @@ func (t *table) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "case\tfewest available\tdown for each handoff (s)\tjournal silent (s)\tauditor\t")
 	for _, r := range t.rows {
-		fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", r.name, r.fewest, r.of, seconds(r.handoffs), seconds(r.interruption), r.verdict, r.remark)
+		available := ""
+		if r.verdict != "" {
+			available = fmt.Sprintf("%d of %d", r.fewest, r.of)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.name, available, seconds(r.handoffs), seconds(r.interruption), r.verdict, r.remark)
 	}
 	_ = w.Flush()
 }

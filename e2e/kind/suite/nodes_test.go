@@ -1,0 +1,114 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// The tests of this file stop machines that all tests use, so none of them is parallel.
+
+func needMachines(t *testing.T) {
+	t.Helper()
+	if pair.Own() {
+		t.Skip("the machines of the user's own clusters cannot be stopped")
+	}
+}
+
+// TestNodeRestart: the machine that runs the pods of one side loses power in mid-handoff.
+func TestNodeRestart(t *testing.T) {
+	needMachines(t)
+	for _, tc := range []struct {
+		name  string
+		verb  migration.Verb
+		which func() *kind.Cluster
+	}{
+		{"source while the ordinal ends", migration.ScaleDown, func() *kind.Cluster { return pair.East }},
+		{"destination while the ordinal starts", migration.ScaleUp, func() *kind.Cluster { return pair.West }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := deploy(t, usual())
+			v.watch()
+			crashed := make(chan error, 1)
+			v.drive(v.mover(), nth(2, tc.verb, func() error {
+				go func() { crashed <- pair.Crash(v.ctx, tc.which(), tc.which().Worker()) }()
+				return nil
+			}))
+			v.must(<-crashed)
+			v.audit(v.expectMoved(), "power cut and start")
+		})
+	}
+}
+
+// TestNodeCutOff: the source's machine loses its way to the API server before an ordinal is
+// stopped. Its pod goes on writing, and the object stays: nothing may be started elsewhere
+// until the machine has come back and the pod is gone.
+func TestNodeCutOff(t *testing.T) {
+	needMachines(t)
+	v := deploy(t, usual())
+	v.m.Spec.Handoff.ProgressDeadlineSeconds = ptr.To[int32](45)
+	v.watch()
+	worker := pair.East.Worker()
+	var atStall int
+	healed := make(chan error, 1)
+	v.drive(v.mover(),
+		nth(1, migration.CarryVolume, func() error { return pair.East.CutOff(v.ctx, worker) }), // sets Retain, before the stop
+		v.onStall(api.ReasonPodTerminating, func() error {
+			if err := pair.East.AwaitNode(v.ctx, worker, corev1.ConditionUnknown); err != nil {
+				return err
+			}
+			atStall = v.lines("web-2")
+			go func() { healed <- v.healLater(worker, atStall) }()
+			return nil
+		}),
+		func(*api.Migration, migration.Outcome) error { return v.nothingInWestWhileEastHas("web-2") })
+	v.must(<-healed)
+	journals := v.expectMoved()
+	if lines := journals[2].Runs[0].Lines; lines <= atStall {
+		t.Errorf("web-2 wrote %d lines at the source, and %d had been written when the migration stalled: it did not go on", lines, atStall)
+	}
+	v.audit(journals, "cut off, stalled, healed")
+}
+
+// healLater gives the machine its way back when the pod that nobody sees has written some
+// more lines: it runs all the while.
+func (v *move) healLater(worker string, before int) error {
+	const more = 15
+	err := pollUntil(v.ctx, func(context.Context) (bool, error) { return v.lines("web-2") >= before+more, nil })
+	if err != nil {
+		return fmt.Errorf("the pod on the machine that is cut off does not go on: %w", err)
+	}
+	return pair.East.Heal(v.ctx, worker)
+}
+
+// lines counts those of a journal, in the folder of this machine that is the storage.
+func (v *move) lines(pod string) int {
+	content, err := os.ReadFile(filepath.Join(pair.SharedDir(), v.app.namespace, pod, "journal"))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(content), "\n")
+}
+
+// nothingInWestWhileEastHas fails when a pod exists in west that east has as well.
+func (v *move) nothingInWestWhileEastHas(pod string) error {
+	for _, c := range []*kind.Cluster{pair.West, pair.East} { // west first: it must not be made before east's is gone
+		list, err := c.Client.CoreV1().Pods(v.app.namespace).List(v.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod})
+		if err != nil || len(list.Items) == 0 {
+			return err
+		}
+	}
+	return errors.New(pod + " exists on both sides")
+}
