@@ -97,7 +97,7 @@ func (m *machine) asInTheBeginning() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
 	}
-	return cmp.Diff(essence(m.begin), essence(m.state), cmpopts.EquateEmpty())
+	return cmp.Diff(essence(*m.begin), essence(m.state), cmpopts.EquateEmpty())
 }
 
 // essence leaves out of a snapshot what changes by itself.
@@ -105,7 +105,7 @@ func essence(s Snapshot) Snapshot {
 	s = s.clone()
 	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = epoch, "", Record{}, "", false, false
 	for _, at := range []*Side{&s.Source, &s.Destination} {
-		at.Set.ResourceVersion = ""
+		at.Set.ResourceVersion, at.Set.ScalesBy = "", ""
 		if at.Set.Replicas == 0 {
 			at.Set.Start = 0
 		}
@@ -113,7 +113,7 @@ func essence(s Snapshot) Snapshot {
 			at.Pods[i].UID, at.Pods[i].ReadySince = "", epoch
 		}
 		for i := range at.Budgets {
-			at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted = "", nil
+			at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", nil, 0
 		}
 	}
 	// What else the slice needs is left at the destination: it does no harm.

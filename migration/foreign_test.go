@@ -25,7 +25,7 @@ func TestForeignWriters(t *testing.T) {
 		says   string
 	}{
 		"source scaled up":                  {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Replicas += 2; s.Source.Set.ScalesBy = "hpa" }, api.ReasonForeignScale, `"hpa"`},
-		"the stopped ordinal started again": {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Replicas++ }, volumes.ReasonClaimNotBound, "not bound"},
+		"the stopped ordinal started again": {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Replicas++ }, api.ReasonForeignScale, "is without its volume"},
 		"source scaled down":                {SetBudget, 1, func(s *Snapshot) { s.Source.Set.Replicas -= 2 }, api.ReasonForeignScale, "another writer"},
 		"source moved":                      {ScaleUp, 1, func(s *Snapshot) { s.Source.Set.Start++ }, api.ReasonForeignScale, "instead of [0,2)"},
 		"destination scaled up":             {ScaleDown, 2, func(s *Snapshot) { s.Destination.Set.Replicas++; s.Destination.Set.ScalesBy = "argocd" }, api.ReasonForeignScale, `"argocd"`},

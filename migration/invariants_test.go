@@ -27,7 +27,7 @@ func (m *machine) check() string {
 // atMostOne is I1.
 func (m *machine) atMostOne() string {
 	for _, pod := range m.state.Source.Pods {
-		if _, found := m.state.Destination.pod(pod.Ordinal); found {
+		if _, found := m.state.Destination.pod(pod.Ordinal); found && !m.alien[spot{SourceSide, pod.Ordinal}] && !m.alien[spot{DestinationSide, pod.Ordinal}] {
 			return fmt.Sprintf("I1: ordinal %d has a pod on both sides", pod.Ordinal)
 		}
 	}
@@ -55,10 +55,11 @@ func (m *machine) exclusiveVolumes() string {
 	return ""
 }
 
-// inUse says whether a side has a pod of the ordinal, or the volume attached.
+// inUse says whether a side has a pod of the ordinal, or the volume attached. A pod
+// that somebody else has brought up waits for a volume that it cannot mount.
 func (m *machine) inUse(name SideName, v OrdinalVolume) bool {
 	_, found := m.side(name).pod(v.Ordinal)
-	return found || slices.Contains(v.holding(name).Volume.Attachments, string(name))
+	return found && !m.alien[spot{name, v.Ordinal}] || slices.Contains(v.holding(name).Volume.Attachments, string(name))
 }
 
 func otherSide(name SideName) SideName {
@@ -78,7 +79,7 @@ func (m *machine) dataKept() string {
 			h := v.holding(name)
 			kept = kept || h.Volume.Found && h.Volume.Handle == disk
 			switch {
-			case h.Claim.Found && h.Claim.Volume == "":
+			case h.Claim.Found && h.Claim.Volume == "" && !m.alien[spot{name, v.Ordinal}]:
 				return fmt.Sprintf("I3: the controller of the %s made an empty claim %s", name, h.Ref.Name)
 			case h.Volume.Found && h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID != "" &&
 				(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
@@ -218,7 +219,7 @@ func (m *machine) carried(e Effect, before Snapshot, late bool) {
 			if busy {
 				m.breaks("I2: %s while it is in use", e)
 			}
-			if v.holding(e.Side).Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+			if was := v.holding(e.Side).Volume; !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
 				m.breaks("I3: %s, whose policy is not Retain", e)
 			}
 		case volumes.CreateVolume:

@@ -16,7 +16,7 @@ import (
 // that lag, clusters that do not answer, and the processes that drive the migration.
 type machine struct {
 	*world
-	begin Snapshot
+	begin *Snapshot
 	steps []step
 	// version is the resourceVersion of the Migration: of its mode and its record.
 	version int
@@ -34,6 +34,8 @@ type machine struct {
 	evicted, held map[int32]bool
 	// evicting are the pods whose eviction was granted.
 	evicting map[types.UID]bool
+	// alien are the pods that somebody else has brought up, by an edit of a slice.
+	alien map[spot]bool
 	// late are writes that were decided and have not arrived yet.
 	late []lateWrite
 	// tardy is true when a write has arrived after the end that nothing could refuse.
@@ -46,7 +48,15 @@ type machine struct {
 	// broken are the invariants that a write has broken.
 	broken []string
 	log    []string
-	names  int
+	// mute keeps no log.
+	mute  bool
+	names int
+}
+
+// spot is an ordinal on a side.
+type spot struct {
+	side    SideName
+	ordinal int32
 }
 
 // lateWrite is a write on its way, decided by a process that is gone.
@@ -61,8 +71,9 @@ var errNoAnswer = errors.New("no answer")
 const remembered = 12
 
 func newMachine(s Snapshot) *machine {
+	begin := s.clone()
 	m := &machine{
-		world: newWorld(s), begin: s.clone(), cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
+		world: newWorld(s), begin: &begin, cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{},
 	}
 	m.steps = stepsOf(s)
@@ -82,15 +93,46 @@ func newMachine(s Snapshot) *machine {
 }
 
 // fork returns a machine that goes on from the same state.
-func (m *machine) fork() *machine {
-	next, w := *m, *m.world
-	w.state, w.acted = m.state.clone(), maps.Clone(m.acted)
-	next.world = &w
-	next.cut, next.astray, next.allowed = maps.Clone(m.cut), maps.Clone(m.astray), maps.Clone(m.allowed)
-	next.evicted, next.held, next.evicting = maps.Clone(m.evicted), maps.Clone(m.held), maps.Clone(m.evicting)
-	next.past, next.late = slices.Clone(m.past), slices.Clone(m.late)
-	next.log, next.broken = slices.Clone(m.log), slices.Clone(m.broken)
-	return &next
+func (m *machine) fork() *machine { return new(machine).become(m) }
+
+// become makes a machine one that goes on from the state of another; it uses its own
+// memory again.
+func (m *machine) become(o *machine) *machine {
+	old, w := *m, m.world
+	if w == nil {
+		w = &world{}
+	}
+	was := *w
+	*m, *w = *o, *o.world
+	m.world = w
+	w.acted = copied(was.acted, o.acted)
+	for _, name := range sideNames {
+		to, from := w.side(name), side(&o.state, name)
+		to.Pods = relisted(side(&was.state, name).Pods, from.Pods)
+		to.Budgets = relisted(side(&was.state, name).Budgets, from.Budgets)
+	}
+	w.state.Volumes = relisted(was.state.Volumes, o.state.Volumes)
+	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
+	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
+	m.alien = copied(old.alien, o.alien)
+	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
+	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
+	return m
+}
+
+// relisted makes one list like another.
+func relisted[T any](to, from []T) []T { return append(to[:0], from...) }
+
+// copied makes one map like another.
+func copied[K comparable, V any](to, from map[K]V) map[K]V {
+	if to == nil {
+		to = make(map[K]V, len(from))
+	}
+	if len(to) > 0 {
+		clear(to)
+	}
+	maps.Copy(to, from)
+	return to
 }
 
 func (m *machine) remember() {
@@ -105,6 +147,9 @@ func (m *machine) remember() {
 }
 
 func (m *machine) note(format string, args ...any) {
+	if m.mute {
+		return
+	}
 	line := fmt.Sprintf(format, args...)
 	if len(m.log) == 0 || m.log[len(m.log)-1] != line {
 		m.log = append(m.log, line)
@@ -165,17 +210,17 @@ func (m *machine) syncBudget(name SideName) bool {
 		return false
 	}
 	m.allowed[name] = allowed
-	m.disrupt(name, disrupted)
+	m.disrupt(name, allowed, disrupted)
 	m.controlBudgets(name)
 	return true
 }
 
-// disrupt stores status.disruptedPods. Writes of a status are not what a late write
+// disrupt stores status.disruptionsAllowed and status.disruptedPods. Writes of a status are not what a late write
 // is refused by here, though they would be: the model is the harder one.
-func (m *machine) disrupt(name SideName, pods []string) {
+func (m *machine) disrupt(name SideName, allowed int32, pods []string) {
 	for _, at := range sideNames {
 		if at == name || m.state.Spec.SameNamespace {
-			m.side(at).Budgets[0].Disrupted = pods
+			m.side(at).Budgets[0].Disrupted, m.side(at).Budgets[0].Evictions = pods, allowed
 		}
 	}
 }
@@ -208,7 +253,7 @@ func (m *machine) evict(name SideName, ordinal int32) bool {
 		return false
 	}
 	m.allowed[at]--
-	m.disrupt(at, append(slices.Clone(budget.Disrupted), pending))
+	m.disrupt(at, m.allowed[at], append(slices.Clone(budget.Disrupted), pending))
 	m.evicted[ordinal], m.evicting[pod.UID] = true, true
 	m.note("eviction of ordinal %d on the %s granted", ordinal, name)
 	return true

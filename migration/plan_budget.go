@@ -91,7 +91,9 @@ func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 		allows = n.IntVal
 	}
 	exact := b.Fence == p.fence() && atLeast(b.Form, p.form(name, allows, inFlight))
-	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed}
+	// A pod that is gone may not have been counted out yet: until then more evictions
+	// are granted than the form allows.
+	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed && b.Evictions <= allows}
 }
 
 // form is how a side's PodDisruptionBudget says that it allows so many. It names what

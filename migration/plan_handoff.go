@@ -64,10 +64,14 @@ func (p *planner) start(k int32) *Decision {
 	return &Decision{Record: &next, Step: api.StepGate}
 }
 
-// give prepares the ordinal's stop at the giver, and stops it.
+// give prepares the ordinal's stop at the giver, and stops it. Where it may not be
+// stopped now its handoff ends, once it is available: it may have been on its way back.
 func (p *planner) give(k int32) *Decision {
 	hold := p.gate(k)
 	if p.resting() || hold != nil {
+		if waits := p.comingUp(p.giver, k); waits != nil && !p.Deleting {
+			return waits
+		}
 		next := p.Record
 		next.Handoff = nil
 		return &Decision{Record: &next, Step: api.StepGate}
@@ -192,10 +196,23 @@ func (p *planner) released(k int32) *Hold {
 // receive waits until the ordinal is available at the taker, then begins the next
 // one at once when it can: the reserved budget is kept then.
 func (p *planner) receive(k int32) *Decision {
-	pod, found := p.taker.pod(k)
-	name := fmt.Sprintf("%s/%s-%d in cluster %s", p.taker.Namespace, p.taker.Set.Name, k, p.taker.Cluster)
-	minReady := max(p.Spec.MinReady, p.taker.Set.MinReady)
-	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: %s", p.taker.Namespace, p.taker.Set.Name, k, p.command("rollback"))
+	if waits := p.comingUp(p.taker, k); waits != nil {
+		return waits
+	}
+	if next, more := p.next(); more && !p.resting() && p.gate(next) == nil {
+		return p.start(next)
+	}
+	next := p.Record
+	next.Handoff = nil
+	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
+}
+
+// comingUp waits until the ordinal is available at a side; nil when it is.
+func (p *planner) comingUp(side *Side, k int32) *Decision {
+	pod, found := side.pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
+	minReady := max(p.Spec.MinReady, side.Set.MinReady)
+	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: %s", side.Namespace, side.Set.Name, k, p.command("rollback"))
 	switch {
 	case !found:
 		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
@@ -207,12 +224,7 @@ func (p *planner) receive(k int32) *Decision {
 		decision.Hold.Stalled = false
 		return decision
 	}
-	if next, more := p.next(); more && !p.resting() && p.gate(next) == nil {
-		return p.start(next)
-	}
-	next := p.Record
-	next.Handoff = nil
-	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
+	return nil
 }
 
 // command is what a person types about this migration.

@@ -175,11 +175,35 @@ func (p *planner) foreignSets() *Decision {
 		broken = fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
 	}
 	if broken == "" {
+		broken = p.startedEarly()
+	}
+	if broken == "" {
 		return nil
 	}
 	return stalled(api.ReasonForeignScale,
 		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
 		"stop that writer and write the former values back; the migration then goes on by itself")
+}
+
+// startedEarly says that the ordinal on its way was started by somebody else where its
+// volume is not; empty when it was not. Its pod waits for a volume that does not come,
+// or runs on an empty one (I3).
+func (p *planner) startedEarly() string {
+	if p.Record.Handoff == nil {
+		return ""
+	}
+	k := p.Record.Handoff.Ordinal
+	for _, v := range p.Volumes {
+		pair := p.pair(v)
+		side := p.taker
+		if p.giver.Set.Has(k) {
+			side, pair.Giver, pair.Taker = p.giver, pair.Taker, pair.Giver
+		}
+		if v.Ordinal == k && side.Set.Has(k) && pair.Misplaced() {
+			return fmt.Sprintf("ordinal %d was started in cluster %s, where claim %s/%s is without its volume", k, side.Cluster, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name)
+		}
+	}
+	return ""
 }
 
 func (p *planner) scaledBy() string {

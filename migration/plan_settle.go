@@ -75,7 +75,8 @@ func (p *planner) policies() *Decision {
 	for _, v := range p.Volumes {
 		holding := p.pair(v).Taker
 		volume := holding.Volume
-		if !p.taker.Set.Has(v.Ordinal) || volume.Original == "" || !volume.Found {
+		touched := volume.Original != "" || FenceOwner(volume.Fence) == p.UID
+		if !p.taker.Set.Has(v.Ordinal) || !touched || !volume.Found {
 			continue
 		}
 		if !holding.Bound() {

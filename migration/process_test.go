@@ -52,7 +52,25 @@ type conditions struct {
 	cached func() Snapshot
 	// between is called between two reads and before the write: others act.
 	between func()
-	fate    fate
+	// live returns what the API servers say to a read; nil: what is so now.
+	live func(reading) Snapshot
+	fate fate
+}
+
+// reading is a kind of live read; a pass does them in this order.
+type reading int
+
+// The live reads.
+const (
+	setsRead reading = iota
+	budgetsRead
+	podsRead
+	volumesRead
+)
+
+type read struct {
+	of reading
+	do func(to *Snapshot, now Snapshot)
 }
 
 func (m *machine) newProcess() *process {
@@ -87,20 +105,28 @@ func (p *process) through(s Snapshot) Snapshot {
 
 // observe looks at both sides, as an Engine does: at what the caches show and, as far
 // as the scope asks for it, at what the API servers say. Others act between reads.
-func (m *machine) observe(p *process, shown Snapshot, sc scope, between func()) Snapshot {
+func (m *machine) observe(p *process, shown Snapshot, sc scope, c conditions) Snapshot {
 	if sc.identity {
 		m.identify(p)
 	}
 	s, down := shown.clone(), map[SideName]bool{}
 	if sc.ordinal != nil {
 		s = focused(s, *sc.ordinal)
+		for i := range s.Volumes {
+			v := &s.Volumes[i] // of one ordinal, nothing is taken from the caches
+			v.Source, v.Destination = volumes.Holding{Ref: v.Source.Ref}, volumes.Holding{Ref: v.Destination.Ref}
+		}
 	}
 	for _, read := range m.reads(sc) {
-		between()
+		c.between()
 		for name := range m.cut {
 			down[name] = true
 		}
-		read(&s, m.snapshot())
+		now := m.state
+		if c.live != nil {
+			now = c.live(read.of)
+		}
+		read.do(&s, now.clone())
 	}
 	for name := range down {
 		to := side(&s, name)
@@ -133,23 +159,23 @@ func empty(s *Snapshot, name SideName) {
 // reads are the live reads that a scope asks for, each kind after the one that it
 // must not be older than: a pod that was absent before its StatefulSet was read may
 // have come and gone since, and so may an attachment from before its pod was read.
-func (m *machine) reads(sc scope) []func(to *Snapshot, now Snapshot) {
+func (m *machine) reads(sc scope) []read {
 	if !sc.live {
 		return nil
 	}
-	reads := []func(*Snapshot, Snapshot){readSets}
+	reads := []read{{setsRead, readSets}}
 	if sc.wide || sc.budgets {
-		reads = append(reads, readBudgets)
+		reads = append(reads, read{budgetsRead, readBudgets})
 	}
 	used := sc.pods && sc.volumes && m.attaches && len(m.begin.Volumes) > 0
 	switch {
 	case sc.wide || used:
-		reads = append(reads, readPods)
+		reads = append(reads, read{podsRead, readPods})
 	case sc.pods && sc.ordinal != nil:
-		reads = append(reads, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) })
+		reads = append(reads, read{podsRead, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) }})
 	}
 	if sc.wide || sc.volumes {
-		reads = append(reads, func(to *Snapshot, now Snapshot) { readVolumes(to, now, sc.wide || used) })
+		reads = append(reads, read{volumesRead, func(to *Snapshot, now Snapshot) { readVolumes(to, now, sc.wide || used) }})
 	}
 	return reads
 }
@@ -214,24 +240,34 @@ func focused(s Snapshot, ordinal int32) Snapshot {
 	return s
 }
 
-// pass does one step of a process and returns what it came to: it looks closer until
-// it has looked at all that its decision rests on.
+// pass does one step of a process and returns what it came to.
 func (m *machine) pass(p *process, c conditions) Decision {
+	stood := m.interleaved
+	s, decision, settled := m.look(p, c)
+	if !settled {
+		return Decision{}
+	}
+	return m.conclude(p, c, s, decision, stood)
+}
+
+// look observes and decides: it looks closer until it has looked at all that its
+// decision rests on.
+func (m *machine) look(p *process, c conditions) (Snapshot, Decision, bool) {
 	if !c.stale {
 		m.reread(p)
 	}
-	stood, shown := m.interleaved, c.cached()
+	shown := c.cached()
 	var sc scope
 	for range rounds {
-		s := m.observe(p, shown, sc, c.between)
+		s := m.observe(p, shown, sc, c)
 		decision := Plan(s)
 		need := scopeOf(s, decision)
 		if sc.covers(need) {
-			return m.conclude(p, c, s, decision, stood)
+			return s, decision, true
 		}
 		sc = need
 	}
-	return Decision{}
+	return Snapshot{}, Decision{}, false
 }
 
 func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decision, stood int) Decision {

@@ -3,6 +3,7 @@ package migration
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -324,5 +325,106 @@ func TestForeignScaleDownInAHandoff(t *testing.T) {
 	if v := y.state.Volumes[1].Source.Volume; v.Policy != corev1.PersistentVolumeReclaimRetain {
 		t.Errorf("it is parked with policy %s", v.Policy)
 	}
+	y.end()
+}
+
+// TestRollbackOfAnOrdinalThatWasNeverSecured: somebody takes the ordinal down whose
+// handoff has begun, before its volume was secured, and the migration is turned round:
+// the volume is where it was, so it starts there again, and no mark is left (I8).
+func TestRollbackOfAnOrdinalThatWasNeverSecured(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(SetBudget, 1)
+	y.rescaled(SourceSide, 0, 1)
+	y.settle(everyone)
+	y.setMode(api.ModeRollback)
+	y.end()
+}
+
+// rescaled lets somebody else write the range of a slice.
+func (y *play) rescaled(name SideName, start, replicas int32) {
+	set := &y.side(name).Set
+	set.Start, set.Replicas, set.Observed, set.ScalesBy = start, replicas, false, "argocd"
+	set.ResourceVersion = y.world.version()
+}
+
+// TestStartedBeforeItsVolumeCame: somebody scales the destination up while the ordinal
+// is on its way, so that its controller makes an empty claim: that is not taken for the
+// migration's own step (I3, I9).
+func TestStartedBeforeItsVolumeCame(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(Verb(volumes.Park), 1)
+	y.rescaled(DestinationSide, 1, 1)
+	y.settleAll(everyone, func() {})
+	claim := &y.state.Volumes[1].Destination.Claim
+	claim.Volume, claim.Phase = "empty-one", corev1.ClaimBound
+	pod, _ := y.side(DestinationSide).pod(1)
+	pod.Ready = true
+	y.side(DestinationSide).setPod(pod)
+	next := y.next()
+	if next.Hold == nil || !next.Hold.Stalled || next.Hold.Reason != api.ReasonForeignScale || !strings.Contains(next.Hold.Message, `"argocd"`) || !strings.Contains(next.Hold.Message, "without its volume") {
+		t.Fatalf("got %+v", next)
+	}
+	y.rescaled(DestinationSide, 2, 0)
+	y.settleAll(everyone, func() {})
+	y.writes(20)
+	if next := y.next(); next.Hold == nil || next.Hold.Reason != volumes.ReasonForeignClaim {
+		t.Fatalf("the empty claim is taken: %+v", next)
+	}
+	*claim = volumes.Claim{}
+	y.end()
+}
+
+// TestStartedAgainWhereItsVolumeIsParked: somebody scales the source up to the ordinal
+// that has just left it. Its handoff is not dropped: nobody else would bring its volume
+// back, and when that is undone it goes on (I6).
+func TestStartedAgainWhereItsVolumeIsParked(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(Verb(volumes.CreateVolume), 1)
+	y.rescaled(SourceSide, 0, 2)
+	for range 4 {
+		decision := y.machine.pass(y.p, y.fair())
+		if decision.Hold == nil || decision.Hold.Reason != api.ReasonForeignScale {
+			t.Fatalf("got %+v", decision)
+		}
+	}
+	y.settleAll(everyone, func() {})
+	y.rescaled(SourceSide, 0, 1)
+	y.settleAll(everyone, func() {})
+	y.end()
+}
+
+// TestTurnedTwiceWhileItComesUp: the last ordinal has been started, and before its
+// controller has looked the mode is Rollback, then Run again. The migration does not end
+// before the ordinal is available.
+func TestTurnedTwiceWhileItComesUp(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleUp, 1)
+	y.machine.pass(y.p, y.fair())
+	behind := func(s step) bool { return s.side != DestinationSide || s.kind == budgets }
+	for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun} {
+		y.setMode(mode)
+		for range 12 {
+			y.machine.pass(y.p, y.fair())
+			y.settle(behind)
+		}
+	}
+	if y.state.Record.Completed != "" {
+		t.Fatalf("it has ended before the ordinal came up\n%s", y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestAPodThatIsGoneIsCountedOut: the disruption controller has not seen yet that the
+// pod of the last handoff is gone, and still grants the eviction that its budget allowed
+// with that pod. The next ordinal waits (I4).
+func TestAPodThatIsGoneIsCountedOut(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, budget: maxUnavailable(2)})
+	y.until(ScaleDown, 3)
+	for range 20 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(func(s step) bool { return s.side != SourceSide || s.kind != budgets })
+	}
+	y.settle(everyone)
 	y.end()
 }

@@ -39,6 +39,8 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	if effect == nil {
 		// The budgets are read again before the next ordinal is stopped.
 		sc.budgets = sc.ordinal == nil
+		// A handoff is dropped only where the ordinal has its volumes.
+		sc.volumes = sc.ordinal != nil && decision.Record != nil && decision.Record.Handoff == nil
 		// What begins or ends a migration is concluded from all there is.
 		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != ""
 		return sc

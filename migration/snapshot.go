@@ -171,6 +171,9 @@ type Budget struct {
 	Form            pdb.Form
 	// Observed is true when the disruption controller has seen this generation.
 	Observed bool
+	// Evictions is how many evictions the API server would grant now: what the
+	// disruption controller has computed from the pods as it knew them.
+	Evictions int32
 	// Disrupted are the pods whose eviction was granted and not yet seen.
 	Disrupted []string
 	// EditedBy is who changed the budget after the migration had taken it over.

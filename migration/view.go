@@ -161,8 +161,8 @@ func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 	view := Budget{
 		Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
-		Observed: budget.Status.ObservedGeneration >= budget.Generation,
-		Ours:     budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
+		Ours: budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
 	}
 	for pod := range budget.Status.DisruptedPods {
 		view.Disrupted = append(view.Disrupted, pod)

@@ -41,6 +41,9 @@ func newWorld(s Snapshot) *world {
 	for _, name := range sideNames {
 		set := w.side(name).Set
 		w.acted[name] = acted{set.Start, set.Replicas}
+		for i := range w.side(name).Budgets {
+			w.side(name).Budgets[i].Evictions = 0 // here nobody asks for one
+		}
 	}
 	return w
 }

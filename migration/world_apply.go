@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/pdb"
@@ -59,7 +61,7 @@ func (w *world) applySet(side *Side, e Effect) error {
 		*set = Set{Presence: Absent, Name: set.Name}
 		return nil
 	default:
-		set.Start, set.Replicas, set.Observed = e.Start, e.Replicas, false
+		set.Start, set.Replicas, set.Observed, set.ScalesBy = e.Start, e.Replicas, false, ""
 	}
 	set.ResourceVersion = w.version()
 	return nil
@@ -132,7 +134,7 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 	case e.Verb == DeleteVolume:
 		volume.Terminating = true
 	case e.Verb == RestorePolicy:
-		volume.Policy, volume.Original, volume.Fence = volume.Original, "", ""
+		volume.Policy, volume.Original, volume.Fence = cmp.Or(volume.Original, volume.Policy), "", ""
 	case e.Volume.Verb == volumes.Secure:
 		if volume.Original == "" {
 			volume.Original = volume.Policy

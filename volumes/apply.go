@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,12 +45,13 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }
 
-// RestorePolicy gives a volume its original reclaim policy back.
+// RestorePolicy gives a volume its original reclaim policy back. One whose policy was
+// never changed keeps it, and only loses the fence.
 func RestorePolicy(ctx context.Context, c client.Client, volume Volume) (client.Object, error) {
 	carrier := Carrier{Taker: c}
 	return carrier.patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}},
-		"spec":     map[string]any{"persistentVolumeReclaimPolicy": volume.Original},
+		"spec":     map[string]any{"persistentVolumeReclaimPolicy": cmp.Or(volume.Original, volume.Policy)},
 	})
 }
 

@@ -192,6 +192,15 @@ func SecureGiver(pair Pair) Verdict {
 // secured says whether a volume is secured, and no late write can undo it.
 func (p Pair) secured(h Holding) bool { return h.Secured() && h.Volume.Fence == p.Fence }
 
+// Misplaced says whether the taker's claim is there and the volume has not been carried
+// over to it: the claim names another one, or the volume is still parked or the giver's.
+func (p Pair) Misplaced() bool {
+	claim, volume := p.Taker.Claim, p.Taker.Volume
+	another := p.Giver.Claim.Volume != "" && claim.Volume != p.Giver.Claim.Volume
+	left := p.Taker.Parked() || p.Shared && volume.Found && volume.ClaimRef.Names(p.Giver.Ref)
+	return claim.Found && (another || left)
+}
+
 // Rebind returns the next step that brings the volume to the taker. It must be
 // asked only when the giver's pod and the attachments of its volumes are gone.
 func Rebind(pair Pair) Verdict {
@@ -262,10 +271,12 @@ func bind(pair Pair) Verdict {
 		return blocked(foreignVolume(taker, ""))
 	}
 	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
-	if !reserved || taker.Volume.Fence != pair.Fence {
+	if !reserved {
 		if problem := repointable(taker.Ref, taker.Volume); problem != nil {
 			return blocked(problem)
 		}
+	}
+	if !reserved || taker.Volume.Fence != pair.Fence {
 		return pair.act(Point, taker.Volume, want)
 	}
 	if !taker.Claim.Found {

@@ -1,0 +1,70 @@
+package migration
+
+import (
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// bound is a world whose states are explored, and what may happen there.
+type bound struct {
+	name string
+	scenario
+	// faults is how many a run may have; kinds are which, none: all.
+	faults int
+	kinds  kindsOfFault
+}
+
+// Kinds of faults that are explored in twos, where all of them would be too many.
+var (
+	ofWrites  = kindsOfFault{faulty, slow, takeover, turns, deletion}
+	ofReads   = kindsOfFault{slow, slowRead, standsOn, evicting, fails, turns}
+	ofPodsToo = kindsOfFault{evicting, fails, deleted, nodeLost, turns, slow}
+	ofOthers  = kindsOfFault{foreign, faulty, slow, turns}
+	ofReach   = kindsOfFault{cutSide, strays, faulty, slow, turns}
+)
+
+var oneClaim = []string{"data"}
+
+// tinyBounds are for a run under the race detector, smallBounds for every run of the
+// tests, fullBounds for `make verify-model`.
+func tinyBounds() []bound {
+	return []bound{
+		{"1 claim, calm", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 0, nil},
+		{"2 of 2, calm", scenario{replicas: 2, budget: maxUnavailable(1)}, 0, nil},
+		{"4, claims, lowest first, calm", scenario{replicas: 4, templates: oneClaim, budget: maxUnavailable(2), ordered: true, spec: Spec{Order: api.LowestFirst}}, 0, nil},
+		{"1, writes", scenario{replicas: 1, budget: maxUnavailable(1)}, 1, ofWrites},
+	}
+}
+
+func smallBounds() []bound {
+	return append(tinyBounds(),
+		bound{"1 claim, 1 fault of any kind", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, nil},
+		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
+	)
+}
+
+func fullBounds() []bound {
+	d := func(n int32) *pdb.Form { return maxUnavailable(n) }
+	lowest, one, names := Spec{Order: api.LowestFirst}, Spec{SameCluster: true}, Spec{SameNamespace: true}
+	return append(smallBounds(), []bound{
+		{"2, claims, any", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, nil},
+		{"2, claims, lowest first, in order, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), ordered: true, spec: lowest}, 1, nil},
+		{"2, claims, in one cluster, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), spec: one}, 1, nil},
+		{"2, claims, in one namespace, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), spec: names}, 1, nil},
+		{"3, in order, d 2, any", scenario{replicas: 3, budget: d(2), ordered: true}, 1, nil},
+		{"4, lowest first, d 2, any", scenario{replicas: 4, budget: d(2), spec: lowest}, 1, nil},
+		{"4, in order, d 1, any", scenario{replicas: 4, budget: d(1), ordered: true}, 1, nil},
+		{"4, part, any", scenario{replicas: 4, budget: d(2), spec: Spec{Count: 2}}, 1, nil},
+		{"3, claims, d 2, writes", scenario{replicas: 3, templates: oneClaim, budget: d(2)}, 1, ofWrites},
+		{"4, claims, d 2, pods", scenario{replicas: 4, templates: oneClaim, budget: d(2), ordered: true}, 1, ofPodsToo},
+		{"1, claim, source deleted, any", scenario{replicas: 1, templates: oneClaim, budget: d(1), spec: Spec{DeleteSource: true}}, 1, nil},
+		{"1, claim, Ready for a while, any", scenario{replicas: 1, templates: oneClaim, spec: Spec{MinReady: 5}}, 1, nil},
+		{"1, writes, 2", scenario{replicas: 1, budget: d(1)}, 2, ofWrites},
+		{"1, claim, writes, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofWrites},
+		{"2, reads, 2", scenario{replicas: 2, budget: d(1)}, 2, ofReads},
+		{"2, pods, 2", scenario{replicas: 2, budget: d(1)}, 2, ofPodsToo},
+		{"3, d 2, pods, 2", scenario{replicas: 3, budget: d(2)}, 2, ofPodsToo},
+		{"1, others, 2", scenario{replicas: 1, budget: d(1)}, 2, ofOthers},
+		{"1, claim, reach, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofReach},
+	}...)
+}

@@ -1,0 +1,225 @@
+package migration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// ending checks that from a state a run without faults comes to a good end, in both
+// directions; and that one in which a disturbance stays comes to a true reason. It
+// remembers from where that is so: most runs soon meet an older one.
+type ending struct {
+	printer *printer
+	good    map[runKey]bool
+	runs    int
+	// spare is a model whose memory may be used, and keys a list.
+	spare *model
+	keys  []runKey
+}
+
+type runKey struct {
+	print fingerprint
+	goal  goal
+}
+
+// goal is how a run is to end.
+type goal struct {
+	mode  api.Mode
+	heals bool
+}
+
+func newEnding(p *printer) *ending {
+	return &ending{printer: p, good: map[runKey]bool{}, spare: new(model)}
+}
+
+// reached says what is wrong with the ends of a state, and what came before it.
+func (e *ending) reached(w *model) (wrong string, after []string) {
+	goals := []goal{{api.ModeRun, true}, {api.ModeRollback, true}}
+	if w.edit != nil || w.stuck != nil || len(w.cut)+len(w.astray) > 0 || w.state.Spec.Mode == api.ModePause {
+		goals = append(goals, goal{w.state.Spec.Mode, false})
+	}
+	for _, g := range goals {
+		if wrong := e.run(w, g); wrong != "" {
+			loud := w.fork()
+			loud.mute, loud.log = false, nil
+			e.calm(loud, g, true)
+			e.drive(loud, g, func() bool { return false })
+			return wrong, loud.log
+		}
+	}
+	return "", nil
+}
+
+// run drives a copy of the state to its end. Somebody's edit is changed back where that
+// is what helps: one that the migration has taken for its own step is not.
+func (e *ending) run(w *model, g goal) string {
+	wrong := e.runOnce(w, g, true)
+	if wrong == "" || w.edit == nil || !g.heals || strings.HasPrefix(wrong, "I") {
+		return wrong
+	}
+	if e.runOnce(w, g, false) == "" {
+		return ""
+	}
+	return wrong
+}
+
+// helps says whether it makes sense to change the edit back.
+func (e *ending) helps(w *model) bool {
+	g := goal{api.ModeRun, true}
+	return e.runOnce(w, g, true) == "" || e.runOnce(w, g, false) != ""
+}
+
+func (e *ending) runOnce(w *model, g goal, back bool) string {
+	w = e.spare.become(w)
+	e.calm(w, g, back)
+	e.runs++
+	keys := e.keys[:0]
+	defer func() { e.keys = keys }()
+	wrong := e.drive(w, g, func() bool {
+		key := runKey{e.printer.of(w), g}
+		keys = append(keys, key)
+		return e.good[key]
+	})
+	if wrong == "" {
+		for _, key := range keys {
+			e.good[key] = true
+		}
+	}
+	return wrong
+}
+
+// calm ends the faults; those that are to stay, stay.
+func (e *ending) calm(w *model, g goal, back bool) {
+	w.stands, w.late = nil, nil
+	if g.heals {
+		clear(w.cut)
+		clear(w.astray)
+		w.stuck = nil
+		if w.edit != nil && back {
+			w.undo()
+		}
+		w.edit = nil
+	}
+	w.turn(g.mode)
+	w.note("the faults stop")
+	w.leaders = [2]leader{{process: *w.newProcess(), active: true}, {}}
+}
+
+// drive lets everybody act in turn until the migration is done, or rests. known says
+// whether it is known how it goes on.
+func (e *ending) drive(w *model, g goal, known func() bool) string {
+	l := &w.leaders[0]
+	rests := 0
+	for range enough {
+		if wrong := e.settle(w, g); wrong != "" {
+			return wrong
+		}
+		w.tidy()
+		if known() {
+			return ""
+		}
+		before := w.landed + w.version
+		decision := w.pass(&l.process, conditions{cached: w.snapshot, between: func() {}})
+		if wrong := w.wrong(); wrong != "" {
+			return wrong
+		}
+		switch {
+		case decision.Done != "":
+			if !g.heals {
+				return "" // what is down by now is not down because of the migration
+			}
+			return w.ended(decision)
+		case w.landed+w.version != before:
+			rests = 0
+		default:
+			rests++
+		}
+		if rests > 2 {
+			return w.goodRest(decision, g)
+		}
+	}
+	return "liveness: the writes do not end"
+}
+
+// settle lets all others act until nothing changes.
+func (e *ending) settle(w *model, g goal) string {
+	wrong := ""
+	for changed := true; changed && wrong == ""; {
+		changed = false
+		for i := range w.steps {
+			if wrong == "" && w.try(move{acts, int8(i), 0}) {
+				changed = true
+				wrong = w.wrong()
+			}
+		}
+		for at, name := range sideNames {
+			for _, pod := range slices.Clone(w.side(name).Pods) {
+				for _, d := range []deed{aged, attached} {
+					changed = w.try(move{d, int8(at), int8(pod.Ordinal)}) || changed
+				}
+			}
+			changed = g.heals && w.clearUp(name) || changed
+		}
+	}
+	return wrong
+}
+
+// clearUp is a person who does as the remedy says: removes an empty claim that
+// somebody else's scale-up has left.
+func (w *model) clearUp(name SideName) bool {
+	for at := range w.alien {
+		if _, found := w.side(name).pod(at.ordinal); at.side != name || found || w.side(name).Set.Has(at.ordinal) {
+			continue
+		}
+		for i := range w.state.Volumes {
+			v := &w.state.Volumes[i]
+			if h := v.holding(name); v.Ordinal == at.ordinal && h.Claim.Found && h.Claim.Volume == "" {
+				h.Claim = volumes.Claim{}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goodRest says what is wrong with a run that rests before its end.
+func (w *model) goodRest(last Decision, g goal) string {
+	if last.Hold == nil {
+		return fmt.Sprintf("liveness: it rests without a reason: %+v", last)
+	}
+	if g.mode == api.ModePause && last.Hold.Reason == api.ReasonPaused {
+		if len(w.held) > 0 {
+			return fmt.Sprintf("liveness: a pause keeps ordinals %v down", keys(w.held))
+		}
+		return ""
+	}
+	if g.heals {
+		return "liveness: the migration does not end: " + last.Hold.Reason + ": " + last.Hold.Message
+	}
+	if !slices.Contains(w.causes(), last.Hold.Reason) {
+		return fmt.Sprintf("I6: it stalls for another reason than %v: %s: %s", w.causes(), last.Hold.Reason, last.Hold.Message)
+	}
+	return ""
+}
+
+// causes are the reasons that what disturbs the state is a cause of.
+func (w *model) causes() []string {
+	var reasons []string
+	if len(w.cut) > 0 {
+		return []string{api.ReasonClusterUnreachable}
+	}
+	if len(w.astray) > 0 {
+		return []string{api.ReasonClusterReplaced}
+	}
+	if w.edit != nil {
+		reasons = append(reasons, w.edit.reasons...)
+	}
+	if w.stuck != nil {
+		reasons = append(reasons, api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonPodMissing, api.ReasonSourceNotHealthy, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonVolumeAttached, api.ReasonAwaitingDeletion)
+	}
+	return reasons
+}

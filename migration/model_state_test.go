@@ -1,0 +1,229 @@
+package migration
+
+import (
+	"slices"
+	"strings"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// model is a machine whose every state is explored: besides the world it holds what
+// the processes are in the middle of, and what disturbs them.
+type model struct {
+	*machine
+	// leaders are the two processes that may drive the migration.
+	leaders [2]leader
+	// stands is a cache that stands still; nil: none does.
+	stands *standing
+	// edit is what somebody else has changed and not changed back; nil: nothing.
+	edit *edit
+	// excused are the invariants that somebody else has broken, until all is in order.
+	excused excuse
+	// stuck is the Terminating pod that does not go away; nil: each one goes.
+	stuck *spot
+}
+
+// leader is a process, and the pass that it is in the middle of.
+type leader struct {
+	process
+	active bool
+	// sent is a write that is on its way and whose answer is waited for.
+	sent *sent
+	// early is what a slow pass has read of the kinds up to until.
+	early *Snapshot
+	until reading
+}
+
+// sent is a decision on its way, and what it was judged on.
+type sent struct {
+	decision Decision
+	judged   Snapshot
+}
+
+// standing is a cache that shows one kind of object on one side as it was once.
+type standing struct {
+	of   reading
+	side SideName
+	was  Snapshot
+}
+
+func newModel(c scenario) *model {
+	w := &model{machine: newMachine(c.build())}
+	w.forgets, w.past, w.alien = true, nil, map[spot]bool{}
+	around := *w.begin
+	around.Source.Set.Replicas++ // somebody else may scale further
+	w.steps = stepsOf(around)
+	w.leaders[0] = leader{process: *w.newProcess(), active: true}
+	w.leaders[1] = leader{process: *w.newProcess()}
+	w.tidy()
+	return w
+}
+
+// fork returns a model that goes on from the same state.
+func (w *model) fork() *model {
+	return new(model).become(w)
+}
+
+// become makes a model one that goes on from the state of another; it uses its own
+// memory again.
+func (w *model) become(o *model) *model {
+	m := w.machine
+	if m == nil {
+		m = &machine{}
+	}
+	*w = *o
+	w.machine = m.become(o.machine)
+	return w
+}
+
+// tidy takes out of a state what can make no difference any more, so that states
+// that go on alike are found to be alike.
+func (w *model) tidy() {
+	w.state.Now = epoch
+	for _, name := range sideNames {
+		s := w.side(name)
+		for i := range s.Pods {
+			if w.state.Spec.MinReady == 0 {
+				s.Pods[i].ReadySince = epoch
+			}
+		}
+	}
+	w.late = slices.DeleteFunc(w.late, func(l lateWrite) bool { return w.hopeless(l.effect) })
+	for uid := range w.evicting {
+		if !w.runs(string(uid)) {
+			delete(w.evicting, uid)
+		}
+	}
+	for at := range w.alien {
+		if _, found := w.side(at.side).pod(at.ordinal); !found && w.side(at.side).Set.Observed && !w.side(at.side).Set.Has(at.ordinal) && !w.emptyClaim(at) {
+			delete(w.alien, at)
+		}
+	}
+	if w.excused != 0 && w.inOrder() {
+		w.excused = 0
+	}
+	if at := w.stuck; at != nil {
+		if _, found := w.side(at.side).pod(at.ordinal); !found {
+			w.stuck = nil
+		}
+	}
+}
+
+func (w *model) runs(uid string) bool {
+	for _, name := range sideNames {
+		for _, pod := range w.side(name).Pods {
+			if string(pod.UID) == uid && !pod.Terminating {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hopeless says whether a write on its way will be refused whenever it arrives: the
+// object has changed since it was judged, and no resourceVersion comes again.
+func (w *model) hopeless(e Effect) bool {
+	side := w.side(e.Side)
+	switch e.Verb {
+	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, DeleteSet:
+		return side.Set.Presence != Seen || side.Set.ResourceVersion != e.ResourceVersion
+	case SetBudget, RestoreBudget, DeleteBudget:
+		return len(side.Budgets) != 1 || side.Budgets[0].ResourceVersion != e.ResourceVersion
+	case CarryVolume, RestorePolicy, DeleteVolume, DeleteClaim:
+		return w.hopelessVolume(e)
+	default:
+		return false
+	}
+}
+
+func (w *model) hopelessVolume(e Effect) bool {
+	version := e.ResourceVersion
+	if e.Verb == CarryVolume {
+		version = e.Volume.ResourceVersion
+		if e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim {
+			return false
+		}
+	}
+	for i := range w.state.Volumes {
+		h := w.state.Volumes[i].holding(e.Side)
+		if h.Claim.ResourceVersion == version || h.Volume.ResourceVersion == version {
+			return false
+		}
+	}
+	return true
+}
+
+// cached is what the caches show.
+func (w *model) cached() Snapshot {
+	s := w.snapshot()
+	if w.stands != nil {
+		overlay(&s, w.stands.was, w.stands.of, w.stands.side)
+	}
+	return s
+}
+
+// overlay puts one kind of object of one side into a snapshot.
+func overlay(to *Snapshot, from Snapshot, of reading, name SideName) {
+	from = from.clone()
+	at, was := side(to, name), side(&from, name)
+	switch of {
+	case setsRead:
+		at.Set = was.Set
+	case budgetsRead:
+		at.Budgets = was.Budgets
+	case podsRead:
+		at.Pods = was.Pods
+	case volumesRead:
+		for i := range to.Volumes {
+			*to.Volumes[i].holding(name) = *from.Volumes[i].holding(name)
+		}
+	}
+}
+
+// concluded says whether the migration has been completed for good.
+func (w *model) concluded() bool {
+	return w.state.Record.Completed != "" && w.state.Record.Completed != api.ReasonRolledBack
+}
+
+// emptyClaim says whether a claim of an ordinal was made empty.
+func (w *model) emptyClaim(at spot) bool {
+	for i := range w.state.Volumes {
+		v := &w.state.Volumes[i]
+		if h := v.holding(at.side); v.Ordinal == at.ordinal && h.Claim.Found && h.Claim.Volume == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// inOrder says whether nothing is left of somebody else's edit.
+func (w *model) inOrder() bool {
+	if w.edit != nil || len(w.alien) > 0 || len(w.evicted) > 0 {
+		return false
+	}
+	for _, name := range sideNames {
+		if budgets := w.side(name).Budgets; len(budgets) == 1 && budgets[0].Form.Equal(wide) {
+			return false
+		}
+	}
+	now := w.machine.fork()
+	return !now.syncBudget(SourceSide) && !now.syncBudget(DestinationSide)
+}
+
+// wrong says what is wrong with the present state, other than what somebody else has
+// done.
+func (w *model) wrong() string {
+	var wrong []string
+	for _, each := range w.broken {
+		if !w.excused.covers(each) {
+			wrong = append(wrong, each)
+		}
+	}
+	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.dataKept, w.budgetKept} {
+		if each := invariant(); each != "" && !w.excused.covers(each) {
+			wrong = append(wrong, each)
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
