@@ -81,6 +81,15 @@ func (c *Cluster) Worker() string { return c.Nodes[len(c.Nodes)-1] }
 // ControlPlane is the container of the node that runs the API server.
 func (c *Cluster) ControlPlane() string { return c.Nodes[0] }
 
+// Inside is the address of the API server for pods of the other cluster.
+func (c *Cluster) Inside(ctx context.Context) (string, error) {
+	if len(c.Nodes) == 0 {
+		return c.Config.Host, nil
+	}
+	address, err := Address(ctx, c.ControlPlane())
+	return "https://" + address + ":6443", err
+}
+
 // Address is where a node is reached from the nodes of both clusters.
 func Address(ctx context.Context, node string) (string, error) {
 	address, err := docker.Output(ctx, "inspect", "--format", `{{(index .NetworkSettings.Networks "`+network+`").IPAddress}}`, node)

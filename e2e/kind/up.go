@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -159,13 +160,11 @@ func (p *Pair) runKind(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Load puts an image of this machine's docker into every node.
-func (p *Pair) Load(ctx context.Context, image string) error {
-	if p.kind == "" {
-		return nil // the user's own clusters pull it
-	}
+// Load puts images of this machine's docker into every node.
+func (p *Pair) Load(ctx context.Context, images ...string) error {
 	for _, c := range p.Both() {
-		if err := p.runKind(ctx, "load", "docker-image", image, "--name", prefix+c.Name); err != nil {
+		args := slices.Concat([]string{"load", "docker-image"}, images, []string{"--name", prefix + c.Name})
+		if err := p.runKind(ctx, args...); err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 	}

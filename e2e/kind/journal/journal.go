@@ -39,6 +39,14 @@ const (
 	Stop Note = "stop"
 )
 
+// DrainFor is Drain with the reason that the hook read, if it read any.
+func DrainFor(reason string) Note {
+	if reason == "" {
+		return Drain
+	}
+	return Drain + ":" + Note(reason)
+}
+
 // Writer is who writes a line.
 type Writer struct {
 	Pod, UID, Node string

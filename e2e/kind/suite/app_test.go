@@ -25,6 +25,8 @@ type app struct {
 	drain, linger string
 	// ours makes it a set of our own kind.
 	ours bool
+	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
+	reasonGrace int32
 }
 
 const name = "web"

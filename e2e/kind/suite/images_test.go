@@ -5,32 +5,42 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// imageVariable names the workload's image for clusters of the user, which pull it; "-2" is
-// added to its tag for the second version.
-const imageVariable = "E2E_WORKLOAD_IMAGE"
+// Variables that name images for clusters of the user, which pull them; "-2" is added to the
+// workload's tag for its second version.
+const (
+	workloadVariable = "E2E_WORKLOAD_IMAGE"
+	managerVariable  = "E2E_MANAGER_IMAGE"
+)
 
 // image is the workload, image2 its next version.
-var image, image2 = "sliceshift/workload:e2e", "sliceshift/workload:e2e-2"
+var (
+	image, image2 = "sliceshift/workload:e2e", "sliceshift/workload:e2e-2"
+	managerImage  = config.ManagerImage
+)
 
-// loadImages builds the workload and puts it into every node.
+// loadImages builds the workload and the manager, and puts them into every node.
 func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	if p.Own() {
-		if image = os.Getenv(imageVariable); image == "" {
-			return fmt.Errorf("%s is not set: build the workload with `go run ./e2e/kind/image -workload NAME:TAG`, push it and name it", imageVariable)
-		}
-		image2 = image + "-2"
-		return nil
+		return ownImages()
 	}
 	if err := kind.BuildWorkload(ctx, dir, image); err != nil {
 		return err
 	}
-	for _, each := range []string{image, image2} {
-		if err := p.Load(ctx, each); err != nil {
-			return err
-		}
+	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
+		return err
 	}
+	return p.Load(ctx, image, image2, managerImage)
+}
+
+func ownImages() error {
+	image, managerImage = os.Getenv(workloadVariable), os.Getenv(managerVariable)
+	if image == "" || managerImage == "" {
+		return fmt.Errorf("%s and %s must name images that both clusters can pull: see docs/quickstart.md", workloadVariable, managerVariable)
+	}
+	image2 = image + "-2"
 	return nil
 }

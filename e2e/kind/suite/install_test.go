@@ -2,9 +2,11 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,7 +22,7 @@ import (
 // direct reaches a cluster with every type that the tests write.
 func direct(c *kind.Cluster) (client.Client, error) {
 	scheme := clusters.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return client.New(c.Config, client.Options{Scheme: scheme})

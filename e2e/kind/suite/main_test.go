@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
@@ -100,5 +99,5 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 	}
-	return fixture.RunSlices(ctx, p.East.Config)
+	return installManager(ctx, p)
 }

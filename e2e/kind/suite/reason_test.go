@@ -9,6 +9,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestReasonDelay measures how long an annotation of a pod takes to appear in a file of its
@@ -28,6 +32,40 @@ func TestReasonDelay(t *testing.T) {
 	results.add(result{name: t.Name(), remark: fmt.Sprintf(
 		"annotation to file, %d samples: median %.1f s, max %.1f s", len(delays), median.Seconds(), longest.Seconds())})
 	t.Log(delays)
+}
+
+// TestReason scales a set of our own kind down: the preStop hook of the pod that goes reads
+// why, when the pod is kept for some seconds after it was written.
+func TestReason(t *testing.T) {
+	for name, grace := range map[string]int32{"kept for 5 s": 5, "not kept": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := usual()
+			a.ours, a.drain, a.reasonGrace = true, "500ms", grace
+			u := deployedSlice(t, a)
+			u.scale(2)
+			u.scale(3)
+			notes := u.journals(pair.East)[2].Runs[0].Notes
+			if want := journal.DrainFor(string(sliceapi.TerminationScaleDown)); grace > 0 && !slices.Contains(notes, want) {
+				t.Errorf("the hook did not read the reason: %v, want %s", notes, want)
+			}
+			results.add(result{name: t.Name(), remark: fmt.Sprintf("what the preStop hook noted: %v", notes)})
+		})
+	}
+}
+
+// scale changes the replicas and waits until it is done.
+func (u *updating) scale(replicas int32) {
+	u.t.Helper()
+	set := &sliceapi.StatefulSet{}
+	u.must(u.client.Get(u.ctx, u.key, set))
+	before := set.DeepCopy()
+	set.Spec.Replicas = &replicas
+	u.must(u.client.Patch(u.ctx, set, client.MergeFrom(before)))
+	u.must(pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
+		err := u.client.Get(ctx, u.key, set)
+		return set.Status.ObservedGeneration >= set.Generation && set.Status.Replicas == replicas && set.Status.AvailableReplicas == replicas, err
+	}))
 }
 
 // reasonDelay annotates a pod and waits for the file.

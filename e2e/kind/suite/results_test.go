@@ -55,7 +55,7 @@ func seconds(all []time.Duration) string {
 		if i > 0 {
 			textSb48.WriteString(" ")
 		}
-		textSb48.WriteString(fmt.Sprintf("%.1f", d.Seconds()))
+		fmt.Fprintf(&textSb48, "%.1f", d.Seconds())
 	}
 	text += textSb48.String()
 	return text

@@ -23,6 +23,7 @@ func (a app) slice() *sliceapi.StatefulSet {
 		Replicas: native.Spec.Replicas, ServiceName: native.Spec.ServiceName, Selector: native.Spec.Selector, Template: native.Spec.Template,
 		VolumeClaimTemplates: native.Spec.VolumeClaimTemplates,
 	}}
+	set.Spec.TerminationReasonGraceSeconds = a.reasonGrace
 	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: sliceapi.InPlaceUpdateReady}}
 	set.Spec.UpdateStrategy.RollingUpdate = &sliceapi.RollingUpdateStrategy{PodUpdatePolicy: sliceapi.InPlaceOnly}
 	return set
@@ -39,6 +40,11 @@ func deploySlice(t *testing.T) *updating {
 	t.Helper()
 	a := usual()
 	a.ours = true
+	return deployedSlice(t, a)
+}
+
+func deployedSlice(t *testing.T, a app) *updating {
+	t.Helper()
 	v := deploy(t, a)
 	c, err := direct(pair.East)
 	v.must(err)

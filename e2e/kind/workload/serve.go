@@ -7,12 +7,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 )
 
-const address = ":8080"
+const (
+	address    = ":8080"
+	reasonFile = "/podinfo/reason"
+)
 
 // serve answers until the process ends. That it answers says that the journal is whole.
 func (r *replica) serve(dir string) error {
@@ -20,7 +24,7 @@ func (r *replica) serve(dir string) error {
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /journal", serveFile(filepath.Join(dir, fileName)))
 	mux.HandleFunc("GET /violations", serveFile(filepath.Join(dir, violations)))
-	mux.HandleFunc("GET /reason", serveFile("/podinfo/reason"))
+	mux.HandleFunc("GET /reason", serveFile(reasonFile))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, os.Getenv("VERSION")) })
 	mux.HandleFunc("POST /drain", r.drain)
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}
@@ -39,11 +43,20 @@ func serveFile(path string) http.HandlerFunc {
 	}
 }
 
+// reason is why the pod goes, as far as the kubelet has written it.
+func reason() string {
+	content, err := os.ReadFile(reasonFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
+
 // drain keeps its caller, the preStop hook, for a time; the replica goes on writing.
 func (r *replica) drain(w http.ResponseWriter, request *http.Request) {
 	patience, err := time.ParseDuration(request.FormValue("for"))
 	if err == nil {
-		err = r.note(journal.Drain)
+		err = r.note(journal.DrainFor(reason()))
 	}
 	if err == nil {
 		select {
