@@ -4,6 +4,7 @@ LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 STAGE   := ./hack/stage
 BIN     := bin
 VERSION ?= dev
+IMAGE   ?= sliceshift-manager:latest
 LDFLAGS := -s -w -X github.com/sliceshift/sliceshift/internal/version.Version=$(VERSION)
 
 .DEFAULT_GOAL := help
@@ -12,13 +13,13 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos bench bench-slices build
+.PHONY: demo test soak chaos bench bench-slices e2e-kind kind-image image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
 test: ## Everything that proves the product: unit, property and end-to-end tests.
 	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e)
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
@@ -35,6 +36,16 @@ chaos: ## Moves while everything breaks: RUNS=50 SEED=1. One that failed is repe
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
+
+e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
+	@E2E_KIND=1 $(GO) test -count=1 -timeout 90m -v ./e2e/kind/suite
+
+kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
+	@$(GO) run ./e2e/kind/image
+
+image: ## The manager's image, as IMAGE.
+	CGO_ENABLED=0 $(MAKE) build
+	docker build -t $(IMAGE) -f Dockerfile $(BIN)
 
 build: ## The manager and the CLI, into bin/.
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
@@ -53,6 +64,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) mod tidy -diff
 	cd e2e/controlplane && $(GO) mod tidy -diff
+	cd e2e/kind/tools && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 

@@ -1,9 +1,11 @@
-// Command image builds the node image, or finds it again, and prints its name.
+// Command image builds the node image, or finds it again, and prints its name. With
+// -workload it builds the application of the tests instead, under that name.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,7 +18,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := build(ctx)
+	workload := flag.String("workload", "", "name of the workload's image, to be built instead of the node image")
+	flag.Parse()
+	err := build(ctx, *workload)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -24,12 +28,15 @@ func main() {
 	}
 }
 
-func build(ctx context.Context) (err error) {
+func build(ctx context.Context, workload string) (err error) {
 	daemon, err := docker.Ensure(ctx, os.TempDir(), os.Stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	if workload != "" {
+		return buildWorkload(ctx, workload)
+	}
 	kindDir, err := kind.ModuleDir(ctx)
 	if err != nil {
 		return err
@@ -40,4 +47,13 @@ func build(ctx context.Context) (err error) {
 	}
 	fmt.Println(image)
 	return nil
+}
+
+func buildWorkload(ctx context.Context, image string) error {
+	dir, err := os.MkdirTemp("", "sliceshift-workload-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return kind.BuildWorkload(ctx, dir, image)
 }

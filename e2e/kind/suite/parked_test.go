@@ -1,0 +1,113 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestParkedVolume: somebody scales the source up again when its last ordinal has moved, and
+// somebody else puts a pod on that ordinal's claim past the scheduler. Neither gets a
+// container: the volume is parked, and a real kubelet will not mount it. The auditor does not
+// watch, for he counts pods: the proof is that nothing ran.
+func TestParkedVolume(t *testing.T) {
+	t.Parallel()
+	v := deploy(t, usual())
+	arrived := false
+	v.drive(v.mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+		if arrived || outcome.Finished == nil {
+			return nil
+		}
+		arrived = true
+		return v.intrude()
+	})
+	v.expectMoved()
+	results.add(result{name: t.Name(), remark: "no pod could mount the parked volume"})
+}
+
+// intrude tries both ways to the parked volume, and takes both back.
+func (v *move) intrude() error {
+	pods := pair.East.Client.CoreV1().Pods(v.app.namespace)
+	if _, err := pods.Create(v.ctx, v.intruder(), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if err := v.scaleEast(3); err != nil {
+		return err
+	}
+	for pod, refused := range map[string]string{"intruder": "FailedMount", "web-2": "FailedScheduling"} {
+		if err := v.awaitEvent(pod, refused); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"intruder", "web-2"} {
+		pod, err := pods.Get(v.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Started != nil && *s.Started || s.State.Waiting == nil }) {
+			return fmt.Errorf("%s was started in east: %+v", name, pod.Status)
+		}
+	}
+	if err := v.scaleEast(2); err != nil {
+		return err
+	}
+	return pods.Delete(v.ctx, "intruder", metav1.DeleteOptions{})
+}
+
+// intruder is a pod that says it is web-2 and is put on a machine past the scheduler.
+func (v *move) intruder() *corev1.Pod {
+	template := v.app.template()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: "intruder"}, Spec: template.Spec}
+	pod.Spec.Containers[0].Env[0] = corev1.EnvVar{Name: "POD_NAME", Value: "web-2"}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
+	}})
+	pod.Spec.NodeName = v.nodeOf("web-1")
+	return pod
+}
+
+// nodeOf is the machine in east that runs a pod.
+func (v *move) nodeOf(name string) string {
+	v.t.Helper()
+	pod, err := pair.East.Client.CoreV1().Pods(v.app.namespace).Get(v.ctx, name, metav1.GetOptions{})
+	v.must(err)
+	return pod.Spec.NodeName
+}
+
+// scaleEast does what somebody does who knows nothing of the migration.
+func (v *move) scaleEast(replicas int) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	_, err := pair.East.Client.AppsV1().StatefulSets(v.app.namespace).Patch(v.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func (v *move) awaitEvent(pod, reason string) error {
+	var seen []string
+	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
+		events, err := pair.East.Client.CoreV1().Events(v.app.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
+		if err != nil {
+			return false, err
+		}
+		seen = nil
+		for i := range events.Items {
+			seen = append(seen, events.Items[i].Reason+": "+events.Items[i].Message)
+			if events.Items[i].Reason == reason {
+				v.t.Logf("%s in east: %s", pod, seen[len(seen)-1])
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s in east: no event %s, but %q: %w", pod, reason, seen, err)
+	}
+	return nil
+}
