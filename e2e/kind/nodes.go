@@ -52,6 +52,17 @@ func (c *Cluster) Heal(ctx context.Context, node string) error {
 	return c.AwaitNode(ctx, node, corev1.ConditionTrue)
 }
 
+// Freeze stops every process of a node where it stands.
+func Freeze(ctx context.Context, node string) error { return docker.Run(ctx, "pause", node) }
+
+// Thaw lets them go on, and waits until the node is Ready.
+func (c *Cluster) Thaw(ctx context.Context, node string) error {
+	if err := docker.Run(ctx, "unpause", node); err != nil {
+		return err
+	}
+	return c.AwaitNode(ctx, node, corev1.ConditionTrue)
+}
+
 // AwaitNode waits until a node is Ready, or is not known to be.
 func (c *Cluster) AwaitNode(ctx context.Context, node string, status corev1.ConditionStatus) error {
 	return c.awaitNode(ctx, node, func(ready *corev1.NodeCondition) bool { return ready.Status == status })

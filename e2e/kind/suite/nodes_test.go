@@ -52,11 +52,28 @@ func TestNodeRestart(t *testing.T) {
 	}
 }
 
-// TestNodeCutOff: the source's machine loses its way to the API server before an ordinal is
-// stopped. Its pod goes on writing, and the object stays: nothing may be started elsewhere
-// until the machine has come back and the pod is gone.
+// outage is a way to lose a machine without its API server losing the objects.
+type outage struct {
+	cut, heal func(context.Context, string) error
+	// runs says that the pods go on meanwhile.
+	runs bool
+}
+
+// TestNodeCutOff: the source's machine loses its way to the API server, or stands still,
+// before an ordinal is stopped. The pod's object stays: nothing may be started elsewhere until
+// the machine has come back and the pod is gone.
 func TestNodeCutOff(t *testing.T) {
 	needMachines(t)
+	t.Run("its pods go on", func(t *testing.T) {
+		tryOutage(t, outage{cut: pair.East.CutOff, heal: pair.East.Heal, runs: true})
+	})
+	t.Run("frozen", func(t *testing.T) {
+		tryOutage(t, outage{cut: kind.Freeze, heal: pair.East.Thaw})
+	})
+}
+
+func tryOutage(t *testing.T, o outage) {
+	t.Helper()
 	v := deploy(t, usual())
 	v.m.Spec.Handoff.ProgressDeadlineSeconds = ptr.To[int32](45)
 	v.watch()
@@ -64,33 +81,33 @@ func TestNodeCutOff(t *testing.T) {
 	var atStall int
 	healed := make(chan error, 1)
 	v.drive(v.mover(),
-		nth(1, migration.CarryVolume, func() error { return pair.East.CutOff(v.ctx, worker) }), // sets Retain, before the stop
+		nth(1, migration.CarryVolume, func() error { return o.cut(v.ctx, worker) }), // sets Retain, before the stop
 		v.onStall(api.ReasonPodTerminating, func() error {
 			if err := pair.East.AwaitNode(v.ctx, worker, corev1.ConditionUnknown); err != nil {
 				return err
 			}
 			atStall = v.lines("web-2")
-			go func() { healed <- v.healLater(worker, atStall) }()
+			go func() { healed <- v.healLater(worker, atStall, o) }()
 			return nil
 		}),
-		func(*api.Migration, migration.Outcome) error { return v.nothingInWestWhileEastHas("web-2") })
+		func(*api.Migration, migration.Outcome) error { return v.oneSideOnly("web-2") })
 	v.must(<-healed)
 	journals := v.expectMoved()
-	if lines := journals[2].Runs[0].Lines; lines <= atStall {
+	if lines := journals[2].Runs[0].Lines; o.runs && lines <= atStall {
 		t.Errorf("web-2 wrote %d lines at the source, and %d had been written when the migration stalled: it did not go on", lines, atStall)
 	}
-	v.audit(journals, "cut off, stalled, healed")
+	v.audit(journals, "stalled, then healed")
 }
 
-// healLater gives the machine its way back when the pod that nobody sees has written some
-// more lines: it runs all the while.
-func (v *move) healLater(worker string, before int) error {
+// healLater gives the machine back. When its pod runs all the while, it has to write some more
+// lines first, that nobody in the cluster sees.
+func (v *move) healLater(worker string, before int, o outage) error {
 	const more = 15
-	err := pollUntil(v.ctx, func(context.Context) (bool, error) { return v.lines("web-2") >= before+more, nil })
+	err := pollUntil(v.ctx, func(context.Context) (bool, error) { return !o.runs || v.lines("web-2") >= before+more, nil })
 	if err != nil {
 		return fmt.Errorf("the pod on the machine that is cut off does not go on: %w", err)
 	}
-	return pair.East.Heal(v.ctx, worker)
+	return o.heal(v.ctx, worker)
 }
 
 // lines counts those of a journal, in the folder of this machine that is the storage.
@@ -102,8 +119,8 @@ func (v *move) lines(pod string) int {
 	return strings.Count(string(content), "\n")
 }
 
-// nothingInWestWhileEastHas fails when a pod exists in west that east has as well.
-func (v *move) nothingInWestWhileEastHas(pod string) error {
+// oneSideOnly fails when a pod exists in west that east has as well.
+func (v *move) oneSideOnly(pod string) error {
 	for _, c := range []*kind.Cluster{pair.West, pair.East} { // west first: it must not be made before east's is gone
 		list, err := c.Client.CoreV1().Pods(v.app.namespace).List(v.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod})
 		if err != nil || len(list.Items) == 0 {
