@@ -2,7 +2,6 @@ package migration
 
 import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // bound is a world whose states are explored, and what may happen there.
@@ -44,7 +43,7 @@ func smallBounds() []bound {
 }
 
 func fullBounds() []bound {
-	d := func(n int32) *pdb.Form { return maxUnavailable(n) }
+	d := maxUnavailable
 	lowest, one, names := Spec{Order: api.LowestFirst}, Spec{SameCluster: true}, Spec{SameNamespace: true}
 	return append(smallBounds(), []bound{
 		{"2, claims, any", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, nil},

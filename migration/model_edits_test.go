@@ -39,7 +39,7 @@ func (e excuse) covers(wrong string) bool {
 var scaleReasons = []string{
 	api.ReasonForeignScale, volumes.ReasonForeignClaim, volumes.ReasonClaimNotBound, volumes.ReasonClaimMissing,
 	api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonPodMissing, api.ReasonPodRunning, api.ReasonPodTerminating,
-	api.ReasonControllerBehind,
+	api.ReasonControllerBehind, api.ReasonNothingToMove, api.ReasonSourceNotHealthy, api.ReasonRolloutInProgress,
 }
 
 var edits = []edit{

@@ -69,7 +69,11 @@ func (w *model) doPass(l *leader, f fate) bool {
 	if read || w.stands != nil {
 		stood = -1 // what the gate asks for may have changed since it was read
 	}
+	landed, fresh := w.landed, l.version == w.version
 	w.conclude(&l.process, w.conditions(l, f), s, decision, stood)
+	if w.landed > landed && !fresh {
+		w.afterTheEnd(*decision.Effect)
+	}
 	return true
 }
 
@@ -87,7 +91,11 @@ func (w *model) answered(l *leader) bool {
 		w.note("%s has no answer: %s", l.holder, e)
 		return true
 	}
+	landed, fresh := w.landed, l.version == w.version
 	w.conclude(&l.process, conditions{between: func() {}, fate: lands}, now.judged, now.decision, -1)
+	if w.landed > landed && !fresh {
+		w.afterTheEnd(*now.decision.Effect)
+	}
 	return true
 }
 

@@ -227,8 +227,17 @@ func (w *model) lateLands(i int) bool {
 	w.late = slices.Delete(w.late, i, i+1)
 	err := w.land(l.effect, true)
 	w.note("late: %s: %v", l.effect, err)
-	w.tardy = w.tardy || err == nil && w.state.Record.Completed != "" && unfenced(l.effect)
+	if err == nil {
+		w.afterTheEnd(l.effect)
+	}
 	return true
+}
+
+// afterTheEnd notes a write that nothing could refuse and that came when the migration
+// had ended, or was to begin anew: it leaves something empty behind.
+func (w *model) afterTheEnd(e Effect) {
+	over := w.state.Record.Completed != "" || w.state.Record.Baseline == nil
+	w.tardy = w.tardy || over && unfenced(e)
 }
 
 func (w *model) tryPod(d deed, name SideName, ordinal int32) bool {

@@ -54,7 +54,7 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 		both(source, destination, func(f *found) error { return f.readVolumes(ctx, names) })
 	}
 	both(source, destination, func(f *found) error {
-		if sc.pods && f.attachable() {
+		if sc.gate || sc.pods && f.attachable() {
 			return f.readUse(ctx, f.place.live)
 		}
 		return nil

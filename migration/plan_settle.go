@@ -116,7 +116,7 @@ func (p *planner) cleanSource() *Decision {
 		return nil
 	}
 	for _, v := range p.Volumes {
-		if !p.Destination.Set.Has(v.Ordinal) {
+		if !p.Destination.Set.Has(v.Ordinal) || set.Has(v.Ordinal) {
 			continue
 		}
 		if decision := p.remove(SourceSide, v, true); decision != nil {

@@ -169,7 +169,7 @@ func (m *machine) reads(sc scope) []read {
 	}
 	used := sc.pods && sc.volumes && m.attaches && len(m.begin.Volumes) > 0
 	switch {
-	case sc.wide || used:
+	case sc.wide || sc.gate || used:
 		reads = append(reads, read{podsRead, readPods})
 	case sc.pods && sc.ordinal != nil:
 		reads = append(reads, read{podsRead, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) }})

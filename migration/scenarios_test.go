@@ -428,3 +428,40 @@ func TestAPodThatIsGoneIsCountedOut(t *testing.T) {
 	y.settle(everyone)
 	y.end()
 }
+
+// TestEvictionThatTheWatchHasNotToldOf: a replica was evicted, and the watch of pods
+// stands still: before another one is stopped the pods are listed (I4, I5).
+func TestEvictionThatTheWatchHasNotToldOf(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, budget: maxUnavailable(1)})
+	y.until(SetBudget, 1)
+	pods := y.snapshot().Source.Pods
+	if !y.evict(SourceSide, 0) {
+		t.Fatal("nothing can be evicted")
+	}
+	c := y.fair()
+	c.cached = func() Snapshot {
+		s := y.snapshot()
+		s.Source.Pods = pods
+		return s
+	}
+	y.settle(without1(controls))
+	for range 6 {
+		y.machine.pass(y.p, c)
+		y.settle(without1(controls))
+	}
+	y.end()
+}
+
+// TestSourceThatRunsAgainIsNotCleanedUp: somebody scales the source up again after the
+// end: its claims are not deleted under its pods.
+func TestSourceThatRunsAgainIsNotCleanedUp(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}, spec: Spec{DeleteSource: true}})
+	y.until(DeleteClaim, 1)
+	y.rescaled(SourceSide, 0, 1)
+	for range 10 {
+		y.machine.pass(y.p, y.fair())
+	}
+	if !y.state.Volumes[0].Source.Claim.Found || y.state.Volumes[0].Source.Claim.Terminating {
+		t.Error("its claim was deleted")
+	}
+}

@@ -13,10 +13,13 @@ type scope struct {
 	live bool
 	// ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
 	ordinal *int32
-	// pods, budgets and volumes are of that ordinal, read live. Other pods, which
-	// only the gate asks for, come from the watch: a live list waits up to 100 ms
-	// for the watch cache of the API server (cacher, progressRequestPeriod).
+	// pods, budgets and volumes are of that ordinal, read live. Other pods come from
+	// the watch: a live list waits up to 100 ms for the watch cache of the API server
+	// (cacher, progressRequestPeriod).
 	pods, budgets, volumes bool
+	// gate reads the other pods live too: before one is stopped, none may be down that
+	// a watch has not told of.
+	gate bool
 	// wide lists everything live.
 	wide bool
 	// identity asks again which clusters these are.
@@ -49,7 +52,7 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		sc.wide = effect.Verb == DeleteSet
 		return sc
 	}
-	sc.ordinal, sc.volumes, sc.pods = &effect.Ordinal, true, true
+	sc.ordinal, sc.volumes, sc.pods, sc.gate = &effect.Ordinal, true, true, effect.Verb == ScaleDown
 	switch {
 	case effect.Verb == CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
 		// What these make is of no use by itself.
@@ -83,5 +86,5 @@ func (sc scope) covers(need scope) bool {
 	case need.ordinal == nil && sc.ordinal != nil || need.volumes && sc.ordinal == nil:
 		return false
 	}
-	return (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
+	return (sc.gate || !need.gate) && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
 }
