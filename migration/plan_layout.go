@@ -194,12 +194,15 @@ func (p *planner) startedEarly() string {
 	}
 	k := p.Record.Handoff.Ordinal
 	for _, v := range p.Volumes {
+		if v.Ordinal != k {
+			continue
+		}
 		pair := p.pair(v)
 		side := p.taker
 		if p.giver.Set.Has(k) {
 			side, pair.Giver, pair.Taker = p.giver, pair.Taker, pair.Giver
 		}
-		if v.Ordinal == k && side.Set.Has(k) && pair.Misplaced() {
+		if side.Set.Has(k) && pair.Misplaced() {
 			return fmt.Sprintf("ordinal %d was started in cluster %s, where claim %s/%s is without its volume", k, side.Cluster, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name)
 		}
 	}
