@@ -13,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
@@ -25,8 +27,17 @@ import (
 // limit bounds every test: none waits for ever.
 const limit = time.Minute
 
-// controller runs the slice controller in this process, for all tests.
-var controller = sync.OnceValue(func() error { return fixture.RunSlices(context.Background(), one.RESTConfig()) })
+// controller runs the slice controller in this process, for all tests and all sets but
+// those that have one of their own.
+var controller = sync.OnceValue(func() error {
+	immortal, err := labels.Parse("!" + mortalKey)
+	if err != nil {
+		return err
+	}
+	scope := cache.Options{ByObject: map[client.Object]cache.ByObject{&sliceapi.StatefulSet{}: {Label: immortal}}}
+	_, err = fixture.StartSlices(context.Background(), one.RESTConfig(), scope)
+	return err
+})
 
 // play is one StatefulSet of ours in a namespace of its own.
 type play struct {
@@ -37,13 +48,13 @@ type play struct {
 
 // slice is a StatefulSet of so many replicas.
 func slice(replicas int32) *sliceapi.StatefulSet {
-	labels := map[string]string{"app": "web"}
+	app := map[string]string{"app": "web"}
 	return &sliceapi.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: sliceapi.StatefulSetSpec{
-			Replicas: &replicas, ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: &replicas, ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: app},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: app},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
 			},
 		},
@@ -155,12 +166,14 @@ func (p *play) image(image string) {
 // complete waits until every pod has the update revision and is available.
 func (p *play) complete() {
 	p.t.Helper()
-	p.eventually("the set is complete", func() bool {
-		set := p.read()
-		s, want := set.Status, *set.Spec.Replicas
-		return s.ObservedGeneration == set.Generation && s.Replicas == want && s.AvailableReplicas == want &&
-			s.UpdatedReplicas == want && s.CurrentRevision == s.UpdateRevision
-	})
+	p.eventually("the set is complete", p.isComplete)
+}
+
+func (p *play) isComplete() bool {
+	set := p.read()
+	s, want := set.Status, *set.Spec.Replicas
+	return s.ObservedGeneration == set.Generation && s.Replicas == want && s.AvailableReplicas == want &&
+		s.UpdatedReplicas == want && s.CurrentRevision == s.UpdateRevision
 }
 
 // images are those of the pods, by name.

@@ -296,11 +296,21 @@ func (s *soak) settle(ctx context.Context) error {
 
 // watch hands every event of the set's pods to the judge, until the context ends.
 func (s *soak) watch(ctx context.Context) error {
+	return watchPods(ctx, s.namespace, map[string]string{"app": s.name}, func(pod *corev1.Pod, gone bool) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.judge.pod(time.Now(), pod, gone)
+	})
+}
+
+// watchPods shows all pods of a namespace that have labels, as they are and as they
+// become, until the context ends or one is found to be wrong.
+func watchPods(ctx context.Context, namespace string, labels map[string]string, look func(pod *corev1.Pod, gone bool) error) error {
 	watcher, err := client.NewWithWatch(one.RESTConfig(), client.Options{Scheme: api.Scheme()})
 	if err != nil {
 		return err
 	}
-	events, err := watcher.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace), client.MatchingLabels{"app": s.name})
+	events, err := watcher.Watch(ctx, &corev1.PodList{}, client.InNamespace(namespace), client.MatchingLabels(labels))
 	if err != nil {
 		return err
 	}
@@ -317,10 +327,7 @@ func (s *soak) watch(ctx context.Context) error {
 				}
 				return fmt.Errorf("the watch ended: %v", event.Object)
 			}
-			s.mu.Lock()
-			err := s.judge.pod(time.Now(), pod, event.Type == watch.Deleted)
-			s.mu.Unlock()
-			if err != nil {
+			if err := look(pod, event.Type == watch.Deleted); err != nil {
 				return err
 			}
 		}
