@@ -42,10 +42,12 @@ func (v *move) intrude() error {
 	if err := v.scaleEast(3); err != nil {
 		return err
 	}
-	for pod, refused := range map[string]string{"intruder": "FailedMount", "web-2": "FailedScheduling"} {
-		if err := v.awaitEvent(pod, refused); err != nil {
-			return err
-		}
+	// Twice, for a kubelet may ask once before its API server knows of the pod.
+	if err := v.awaitEvents("intruder", "FailedMount", 2); err != nil {
+		return err
+	}
+	if err := v.awaitEvents("web-2", "FailedScheduling", 1); err != nil {
+		return err
 	}
 	for _, name := range []string{"intruder", "web-2"} {
 		pod, err := pods.Get(v.ctx, name, metav1.GetOptions{})
@@ -89,7 +91,8 @@ func (v *move) scaleEast(replicas int) error {
 	return err
 }
 
-func (v *move) awaitEvent(pod, reason string) error {
+// awaitEvents waits until a pod has met the same refusal so many times.
+func (v *move) awaitEvents(pod, reason string, times int32) error {
 	var seen []string
 	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
 		events, err := pair.East.Client.CoreV1().Events(v.app.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
@@ -97,17 +100,19 @@ func (v *move) awaitEvent(pod, reason string) error {
 			return false, err
 		}
 		seen = nil
+		met := int32(0)
 		for i := range events.Items {
-			seen = append(seen, events.Items[i].Reason+": "+events.Items[i].Message)
-			if events.Items[i].Reason == reason {
-				v.t.Logf("%s in east: %s", pod, seen[len(seen)-1])
-				return true, nil
+			event := &events.Items[i]
+			seen = append(seen, event.Reason+": "+event.Message)
+			if event.Reason == reason {
+				met += max(event.Count, 1)
 			}
 		}
-		return false, nil
+		return met >= times, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s in east: no event %s, but %q: %w", pod, reason, seen, err)
+		return fmt.Errorf("%s in east: no %d events %s, but %q: %w", pod, times, reason, seen, err)
 	}
+	v.t.Logf("%s in east: %q", pod, seen)
 	return nil
 }
