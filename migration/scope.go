@@ -86,5 +86,10 @@ func (sc scope) covers(need scope) bool {
 	case need.ordinal == nil && sc.ordinal != nil || need.volumes && sc.ordinal == nil:
 		return false
 	}
+	return sc.reads(need)
+}
+
+// reads says whether all kinds of objects that a scope asks for have been read.
+func (sc scope) reads(need scope) bool {
 	return (sc.gate || !need.gate) && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
 }
