@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,12 +124,23 @@ func golden(t *testing.T, name, got string) {
 // TestSimulateAThousand: a dry run of a thousand ordinals is not quadratic in what it
 // looks at; it took seconds when every step looked at every claim.
 func TestSimulateAThousand(t *testing.T) {
-	begin := time.Now()
+	begin := computed(t)
 	result := Simulate(scenario{replicas: 1000, templates: []string{"data"}, budget: maxUnavailable(1)}.build())
 	if result.Outcome != api.ReasonMoved || result.Fewest != 999 {
 		t.Errorf("ended with %s, fewest available %d, %+v", result.Outcome, result.Fewest, result.Held)
 	}
-	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("it took %s", took)
+	if took := computed(t) - begin; took > time.Minute {
+		t.Errorf("it took %s of a processor", took)
 	}
+}
+
+// computed is how long this process has computed: other than the time that has passed,
+// it does not depend on what else runs on the machine.
+func computed(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano())
 }
