@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Down removes everything that Up made, except for dir.
+// Down removes everything that Up and Load made, except for dir and the node image.
 func (p *Pair) Down(ctx context.Context) error {
 	var errs []error
 	if p.kind != "" {
@@ -17,6 +17,9 @@ func (p *Pair) Down(ctx context.Context) error {
 		if docker.Run(ctx, "network", "inspect", network) == nil {
 			errs = append(errs, docker.Run(ctx, "network", "rm", network))
 		}
+	}
+	if len(p.loaded) > 0 {
+		errs = append(errs, docker.Run(ctx, append([]string{"image", "rm"}, p.loaded...)...))
 	}
 	errs = append(errs, p.daemon.Stop())
 	if p.release != nil {

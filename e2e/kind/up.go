@@ -32,6 +32,7 @@ type Pair struct {
 	env     []string
 	kind    string
 	image   string
+	loaded  []string
 	host    docker.Host
 	daemon  *docker.Daemon
 	release func()
@@ -160,8 +161,9 @@ func (p *Pair) runKind(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Load puts images of this machine's docker into every node.
+// Load puts images of this machine's docker into every node. Down removes them.
 func (p *Pair) Load(ctx context.Context, images ...string) error {
+	p.loaded = append(p.loaded, images...)
 	for _, c := range p.Both() {
 		args := slices.Concat([]string{"load", "docker-image"}, images, []string{"--name", prefix + c.Name})
 		if err := p.runKind(ctx, args...); err != nil {

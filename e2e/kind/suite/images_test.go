@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
@@ -19,7 +18,7 @@ const (
 // image is the workload, image2 its next version.
 var (
 	image, image2 = "sliceshift/workload:e2e", "sliceshift/workload:e2e-2"
-	managerImage  = config.ManagerImage
+	managerImage  = "sliceshift/manager:e2e"
 )
 
 // loadImages builds the workload and the manager, and puts them into every node.
