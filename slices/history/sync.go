@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -67,7 +68,7 @@ func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (R
 		result.Current = result.Update
 	}
 	for _, revision := range d.Prune {
-		if err := p.remove(ctx, revision); err != nil {
+		if err := p.prune(ctx, revision); err != nil {
 			return Result{}, err
 		}
 	}
@@ -253,6 +254,20 @@ func (p *pass) taken(ctx context.Context, name string, want content) (*appsv1.Co
 	default:
 		return nil, nil //nolint:nilnil // nil is "not one that can be used"
 	}
+}
+
+// prune deletes a revision, unless a pod names it that is not the set's yet: of what a
+// former owner leaves behind, the revisions may come before the pods.
+func (p *pass) prune(ctx context.Context, revision *appsv1.ControllerRevision) error {
+	var pods corev1.PodList
+	named := client.MatchingLabels{appsv1.StatefulSetRevisionLabel: revision.Name}
+	if err := p.Client.List(ctx, &pods, client.InNamespace(revision.Namespace), named, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the pods of revision %s/%s: %w", revision.Namespace, revision.Name, err)
+	}
+	if len(pods.Items) > 0 {
+		return nil
+	}
+	return p.remove(ctx, revision)
 }
 
 // remove deletes a revision as it was judged: one that was changed since may be needed

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +35,7 @@ type server struct {
 func newServer(t *testing.T, objects ...client.Object) *server {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, api.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,10 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 			if err := c.List(ctx, list, opts...); err != nil {
 				return err
 			}
-			all := list.(*appsv1.ControllerRevisionList)
+			all, are := list.(*appsv1.ControllerRevisionList)
+			if !are {
+				return nil
+			}
 			all.Items = slices.DeleteFunc(all.Items, func(r appsv1.ControllerRevision) bool { return slices.Contains(s.hidden, r.Name) })
 			return nil
 		},
@@ -355,6 +359,34 @@ func TestChangedMeanwhile(t *testing.T) {
 			}
 			if !apierrors.IsConflict(err) {
 				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestLeftRevisionBeforePods: of what a former owner leaves, the revision comes before
+// the pods. It is kept while they name it: without it they would be made anew.
+func TestLeftRevisionBeforePods(t *testing.T) {
+	set := at(webSet("web:1"), "b")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-0", Labels: map[string]string{"app": "web", appsv1.StatefulSetRevisionLabel: "a"},
+	}}
+	elsewhere := pod.DeepCopy()
+	elsewhere.Namespace = "elsewhere"
+	for what, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"named by a pod":  {pod, []string{"patch a"}},
+		"named by no pod": {elsewhere, []string{"patch a", "delete a"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newServer(t, set.DeepCopy(), orphaned(past("a", 1, "web:1")), past("b", 2, "web:1"), tc.pod.DeepCopy())
+			if _, err := s.store().Sync(t.Context(), set, nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.writes); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
 	}
