@@ -351,7 +351,8 @@ func TestGrowthOfSome(t *testing.T) {
 			}
 			p.eventually("the claims follow", func() bool {
 				p.resize()
-				return p.read().Status.UpdatedReplicas == 2 && equality.Semantic.DeepEqual(p.read().Status.VolumeClaims, want)
+				now := p.read()
+				return now.Status.ObservedGeneration == now.Generation && now.Status.UpdatedReplicas == 2 && equality.Semantic.DeepEqual(now.Status.VolumeClaims, want)
 			})
 			p.complete()
 			var claims corev1.PersistentVolumeClaimList
