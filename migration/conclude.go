@@ -30,6 +30,9 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 	outcome := Outcome{Snapshot: s, Decision: decision, Done: decision.Done != "", Again: againSafety}
 	before := m.DeepCopy()
 	if decision.Effect != nil {
+		if err := e.confirm(ctx, m, *decision.Effect); err != nil {
+			return outcome, err
+		}
 		decision = e.effect(ctx, m, s, decision, &outcome)
 		if outcome.Wrote || decision.Hold == nil {
 			return outcome, nil
@@ -64,6 +67,20 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		outcome.Again = againUnseen
 	}
 	return outcome, nil
+}
+
+// confirm makes sure, before a fence is written, that the record it is of is the newest:
+// it is written again as it is, which is refused otherwise. The StatefulSet was read
+// before, so that a fence written since, or taken off, refuses ours.
+func (e *Engine) confirm(ctx context.Context, m *api.Migration, effect Effect) error {
+	if effect.Verb != WriteFence {
+		return nil
+	}
+	if err := e.records.Save(ctx, m); err != nil {
+		return fmt.Errorf("confirming the record of Migration %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	e.saved = m.DeepCopy()
+	return nil
 }
 
 // holdBack is how much longer a status that tells of nothing but a wait is not worth

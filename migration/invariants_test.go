@@ -169,7 +169,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 	case CarryVolume:
 		m.carried(e, before, late)
 	case DeleteClaim, DeleteVolume:
-		m.deleted(e, before)
+		m.deleted(e, before, late)
 	case DeleteBudget:
 		if side.Set.Replicas > 0 {
 			m.breaks("I4: %s that protects %d replicas", e, side.Set.Replicas)
@@ -234,8 +234,10 @@ func (m *machine) carried(e Effect, before Snapshot, late bool) {
 	}
 }
 
-// deleted is the rest of I3: nothing is deleted that has a use.
-func (m *machine) deleted(e Effect, before Snapshot) {
+// deleted is the rest of I3: nothing is deleted that has a use. A late deletion may meet
+// a claim that its volume is pointed at again, before a pod is started on it: the volume
+// is kept by its policy, and the claim is made again.
+func (m *machine) deleted(e Effect, before Snapshot, late bool) {
 	for _, v := range before.Volumes {
 		h := v.holding(e.Side)
 		if v.Ordinal != e.Ordinal || e.Name != h.Ref.Name && e.Name != h.Volume.Name {
@@ -245,7 +247,7 @@ func (m *machine) deleted(e Effect, before Snapshot) {
 		switch {
 		case found:
 			m.breaks("I3: %s while a pod of its ordinal exists", e)
-		case usable(*h):
+		case usable(*h) && (!late || h.Volume.Policy != corev1.PersistentVolumeReclaimRetain):
 			m.breaks("I3: %s, which is in place", e)
 		case e.Verb == DeleteVolume && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
 			m.breaks("I3: %s, whose policy is %s", e, h.Volume.Policy)

@@ -1,6 +1,10 @@
 package migration
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -38,6 +42,8 @@ func tinyBounds() []bound {
 func smallBounds() []bound {
 	return append(tinyBounds(),
 		bound{"1 claim, 1 fault of any kind", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, nil},
+		bound{"2, no budget, pods", scenario{replicas: 2}, 1, ofPodsToo},
+		bound{"3, d 2, pods", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}}, 1, ofPodsToo},
 		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
 	)
 }
@@ -66,4 +72,52 @@ func fullBounds() []bound {
 		{"1, others, 2", scenario{replicas: 1, budget: d(1)}, 2, ofOthers},
 		{"1, claim, reach, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofReach},
 	}...)
+}
+
+// cells describe a bound in a table.
+func (b bound) cells() []string {
+	pick := func(yes bool, this, that string) string {
+		if yes {
+			return this
+		}
+		return that
+	}
+	apart := pick(b.spec.SameNamespace, "names", pick(b.spec.SameCluster, "namespaces", "clusters"))
+	d := "1, no PodDisruptionBudget"
+	if b.budget != nil {
+		d = b.budget.MaxUnavailable.String()
+	}
+	var also []string
+	if b.spec.Count > 0 {
+		also = append(also, fmt.Sprintf("only %d move", b.spec.Count))
+	}
+	if b.spec.DeleteSource {
+		also = append(also, "the source is deleted")
+	}
+	if b.spec.MinReady > 0 {
+		also = append(also, "minReadySeconds")
+	}
+	return []string{
+		strconv.Itoa(int(b.replicas)), pick(b.spec.Order == api.LowestFirst, "lowest first", "highest first"), d,
+		pick(len(b.templates) > 0, "one each", "none"), pick(b.ordered, "in order", "in parallel"), apart,
+		pick(len(also) > 0, strings.Join(also, ", "), "-"), strconv.Itoa(b.faults), pick(b.faults > 0, b.kinds.String(), "-"),
+	}
+}
+
+// String names the kinds.
+func (k kindsOfFault) String() string {
+	names := make([]string, 0, len(k))
+	for _, d := range k {
+		names = append(names, faultNames[d])
+	}
+	if len(names) == 0 {
+		return "all"
+	}
+	return strings.Join(names, ", ")
+}
+
+var faultNames = map[deed]string{
+	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
+	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", takeover: "a second leader", turns: "mode", deletion: "deletion",
+	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits",
 }

@@ -67,8 +67,17 @@ func (e *ending) run(w *model, g goal) string {
 	return wrong
 }
 
-// helps says whether it makes sense to change the edit back.
+// helps says whether it makes sense to change the edit back. It does not while an
+// ordinal's start is on its way: nothing could keep two sides from changing at once.
 func (e *ending) helps(w *model) bool {
+	for i := range w.leaders {
+		if w.leaders[i].sent != nil {
+			return false
+		}
+	}
+	if len(w.late) > 0 {
+		return false
+	}
 	g := goal{api.ModeRun, true}
 	return e.runOnce(w, g, true) == "" || e.runOnce(w, g, false) != ""
 }
@@ -99,6 +108,7 @@ func (e *ending) calm(w *model, g goal, back bool) {
 		clear(w.cut)
 		clear(w.astray)
 		w.stuck = nil
+		w.meddled = w.edit != nil && w.concluded()
 		if w.edit != nil && back {
 			w.undo()
 		}
@@ -131,6 +141,9 @@ func (e *ending) drive(w *model, g goal, known func() bool) string {
 		case decision.Done != "":
 			if !g.heals {
 				return "" // what is down by now is not down because of the migration
+			}
+			if w.meddled {
+				return w.placed() // what somebody else has changed at the end is theirs
 			}
 			return w.ended(decision)
 		case w.landed+w.version != before:
@@ -196,6 +209,9 @@ func (w *model) goodRest(last Decision, g goal) string {
 			return fmt.Sprintf("liveness: a pause keeps ordinals %v down", keys(w.held))
 		}
 		return ""
+	}
+	if g.heals && w.tardy && w.state.Record.Baseline == nil {
+		return w.placed() // what has come too late is in the way of a new beginning
 	}
 	if g.heals {
 		return "liveness: the migration does not end: " + last.Hold.Reason + ": " + last.Hold.Message

@@ -15,6 +15,9 @@ func (w *model) tryLeader(m move) bool {
 		if !settled || decision.Effect == nil && decision.Record == nil {
 			return false
 		}
+		if e := decision.Effect; e != nil && !w.confirms(&l.process, *e) {
+			return false
+		}
 		w.lawful(s, decision)
 		l.sent = &sent{decision, s}
 		w.note("%s sends, slowly: %s", l.holder, told(decision))
@@ -92,7 +95,7 @@ func (w *model) answered(l *leader) bool {
 		return true
 	}
 	landed, fresh := w.landed, l.version == w.version
-	w.conclude(&l.process, conditions{between: func() {}, fate: lands}, now.judged, now.decision, -1)
+	w.conclude(&l.process, conditions{between: func() {}, fate: lands, underway: true}, now.judged, now.decision, -1)
 	if w.landed > landed && !fresh {
 		w.afterTheEnd(*now.decision.Effect)
 	}

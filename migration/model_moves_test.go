@@ -72,7 +72,7 @@ func (x *explorer) moves(w *model) []move {
 	if len(w.cut)+len(w.astray) > 0 || w.stands != nil || w.stuck != nil {
 		add(heals, 0, 0)
 	}
-	if w.edit != nil {
+	if w.edit != nil && !w.concluded() {
 		add(undone, 0, 0)
 	}
 	if w.state.Spec.Mode != api.ModeRun {
@@ -107,7 +107,7 @@ func (x *explorer) leaderMoves(w *model, i int, add func(deed, int, int)) {
 		return
 	}
 	add(goesOn, i, 0)
-	if l.version != w.version {
+	if l.version != w.version && l.sent == nil && l.early == nil {
 		add(hears, i, 0)
 	}
 	if w.concluded() {

@@ -19,8 +19,10 @@ type fingerprint [2]uint64
 type printer struct {
 	out   []byte
 	names []string
-	// fences are those that a process may still write; every other is an old one.
+	// fences are those that a process may still write; every other is an old one, and
+	// newer or not than those of the leaders, whose epochs these are.
 	fences [3]string
+	epochs [2]int64
 	seeds  [2]maphash.Seed
 }
 
@@ -30,13 +32,13 @@ func newPrinter() *printer {
 
 func (p *printer) of(w *model) fingerprint {
 	p.out, p.names = p.out[:0], p.names[:0]
-	p.fences = [3]string{}
+	p.fences, p.epochs = [3]string{}, [2]int64{}
 	if claim := w.state.Record.Claim; claim != nil {
 		p.fences[0] = Fence(w.state.UID, claim.Epoch)
 	}
 	for i := range w.leaders {
 		if l := &w.leaders[i]; l.active && l.record.Claim != nil {
-			p.fences[i+1] = Fence(w.state.UID, l.record.Claim.Epoch)
+			p.fences[i+1], p.epochs[i] = Fence(w.state.UID, l.record.Claim.Epoch), l.record.Claim.Epoch
 		}
 	}
 	for _, name := range sideNames {
@@ -108,6 +110,8 @@ func (p *printer) fence(s string) {
 		p.number(at + 1)
 	default:
 		p.number(9) // the fence of an epoch that is over
+		epoch := fenceEpoch(s)
+		p.bools(epoch > p.epochs[0], epoch > p.epochs[1])
 	}
 }
 

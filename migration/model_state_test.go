@@ -20,6 +20,8 @@ type model struct {
 	edit *edit
 	// excused are the invariants that somebody else has broken, until all is in order.
 	excused excuse
+	// meddled is true in a run that begins when the migration has ended with an edit.
+	meddled bool
 	// stuck is the Terminating pod that does not go away; nil: each one goes.
 	stuck *spot
 }

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,27 @@ func FenceOwner(fence string) types.UID {
 	return types.UID(owner)
 }
 
+// fenceEpoch is the epoch of a fence; 0 when it has none.
+func fenceEpoch(fence string) int64 {
+	_, number, _ := strings.Cut(fence, ".")
+	epoch, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return epoch
+}
+
+// newest is the newest epoch of this migration that is on one of the StatefulSets.
+func (p *planner) newest() int64 {
+	var newest int64
+	for _, name := range sideNames {
+		if set := p.side(name).Set; set.Presence == Seen && FenceOwner(set.Fence) == p.UID {
+			newest = max(newest, fenceEpoch(set.Fence))
+		}
+	}
+	return newest
+}
+
 // claim makes this process and this direction the ones that both StatefulSets
 // speak of. It goes before everything that starts or stops a pod: each such write
 // carries the resourceVersion of an object read after the new epoch was written,
@@ -32,6 +54,9 @@ func (p *planner) claim() *Decision {
 		return p.newClaim()
 	case current.Holder != p.Holder:
 		return stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
+	case p.newest() > current.Epoch:
+		// Who has not heard of it yet must not take the fence back.
+		return stalled(api.ReasonSuperseded, "another process has taken the migration over", "nothing is to be done: this process stops")
 	}
 	want := p.fence()
 	for _, name := range sideNames {
@@ -56,10 +81,10 @@ func (p *planner) fence() string { return Fence(p.UID, p.Record.Claim.Epoch) }
 
 func (p *planner) newClaim() *Decision {
 	next := p.Record
-	claim := api.Claim{Epoch: 1, Holder: p.Holder, Direction: p.direction()}
+	claim := api.Claim{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
 	turned := false
 	if p.Record.Claim != nil {
-		claim.Epoch = p.Record.Claim.Epoch + 1
+		claim.Epoch = max(claim.Epoch, p.Record.Claim.Epoch+1)
 		turned = p.Record.Claim.Direction != claim.Direction
 	}
 	next.Claim = &claim

@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -119,6 +121,9 @@ func (p *planner) cleanSource() *Decision {
 		if !p.Destination.Set.Has(v.Ordinal) || set.Has(v.Ordinal) {
 			continue
 		}
+		if _, found := p.Source.pod(v.Ordinal); found {
+			return p.awaitPod(p.Source, v.Ordinal)
+		}
 		if decision := p.remove(SourceSide, v, true); decision != nil {
 			return decision
 		}
@@ -185,7 +190,18 @@ func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision
 func (p *planner) removeDestinationSet() *Decision {
 	set := p.Destination.Set
 	if set.Presence == Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
+		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
+			return p.awaitPod(p.Destination, pods[0].Ordinal)
+		}
 		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
 	}
 	return nil
+}
+
+// awaitPod waits until a pod that somebody else has brought up is gone.
+func (p *planner) awaitPod(side Side, ordinal int32) *Decision {
+	return &Decision{Hold: &Hold{
+		Reason:  api.ReasonPodTerminating,
+		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone", side.Namespace, side.Set.Name, ordinal, side.Cluster),
+	}}
 }

@@ -55,6 +55,8 @@ type conditions struct {
 	// live returns what the API servers say to a read; nil: what is so now.
 	live func(reading) Snapshot
 	fate fate
+	// underway is true for a write that was sent before.
+	underway bool
 }
 
 // reading is a kind of live read; a pass does them in this order.
@@ -276,6 +278,8 @@ func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decisi
 	switch {
 	case decision.Record != nil:
 		m.save(p, c.fate, *decision.Record)
+	case decision.Effect != nil && !c.underway && !m.confirms(p, *decision.Effect):
+		m.note("%s is refused: %s", p.holder, decision.Effect)
 	case decision.Effect != nil:
 		if decision.Effect.Verb == ScaleDown && m.interleaved == stood {
 			m.gated(*decision.Effect)
@@ -285,6 +289,11 @@ func (m *machine) conclude(p *process, c conditions, s Snapshot, decision Decisi
 		m.note("%s waits: %s", p.holder, decision.Hold.Message)
 	}
 	return decision
+}
+
+// confirms says whether the record that a fence is of is the newest.
+func (m *machine) confirms(p *process, e Effect) bool {
+	return e.Verb != WriteFence || p.version == m.version
 }
 
 // lawful checks a decision against what it was taken on.

@@ -465,3 +465,75 @@ func TestSourceThatRunsAgainIsNotCleanedUp(t *testing.T) {
 		t.Error("its claim was deleted")
 	}
 }
+
+// TestDestinationThatHasPodsIsNotDeleted: somebody has scaled the destination up in the
+// middle of a rollback and down again: it is deleted when its pods are gone.
+func TestDestinationThatHasPodsIsNotDeleted(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1})
+	y.until(ScaleDown, 1)
+	y.setMode(api.ModeRollback)
+	y.until(DeleteSet, 1)
+	y.side(DestinationSide).setPod(Pod{Ordinal: 0, UID: "foreign", Owned: true, Terminating: true})
+	if next := y.next(); next.Hold == nil || next.Hold.Reason != api.ReasonPodTerminating {
+		t.Fatalf("got %+v", next)
+	}
+	y.gone(DestinationSide, 0)
+	y.end()
+}
+
+// TestWhoHasNotHeardOfTheTakeover: a process that still has the record of an older epoch
+// looks at the StatefulSets as they are, with the fence of the newer one. It must not
+// take it back and stop an ordinal that the other one does not know of (fences).
+func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	y.setMode(api.ModePause)
+	other := y.newProcess()
+	for range 12 {
+		y.machine.pass(other, y.fair())
+		y.settle(everyone)
+	}
+	c := y.fair()
+	c.stale = true
+	for range 4 {
+		if decision := y.machine.pass(y.p, c); decision.Hold == nil || decision.Hold.Reason != api.ReasonSuperseded {
+			t.Errorf("got %+v", decision)
+		}
+	}
+	y.setMode(api.ModeRun)
+	y.p = other
+	y.end()
+}
+
+// TestLostRecord: the record was lost, and the fences are of later epochs than it knows.
+func TestLostRecord(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, budget: maxUnavailable(1)})
+	y.until(SetBudget, 1)
+	for _, name := range sideNames {
+		y.side(name).Set.Fence = Fence("migration", 7)
+	}
+	y.restart(y.p)
+	y.end()
+}
+
+// TestWhoHasNotHeardOfTheEnd: a process still has the record of a handoff when another
+// one has rolled back, ended and taken the fences off. It does not write them anew.
+func TestWhoHasNotHeardOfTheEnd(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1})
+	y.until(ScaleDown, 1)
+	y.setMode(api.ModeRollback)
+	other := y.newProcess()
+	y.finish(other, y.verify)
+	before := y.landed
+	c := y.fair()
+	c.stale = true
+	for range 8 {
+		y.machine.pass(y.p, c)
+		y.settle(everyone)
+	}
+	if y.landed != before {
+		t.Errorf("it writes\n%s", y.story())
+	}
+	y.p = other
+	y.end()
+}

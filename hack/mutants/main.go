@@ -1,0 +1,158 @@
+// Command mutants plants faults in the logic that keeps data safe, one at a time, and
+// runs the tests: each fault must be caught. It tells which tests are worth having, and
+// that none of the rules could be lost without anybody noticing.
+//
+// A fault is a line of mutants.yaml: what is found in a file, and what it is replaced
+// by. It is compiled through `go test -overlay`, so that the work tree is not changed.
+// A fault whose text is not found exactly once is an error: the list must follow the code.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed mutants.yaml
+var list []byte
+
+// mutant is one fault.
+type mutant struct {
+	// File is where it is planted, from the top of the repository.
+	File string `json:"file"`
+	// Find is there exactly once, and becomes Replace.
+	Find    string `json:"find"`
+	Replace string `json:"replace"`
+	// Fault says what is wrong then, Breaks which invariants that breaks.
+	Fault  string `json:"fault"`
+	Breaks string `json:"breaks"`
+}
+
+// verdict is what caught a mutant.
+type verdict struct {
+	mutant
+	// model is what the model found first, tests are those that failed.
+	model string
+	tests []string
+}
+
+func (v verdict) caught() bool { return v.model != "" || len(v.tests) > 0 }
+
+func main() {
+	only := flag.String("only", "", "a regular expression: plant only the faults that match")
+	out := flag.String("o", "docs/mutants.md", "the list that is written; empty: none")
+	flag.Parse()
+	if err := run(context.Background(), *only, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only, out string) error {
+	var mutants []mutant
+	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
+		return err
+	}
+	match, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	if err := planted(mutants); err != nil {
+		return err
+	}
+	bench, err := newBench()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bench.dir)
+	var verdicts []verdict
+	var wrong error
+	for i, m := range mutants {
+		if !match.MatchString(m.File + " " + m.Fault) {
+			continue
+		}
+		v, err := bench.try(ctx, m)
+		if err == nil && !v.caught() {
+			err = errors.New("nothing has caught it")
+		}
+		if err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %w", m.File, m.Fault, err))
+		}
+		fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
+		verdicts = append(verdicts, v)
+	}
+	if wrong != nil || out == "" || only != "" {
+		return wrong
+	}
+	return os.WriteFile(out, []byte(table(verdicts)), 0o644)
+}
+
+// planted checks that each fault can be planted.
+func planted(mutants []mutant) error {
+	var wrong error
+	for _, m := range mutants {
+		if _, err := m.apply(); err != nil {
+			wrong = errors.Join(wrong, err)
+		}
+	}
+	return wrong
+}
+
+// apply returns the file with the fault.
+func (m mutant) apply() (string, error) {
+	data, err := os.ReadFile(filepath.FromSlash(m.File))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(data), m.Find); n != 1 {
+		return "", fmt.Errorf("%s: %q is there %d times instead of once: the list must follow the code", m.File, m.Find, n)
+	}
+	if m.Find == m.Replace {
+		return "", fmt.Errorf("%s: %q changes nothing", m.File, m.Find)
+	}
+	return strings.Replace(string(data), m.Find, m.Replace, 1), nil
+}
+
+func table(verdicts []verdict) string {
+	var b strings.Builder
+	byModel, byTests := 0, 0
+	for _, v := range verdicts {
+		if v.model != "" {
+			byModel++
+		}
+		if len(v.tests) > 0 {
+			byTests++
+		}
+	}
+	fmt.Fprintf(&b, `# Planted faults, and what catches them
+
+Generated from hack/mutants/mutants.yaml: %s. Each line is one fault that is planted
+in the code by itself, and what fails then: the model (TestModel of package migration within its
+small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
+of the other tests that fails, of the package that has the fault or of package migration.
+
+%d faults: the model catches %d, the other tests %d, together all %d.
+
+| file | fault | breaks | the model says | test |
+|---|---|---|---|---|
+`, "`make mutants`", len(verdicts), byModel, byTests, len(verdicts))
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")))
+	}
+	return b.String()
+}
+
+func cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.ReplaceAll(s, "|", `\|`)
+}

@@ -1,0 +1,123 @@
+package migration
+
+import (
+	"context"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// wire keeps what is sent to an API server.
+type wire struct{ sent []string }
+
+func (w *wire) client() client.Client {
+	return fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+			data, err := p.Data(o)
+			w.sent = append(w.sent, "patch "+o.GetName()+" "+string(data))
+			return err
+		},
+		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			said := client.DeleteOptions{}
+			said.ApplyOptions(options)
+			text := "delete " + o.GetName()
+			if p := said.Preconditions; p != nil && p.UID != nil && p.ResourceVersion != nil {
+				text += " uid " + string(*p.UID) + " resourceVersion " + *p.ResourceVersion
+			}
+			w.sent = append(w.sent, text)
+			return nil
+		},
+	}).Build()
+}
+
+// TestExecute: each effect is one write, and it carries the UID and the resourceVersion
+// of what was judged.
+func TestExecute(t *testing.T) {
+	judged := func(e Effect) Effect {
+		e.Side, e.Name, e.UID, e.ResourceVersion = SourceSide, "web", "u", "7"
+		return e
+	}
+	const precondition = `"resourceVersion":"7","uid":"u"`
+	volume := func(verb volumes.Verb, ref volumes.Ref) Effect {
+		return Effect{Verb: CarryVolume, Side: SourceSide, Template: "data", Volume: volumes.Action{
+			Verb: verb, Volume: "pv", Ref: ref, UID: "u", ResourceVersion: "7", Fence: "m.2",
+		}}
+	}
+	budget := `"metadata":{"annotations":{"migration.sliceshift.io/budget":`
+	for name, tc := range map[string]struct {
+		effect Effect
+		want   string
+	}{
+		"fence":          {judged(Effect{Verb: WriteFence, Fence: "m.2"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
+		"release":        {judged(Effect{Verb: ReleaseFence}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null},` + precondition + `}}`},
+		"stop":           {judged(Effect{Verb: ScaleDown, Start: 1, Replicas: 2}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
+		"start":          {judged(Effect{Verb: ScaleUp, Start: 2, Replicas: 1}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
+		"budget":         {judged(Effect{Verb: SetBudget, Fence: "m.2", Form: pdb.Available(3)}), `patch web {` + budget + `"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},
+		"budget back":    {judged(Effect{Verb: RestoreBudget, Form: pdb.Unavailable(1)}), `patch web {` + budget + `null},` + precondition + `},"spec":{"maxUnavailable":1,"minAvailable":null}}`},
+		"secure":         {volume(volumes.Secure, volumes.Ref{}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete"},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`},
+		"park":           {volume(volumes.Park, volumes.Ref{Namespace: "shop", Name: "data_parked"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data_parked","namespace":"shop","resourceVersion":null,"uid":null}}}`},
+		"point":          {volume(volumes.Point, volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
+		"mark":           {volume(volumes.MarkClaim, volumes.Ref{Namespace: "shop", Name: "data"}), `patch data {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
+		"policy":         {Effect{Verb: RestorePolicy, Side: SourceSide, Name: "pv", UID: "u", ResourceVersion: "7"}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
+		"delete claim":   {judged(Effect{Verb: DeleteClaim}), "delete web uid u resourceVersion 7"},
+		"delete volume":  {judged(Effect{Verb: DeleteVolume}), "delete web uid u resourceVersion 7"},
+		"delete budget":  {judged(Effect{Verb: DeleteBudget}), "delete web uid u resourceVersion 7"},
+		"delete the set": {judged(Effect{Verb: DeleteSet}), "delete web uid u resourceVersion 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there, elsewhere := &wire{}, &wire{}
+			e := &Engine{
+				source:      place{side: SourceSide, namespace: "shop", set: "web", version: nativeVersion, live: there.client()},
+				destination: place{side: DestinationSide, namespace: "shop", set: "web", version: nativeVersion, live: elsewhere.client()},
+			}
+			s := Snapshot{Volumes: []OrdinalVolume{{Template: "data"}}, Record: Record{Claim: &api.Claim{Epoch: 2}}}
+			s.Volumes[0].Source.Volume = volumes.Volume{Name: "pv", UID: "u", ResourceVersion: "7", Policy: "Delete"}
+			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {
+				s.Spec.Mode = api.ModeRollback // the source takes
+			}
+			if _, err := e.execute(t.Context(), &api.Migration{}, s, tc.effect); err != nil {
+				t.Fatal(err)
+			}
+			if len(there.sent) != 1 || there.sent[0] != tc.want || len(elsewhere.sent) > 0 {
+				t.Errorf("sent\n%q\nwant\n%q\nand to the other side nothing but %q", there.sent, tc.want, elsewhere.sent)
+			}
+		})
+	}
+}
+
+// TestSecureKeepsTheFirstPolicy: a second attempt does not take its own Retain for the
+// policy to go back to.
+func TestSecureKeepsTheFirstPolicy(t *testing.T) {
+	w := &wire{}
+	carrier := volumes.Carrier{Giver: w.client()}
+	pair := volumes.Pair{Giver: volumes.Holding{Volume: volumes.Volume{Policy: "Retain", Original: "Delete"}}}
+	if _, err := carrier.Apply(t.Context(), volumes.Action{Verb: volumes.Secure, Volume: "pv"}, pair); err != nil {
+		t.Fatal(err)
+	}
+	want := `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"","migration.sliceshift.io/original-reclaim-policy":"Delete"},"resourceVersion":"","uid":""},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`
+	if len(w.sent) != 1 || w.sent[0] != want {
+		t.Errorf("sent %q, want %q", w.sent, want)
+	}
+}
+
+// TestUnreadSideIsNotAbsent: what could not be read is Unreachable, whatever was read of
+// it besides (I6).
+func TestUnreadSideIsNotAbsent(t *testing.T) {
+	f := &found{place: place{set: "web"}, err: context.DeadlineExceeded, set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}
+	side := sideOf(&api.Migration{}, f)
+	if side.Reach != Unreachable || side.Set.Presence != Unreachable || side.ReachError == "" {
+		t.Errorf("got %+v", side)
+	}
+	if side := sideOf(&api.Migration{}, &found{place: place{set: "web"}}); side.Reach != Seen || side.Set.Presence != Absent {
+		t.Errorf("got %+v", side)
+	}
+}
