@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -230,15 +231,17 @@ func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimU
 }
 
 // resize is what a resizer does: every claim has what it asks for.
-func (p *play) resize() {
+func (p *play) resize() { resizeClaims(p.ctx, p.set.Namespace) }
+
+func resizeClaims(ctx context.Context, namespace string) {
 	var list corev1.PersistentVolumeClaimList
-	_ = api.List(p.ctx, &list, client.InNamespace(p.set.Namespace))
+	_ = api.List(ctx, &list, client.InNamespace(namespace))
 	for _, claim := range list.Items {
 		if equality.Semantic.DeepEqual(claim.Status.Capacity, claim.Spec.Resources.Requests) {
 			continue
 		}
 		claim.Status.Capacity = claim.Spec.Resources.Requests
-		_ = api.Status().Update(p.ctx, &claim)
+		_ = api.Status().Update(ctx, &claim)
 	}
 }
 

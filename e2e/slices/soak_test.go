@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -15,18 +14,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -41,35 +36,100 @@ const (
 	// soakStep is the time between two edits of a set, more or less.
 	soakStep = 300 * time.Millisecond
 	// soakSettles bounds how long a set may need to get complete at the end.
-	soakSettles = time.Minute
-	// lag is how long the controller may act on what was true before.
-	lag = 2 * time.Second
-	// overdue is how long a pod may be there that no range owns, while nothing else happens.
-	overdue = 20 * time.Second
+	soakSettles = 2 * time.Minute
 )
 
-// TestSoak edits sets at random, and deletes and breaks their pods, while a watch checks
-// that no more pods are down for an update than allowed, and that pods outside of the
-// range leave. In the end all sets get complete. D-016, D-047, S-002, S-008, S-010.
+// TestSoak edits sets at random, deletes and breaks their pods and kills their controller,
+// while a judge sees every state of pods and claims: see judge. In the end all sets get
+// complete. D-016, D-047, S-002, S-008, S-010.
 func TestSoak(t *testing.T) {
 	p := newPlay(t, slice(1))
 	duration, count, seed := soakSize(t)
 	t.Logf("%s on %d sets with %s=%d", duration, count, soakSeed, seed)
 	ctx, cancel := context.WithTimeout(t.Context(), duration+2*soakSettles)
 	defer cancel()
-	var group sync.WaitGroup
+	class := p.class("grows", true)
+	var group, others sync.WaitGroup
+	others.Go(func() { chores(ctx, p.set.Namespace) })
+	var ends []string
+	var failed error
+	others.Go(func() { ends, failed = controllers(ctx, p.set.Namespace, seed, duration) })
 	errs := make([]error, count)
 	for i := range count {
 		group.Go(func() {
-			s := &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), seed: seed + i*1_000_000, parallel: i%2 == 0}
+			s := &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), class: class, seed: seed*1_000_000 + i*10_000, parallel: i%2 == 0}
+			defer func() { t.Log(s) }()
 			if err := s.run(ctx, duration); err != nil {
 				errs[i] = fmt.Errorf("%s: %w\nits edits:\n%s", s.name, err, strings.Join(s.edits, "\n"))
 			}
 		})
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
+	cancel()
+	others.Wait()
+	t.Logf("%d controllers", len(ends))
+	if err := errors.Join(errors.Join(errs...), failed); err != nil {
+		t.Fatalf("%v\ncontrollers:\n%s", err, strings.Join(ends, "\n"))
+	}
+}
+
+// soakLives draws how long the controller of all sets lives.
+var soakLives = rapid.Custom(func(r *rapid.T) life {
+	if rapid.Bool().Draw(r, "by time") {
+		return life{span: time.Duration(rapid.IntRange(100, 8000).Draw(r, "ms")) * time.Millisecond}
+	}
+	return life{writes: rapid.Int64Range(1, 150).Draw(r, "writes"), lands: rapid.Bool().Draw(r, "lands")}
+})
+
+// controllers runs the controller until ctx ends. For a time one dies after the other.
+func controllers(ctx context.Context, namespace string, seed int, duration time.Duration) (ends []string, err error) {
+	end := time.Now().Add(duration)
+	for i := 0; ctx.Err() == nil; i++ {
+		l := life{}
+		if time.Now().Before(end) {
+			l = soakLives.Example(seed*1_000_000 + i)
+		}
+		begun := time.Now()
+		ended, leave, err := live(ctx, namespace, l)
+		if err != nil {
+			return ends, err
+		}
+		<-ended
+		leave()
+		ends = append(ends, fmt.Sprintf("%s to %s: %s", begun.Format(clockTime), time.Now().Format(clockTime), l))
+	}
+	return ends, nil
+}
+
+const clockTime = "15:04:05.000"
+
+// chores are what others do all the time: claims get the size that they ask for, and pods
+// that lifecycle hooks hold back are let go after a while.
+func chores(ctx context.Context, namespace string) {
+	const every = 300 * time.Millisecond
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		resizeClaims(ctx, namespace)
+		unhook(ctx, namespace)
+	}, every)
+}
+
+// unhook takes the label of the hooks from pods that are to go or to be updated. What
+// fails is done in the next round.
+func unhook(ctx context.Context, namespace string) {
+	var sets sliceapi.StatefulSetList
+	var pods corev1.PodList
+	_ = errors.Join(api.List(ctx, &sets, client.InNamespace(namespace)), api.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{hookLabel}))
+	update := map[string]string{}
+	for _, set := range sets.Items {
+		if set.Spec.Lifecycle != nil {
+			update[set.Name] = set.Status.UpdateRevision
+		}
+	}
+	for _, pod := range pods.Items {
+		revision, hooked := update[pod.Labels["app"]]
+		if hooked && (pod.Labels[appsv1.StatefulSetRevisionLabel] != revision || pod.Annotations[sliceapi.TerminationReasonAnnotationKey] != "") {
+			_ = api.Patch(ctx, &pod, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, hookLabel)))
+		}
 	}
 }
 
@@ -95,12 +155,27 @@ func soakSize(t *testing.T) (duration time.Duration, sets, seed int) {
 // soak is one set that is played with.
 type soak struct {
 	namespace, name string
-	seed            int
-	parallel        bool
-	edits           []string
+	// class is that of its claims.
+	class    string
+	seed     int
+	parallel bool
+	edits    []string
 
 	mu    sync.Mutex
 	judge judge
+}
+
+// String says how much has been tried.
+func (s *soak) String() string {
+	refused := 0
+	for _, edit := range s.edits {
+		if strings.HasSuffix(edit, asRefused) {
+			refused++
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%s: %d edits, of which %d were refused; %d pods went down on the budget, %d of them were judged", s.name, len(s.edits), refused, s.judge.paid, s.judge.judged)
 }
 
 func (s *soak) run(ctx context.Context, duration time.Duration) error {
@@ -108,12 +183,13 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	if err := api.Create(ctx, set); err != nil {
 		return err
 	}
-	s.judge = judge{set: s.name, pods: map[int32]*seenPod{}}
+	s.judge = newJudge(s.name)
 	s.judge.spec(time.Now(), &set.Spec)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	seen := make(chan error, 1)
-	go func() { seen <- s.watch(watching) }()
+	seen := make(chan error, 2)
+	go func() { seen <- s.watchPods(watching) }()
+	go func() { seen <- s.watchClaims(watching) }()
 	end := time.Now().Add(duration)
 	for i := 0; time.Now().Before(end); i++ {
 		draw := steps.Example(s.seed + i)
@@ -126,132 +202,24 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 		case <-time.After(draw.pause):
 		}
 	}
-	if err := s.settle(ctx); err != nil {
-		return err
-	}
+	err := s.settle(ctx)
 	stop()
-	return <-seen
+	return errors.Join(err, <-seen, <-seen)
 }
 
-// first is the set as it begins; its pods can be updated in place.
+// first is the set as it begins; its pods can be updated in place, and have the label of
+// the hooks that may come, and its claims can grow.
 func (s *soak) first() *sliceapi.StatefulSet {
-	set := inPlace(3, sliceapi.ReCreate)
-	set.Namespace, set.Name = s.namespace, s.name
-	labels := map[string]string{"app": s.name}
-	set.Spec.Selector, set.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: labels}, labels
+	set := withClaim(inPlace(3, sliceapi.ReCreate))
+	set.Namespace, set.Name, set.Labels = s.namespace, s.name, map[string]string{mortalKey: "yes"}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.name}}
+	set.Spec.Template.Labels = map[string]string{"app": s.name, hookLabel: "yes"}
+	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
+	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
 	if s.parallel {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}
 	return set
-}
-
-// step is one edit and the time after it.
-type step struct {
-	kind  string
-	a, b  int32
-	pause time.Duration
-}
-
-// steps draws edits: those of the template are the most frequent ones.
-var steps = rapid.Custom(func(r *rapid.T) step {
-	return step{
-		kind: rapid.SampledFrom([]string{
-			"image", "image", "image", "image", "image", "image", "broken image", "replicas", "start", "partition", "reserve", "maxUnavailable", "strategy", "policy", "paused",
-			"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
-		}).Draw(r, "kind"),
-		a: rapid.Int32Range(0, 5).Draw(r, "a"), b: rapid.Int32Range(0, 3).Draw(r, "b"),
-		pause: rapid.SampledFrom([]time.Duration{0, soakStep / 4, soakStep, 3 * soakStep}).Draw(r, "pause"),
-	}
-})
-
-// do carries out a step. What the API server refuses was no edit.
-func (s *soak) do(ctx context.Context, step step) error {
-	s.edits = append(s.edits, fmt.Sprintf("%s %s %d %d", time.Now().Format("15:04:05.000"), step.kind, step.a, step.b))
-	err := s.edit(ctx, func(spec *sliceapi.StatefulSetSpec) { step.change(spec) })
-	if err == nil {
-		err = s.harm(ctx, step)
-	}
-	if apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		s.edits[len(s.edits)-1] += " (refused)"
-		return nil
-	}
-	return err
-}
-
-// edit writes the spec, and tells the judge before the controller can see it.
-func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec)) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		set := &sliceapi.StatefulSet{}
-		if err := api.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, set); err != nil {
-			return err
-		}
-		before := set.DeepCopy()
-		change(&set.Spec)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err := api.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return err
-		}
-		s.judge.spec(time.Now(), &set.Spec)
-		return nil
-	})
-}
-
-// change makes the edits of a spec.
-func (t step) change(s *sliceapi.StatefulSetSpec) {
-	rolls := s.UpdateStrategy.RollingUpdate
-	switch t.kind {
-	case "image":
-		s.Template.Spec.Containers[0].Image, s.Template.Annotations = fmt.Sprintf("web:%d", t.b), nil
-	case "broken image":
-		s.Template.Spec.Containers[0].Image = stuck
-		s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h", cluster.PullDelayAnnotationKey: "1h"}
-	case "replicas":
-		s.Replicas = &t.a
-	case "start":
-		s.Ordinals = &sliceapi.Ordinals{Start: t.b}
-	case "reserve":
-		s.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(t.a)}
-	case "paused":
-		s.Paused = t.b == 0
-	case "strategy":
-		s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: []sliceapi.UpdateStrategyType{
-			sliceapi.OnDelete, sliceapi.Recreate, sliceapi.RollingUpdate, sliceapi.RollingUpdate, sliceapi.RollingUpdate, sliceapi.RollingUpdate,
-		}[t.a]}
-	}
-	if rolls == nil {
-		rolls = &sliceapi.RollingUpdateStrategy{}
-	}
-	switch t.kind {
-	case "partition":
-		rolls.Partition = new(t.a / 2)
-	case "maxUnavailable":
-		rolls.MaxUnavailable = new(intstr.FromInt32(1 + t.b/2))
-	case "policy":
-		rolls.PodUpdatePolicy = []sliceapi.PodUpdatePolicy{sliceapi.ReCreate, sliceapi.InPlaceIfPossible, sliceapi.InPlaceIfPossible, sliceapi.InPlaceOnly}[t.b]
-	default:
-		return
-	}
-	s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: rolls}
-}
-
-// harm does something to a pod.
-func (s *soak) harm(ctx context.Context, step step) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("%s-%d", s.name, step.a)}}
-	status := func(text string) error {
-		return api.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(text)))
-	}
-	switch step.kind {
-	case "delete a pod":
-		return api.Delete(ctx, pod)
-	case "fail a pod":
-		return status(`{"status":{"phase":"Failed"}}`)
-	case "unready a pod": // for the reason for which kwok makes it Ready again
-		return status(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"ReadinessGatesNotReady"}]}}`)
-	case "ask a pod to go":
-		return api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)))
-	}
-	return nil
 }
 
 // settle ends the edits with one that every pod can follow, and waits until all have.
@@ -260,6 +228,7 @@ func (s *soak) settle(ctx context.Context) error {
 	err := s.edit(ctx, func(spec *sliceapi.StatefulSetSpec) {
 		spec.Template.Spec.Containers[0].Image, spec.Template.Annotations, spec.Paused = last, nil, false
 		spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate}
+		spec.Lifecycle, spec.ProgressDeadlineSeconds = nil, new(int32(600))
 	})
 	if err != nil {
 		return err
@@ -285,6 +254,9 @@ func (s *soak) settle(ctx context.Context) error {
 		state = strings.Join(lines, "\n")
 		slices.Sort(have)
 		st := set.Status
+		if claims := st.VolumeClaims; len(claims) != 1 || int(claims[0].CompatibleReadyReplicas) != len(want) {
+			return false, nil
+		}
 		return slices.Equal(want, have) && len(have) == len(pods.Items) && st.ObservedGeneration == set.Generation &&
 			st.CurrentRevision == st.UpdateRevision && int(st.UpdatedReplicas) == len(want) && int(st.AvailableReplicas) == len(want), nil
 	})
@@ -294,8 +266,9 @@ func (s *soak) settle(ctx context.Context) error {
 	return nil
 }
 
-// watch hands every event of the set's pods to the judge, until the context ends.
-func (s *soak) watch(ctx context.Context) error {
+// watchPods and watchClaims hand every event of the set's objects to the judge, until the
+// context ends.
+func (s *soak) watchPods(ctx context.Context) error {
 	return watchPods(ctx, s.namespace, map[string]string{"app": s.name}, func(pod *corev1.Pod, gone bool) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -303,14 +276,29 @@ func (s *soak) watch(ctx context.Context) error {
 	})
 }
 
+func (s *soak) watchClaims(ctx context.Context) error {
+	return watchAll(ctx, &corev1.PersistentVolumeClaimList{}, s.namespace, map[string]string{"app": s.name}, func(object client.Object, gone bool) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.judge.claim(time.Now(), object.(*corev1.PersistentVolumeClaim), gone)
+	})
+}
+
 // watchPods shows all pods of a namespace that have labels, as they are and as they
 // become, until the context ends or one is found to be wrong.
 func watchPods(ctx context.Context, namespace string, labels map[string]string, look func(pod *corev1.Pod, gone bool) error) error {
+	return watchAll(ctx, &corev1.PodList{}, namespace, labels, func(object client.Object, gone bool) error {
+		return look(object.(*corev1.Pod), gone)
+	})
+}
+
+// watchAll is watchPods for any kind.
+func watchAll(ctx context.Context, list client.ObjectList, namespace string, labels map[string]string, look func(object client.Object, gone bool) error) error {
 	watcher, err := client.NewWithWatch(one.RESTConfig(), client.Options{Scheme: api.Scheme()})
 	if err != nil {
 		return err
 	}
-	events, err := watcher.Watch(ctx, &corev1.PodList{}, client.InNamespace(namespace), client.MatchingLabels(labels))
+	events, err := watcher.Watch(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels))
 	if err != nil {
 		return err
 	}
@@ -320,162 +308,17 @@ func watchPods(ctx context.Context, namespace string, labels map[string]string, 
 		case <-ctx.Done():
 			return nil
 		case event, open := <-events.ResultChan():
-			pod, isPod := event.Object.(*corev1.Pod)
-			if !open || !isPod {
-				if ctx.Err() != nil {
-					return nil
+			object, is := event.Object.(client.Object)
+			switch {
+			case open && is && event.Type != watch.Error:
+				if err := look(object, event.Type == watch.Deleted); err != nil {
+					return err
 				}
+			case ctx.Err() != nil:
+				return nil
+			default:
 				return fmt.Errorf("the watch ended: %v", event.Object)
 			}
-			if err := look(pod, event.Type == watch.Deleted); err != nil {
-				return err
-			}
 		}
 	}
-}
-
-// judge knows what was asked for lately, and since when pods are down.
-type judge struct {
-	set   string
-	specs []askedFor
-	pods  map[int32]*seenPod
-}
-
-// askedFor is what counts of a spec, from a time on.
-type askedFor struct {
-	at       time.Time
-	ordinals []int32
-	// allowed is how many pods may be down for an update.
-	allowed int32
-}
-
-// seenPod is an ordinal's pod, or the lack of it.
-type seenPod struct {
-	exists, up bool
-	// down is since when it is not up; forUpdate when that was for an update.
-	down      time.Time
-	forUpdate bool
-	// shaken is when it was last down for anything else: the controller may still take
-	// it for down, and such a pod costs nothing to replace.
-	shaken time.Time
-}
-
-func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
-	asked := askedFor{at: now, ordinals: ordinalsOf(spec), allowed: 1}
-	switch rolls := spec.UpdateStrategy.RollingUpdate; {
-	case spec.UpdateStrategy.Type == sliceapi.Recreate:
-		asked.allowed = 1000
-	case rolls != nil && rolls.MaxUnavailable != nil:
-		asked.allowed = rolls.MaxUnavailable.IntVal
-	}
-	j.specs = append(j.specs, asked)
-	for _, ordinal := range asked.ordinals {
-		if j.pods[ordinal] == nil {
-			j.pods[ordinal] = &seenPod{down: now}
-		}
-	}
-}
-
-// pod judges an event.
-func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
-	ordinal := ordinalOf(j.set, pod.Name)
-	known := j.pods[ordinal]
-	if known == nil {
-		known = &seenPod{down: now}
-		j.pods[ordinal] = known
-	}
-	was := *known
-	known.exists = !gone
-	known.up = !gone && pod.DeletionTimestamp == nil && isReady(pod) && pod.Status.Phase == corev1.PodRunning && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == ""
-	if was.up == known.up {
-		return j.strays(now)
-	}
-	known.forUpdate = !known.up && isUpdated(pod)
-	if !was.up && !was.forUpdate || !known.up && !known.forUpdate {
-		known.shaken = now
-	}
-	known.down = now
-	if known.forUpdate && now.Sub(known.shaken) > lag {
-		if err := j.budget(now, pod.Name); err != nil {
-			return err
-		}
-	}
-	return j.strays(now)
-}
-
-// isUpdated says whether a pod goes down for an update.
-func isUpdated(pod *corev1.Pod) bool {
-	return pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] != "" ||
-		pod.DeletionTimestamp != nil && pod.Annotations[sliceapi.TerminationReasonAnnotationKey] == string(sliceapi.TerminationUpdate)
-}
-
-// lately are the specs that the controller may act on.
-func (j *judge) lately(now time.Time) []askedFor {
-	first := len(j.specs) - 1
-	for first > 0 && now.Sub(j.specs[first].at) < lag {
-		first--
-	}
-	return j.specs[first:]
-}
-
-// budget checks a pod that goes down for an update: together with the others that are
-// down for that, or have been down for long enough to be known, they are not too many.
-func (j *judge) budget(now time.Time, name string) error {
-	asked := j.lately(now)
-	allowed, owned := int32(0), asked[0].ordinals
-	for _, spec := range asked {
-		allowed = max(allowed, spec.allowed)
-		owned = slices.DeleteFunc(slices.Clone(owned), func(ordinal int32) bool { return !slices.Contains(spec.ordinals, ordinal) })
-	}
-	var down []int32
-	for _, ordinal := range owned {
-		if pod := j.pods[ordinal]; !pod.up && (pod.forUpdate || now.Sub(pod.down) > lag) {
-			down = append(down, ordinal)
-		}
-	}
-	if int32(len(down)) > allowed {
-		return fmt.Errorf("%s: %s goes down for an update, and with it %v are down: %d are allowed", now.Format("15:04:05.000"), name, down, allowed)
-	}
-	return nil
-}
-
-// strays checks that no pod stays that is not asked for, when nothing else is to be done.
-func (j *judge) strays(now time.Time) error {
-	last := j.specs[len(j.specs)-1]
-	since := last.at
-	for _, ordinal := range last.ordinals {
-		if pod := j.pods[ordinal]; !pod.up {
-			return nil
-		} else if pod.down.After(since) {
-			since = pod.down
-		}
-	}
-	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
-		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && now.Sub(since) > overdue {
-			return fmt.Errorf("%s: ordinal %d is still there, %s after all of %v were up", now.Format("15:04:05.000"), ordinal, now.Sub(since), last.ordinals)
-		}
-	}
-	return nil
-}
-
-// ordinalsOf are the ordinals that a spec asks for. It knows reserved numbers only.
-func ordinalsOf(spec *sliceapi.StatefulSetSpec) []int32 {
-	ordinals, at := []int32{}, int32(0)
-	if spec.Ordinals != nil {
-		at = spec.Ordinals.Start
-	}
-	for ; len(ordinals) < int(*spec.Replicas); at++ {
-		if !slices.Contains(spec.ReserveOrdinals, intstr.FromInt32(at)) {
-			ordinals = append(ordinals, at)
-		}
-	}
-	return ordinals
-}
-
-func ordinalOf(set, pod string) int32 {
-	ordinal, err := strconv.ParseInt(strings.TrimPrefix(pod, set+"-"), 10, 32)
-	if err != nil {
-		return -1
-	}
-	return int32(ordinal)
 }

@@ -1,0 +1,185 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// step is one edit and the time after it.
+type step struct {
+	kind  string
+	a, b  int32
+	pause time.Duration
+}
+
+// steps draws edits: those of the template are the most frequent ones.
+var steps = rapid.Custom(func(r *rapid.T) step {
+	return step{
+		kind: rapid.SampledFrom([]string{
+			"image", "image", "image", "image", "image", "image", "image", "image", "broken image", "broken image",
+			"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
+			"minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
+			"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
+		}).Draw(r, "kind"),
+		a: rapid.Int32Range(0, 5).Draw(r, "a"), b: rapid.Int32Range(0, 3).Draw(r, "b"),
+		pause: rapid.SampledFrom([]time.Duration{soakStep, 0, 3 * soakStep, soakStep / 4, 10 * soakStep}).Draw(r, "pause"),
+	}
+})
+
+// asRefused ends what is kept of a refused edit.
+const asRefused = " (refused)"
+
+// do carries out a step. What the API server refuses was no edit.
+func (s *soak) do(ctx context.Context, step step) error {
+	s.edits = append(s.edits, fmt.Sprintf("%s %s %d %d", time.Now().Format(clockTime), step.kind, step.a, step.b))
+	err := s.edit(ctx, step.change)
+	if err == nil {
+		err = s.harm(ctx, step)
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		s.edits[len(s.edits)-1] += asRefused
+		return nil
+	}
+	return err
+}
+
+// edit writes the spec, and tells the judge before the controller can see it.
+func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		set := &sliceapi.StatefulSet{}
+		if err := api.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, set); err != nil {
+			return err
+		}
+		before := set.DeepCopy()
+		change(&set.Spec)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := api.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		s.judge.spec(time.Now(), &set.Spec)
+		return nil
+	})
+}
+
+// change makes the edits of a spec. Small numbers are drawn more often, so that large ones
+// are what stops a set until the next edit of that kind.
+func (t step) change(s *sliceapi.StatefulSetSpec) {
+	switch t.kind {
+	case "image":
+		s.Template.Spec.Containers[0].Image, s.Template.Annotations = fmt.Sprintf("web:%d", t.a+t.b), nil
+	case "broken image":
+		s.Template.Spec.Containers[0].Image = stuck
+		s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h", cluster.PullDelayAnnotationKey: "1h"}
+	case "replicas":
+		s.Replicas = new([]int32{3, 4, 2, 5, 1, 0}[t.a])
+	case "start":
+		s.Ordinals = &sliceapi.Ordinals{Start: t.b}
+	case "reserve":
+		s.ReserveOrdinals = [][]intstr.IntOrString{
+			nil, {intstr.FromInt32(t.a)}, {intstr.FromString(fmt.Sprintf("%d-%d", t.a, t.a+1))}, {intstr.FromInt32(0), intstr.FromInt32(t.a)},
+		}[t.b]
+	case "paused":
+		s.Paused = t.b == 3
+	case "strategy":
+		s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: []sliceapi.UpdateStrategyType{
+			sliceapi.RollingUpdate, sliceapi.Recreate, sliceapi.RollingUpdate, sliceapi.RollingUpdate, sliceapi.RollingUpdate, sliceapi.OnDelete,
+		}[t.a]}
+	case "minReadySeconds":
+		s.MinReadySeconds = t.b / 2
+	case "grace":
+		s.TerminationReasonGraceSeconds = t.b / 2
+	case "hooks":
+		s.Lifecycle = t.hooks()
+	case "deadline":
+		s.ProgressDeadlineSeconds = new(1 + t.a)
+	case "scaleStrategy":
+		s.ScaleStrategy = &sliceapi.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(1 + t.b))}
+	case "retention":
+		policies := []appsv1.PersistentVolumeClaimRetentionPolicyType{retainClaims, deleteClaims}
+		s.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: policies[t.b/2], WhenDeleted: policies[t.b%2]}
+	case "claims grow":
+		size := s.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
+		size.Add(resource.MustParse("1Gi"))
+		s.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = size
+	default:
+		t.changeRolling(s)
+	}
+}
+
+// changeRolling makes the edits of a rolling update, which is what the strategy is then.
+func (t step) changeRolling(s *sliceapi.StatefulSetSpec) {
+	rolls := s.UpdateStrategy.RollingUpdate
+	if rolls == nil {
+		rolls = &sliceapi.RollingUpdateStrategy{}
+	}
+	switch t.kind {
+	case "partition":
+		rolls.Partition = new(t.a / 2)
+	case "maxUnavailable":
+		rolls.MaxUnavailable = new(intstr.FromInt32(1 + t.b/2))
+	case "surge":
+		rolls.MaxSurge, rolls.MaxUnavailable = new(intstr.FromInt32(t.b)), new(intstr.FromInt32(1))
+		if t.b > 0 {
+			rolls.MaxUnavailable = new(intstr.FromInt32(t.a % 2))
+		}
+	case "policy":
+		rolls.PodUpdatePolicy = []sliceapi.PodUpdatePolicy{sliceapi.ReCreate, sliceapi.InPlaceIfPossible, sliceapi.InPlaceIfPossible, sliceapi.InPlaceOnly}[t.b]
+		rolls.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: t.a / 4}
+		rolls.OnFailure = []sliceapi.OnFailure{sliceapi.Halt, sliceapi.Rollback}[t.a%2]
+	default:
+		return
+	}
+	s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: rolls}
+}
+
+// hooks are held by the label that new pods have.
+func (t step) hooks() *sliceapi.Lifecycle {
+	hook := &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: t.a%2 == 0}
+	return []*sliceapi.Lifecycle{nil, {PreDelete: hook}, {InPlaceUpdate: hook}, {PreDelete: hook, InPlaceUpdate: hook}}[t.b]
+}
+
+// harm does something to a pod.
+func (s *soak) harm(ctx context.Context, step step) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("%s-%d", s.name, step.a)}}
+	status := func(text string) error {
+		return api.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(text)))
+	}
+	switch step.kind {
+	case "delete a pod":
+		return s.deletePod(ctx, pod)
+	case "fail a pod":
+		return status(`{"status":{"phase":"Failed"}}`)
+	case "unready a pod": // for the reason for which kwok makes it Ready again
+		return status(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"ReadinessGatesNotReady"}]}}`)
+	case "ask a pod to go":
+		return api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)))
+	}
+	return nil
+}
+
+// deletePod tells the judge that it was not the controller, whatever the pod was told.
+func (s *soak) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.judge.harmed[pod.UID] = true
+	s.mu.Unlock()
+	return api.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+}

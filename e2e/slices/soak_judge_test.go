@@ -1,0 +1,356 @@
+package slices
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+const (
+	// lag is how long the controller may act on what was true before.
+	lag = 2 * time.Second
+	// blink is how long it may take a pod for down that has just come up.
+	blink = time.Second
+	// overdue is how long a pod may be there that no range owns, while nothing else happens.
+	overdue = 20 * time.Second
+)
+
+// judge knows what was asked for lately, and since when pods are down. What it checks, of
+// whatever edits, harm and dead controllers there are:
+//
+//   - no pod goes down for an update, or because it was asked to go, or at the end of a
+//     surge, when with it more are down than maxUnavailable, less those that stand in;
+//   - nothing below the partition is updated, and nothing while the set is paused;
+//   - an ordinal never has two pods;
+//   - pods that nobody asks for leave;
+//   - a claim is deleted only with the pod of an ordinal that was scaled away, where the
+//     retention policy says so, and none shrinks.
+//
+// The controller may act on what was true a short while before, so that all that was
+// asked for in that time counts in its favour.
+type judge struct {
+	set    string
+	specs  []askedFor
+	pods   map[int32]*seenPod
+	claims map[string]seenClaim
+	// harmed are pods that the test deletes.
+	harmed map[types.UID]bool
+	// paid and judged count the pods that went down on the budget, and those of them for
+	// which the budget was checked.
+	paid, judged int
+}
+
+func newJudge(set string) judge {
+	return judge{set: set, pods: map[int32]*seenPod{}, claims: map[string]seenClaim{}, harmed: map[types.UID]bool{}}
+}
+
+// askedFor is what counts of a spec, from a time on.
+type askedFor struct {
+	at time.Time
+	// ordinals are owned; surge may stand in for them.
+	ordinals, surge []int32
+	// allowed is how many pods may be down for an update.
+	allowed  int32
+	minReady time.Duration
+	// partition is the ordinal below which nothing is updated.
+	partition int32
+	paused    bool
+	// deletesScaled is true when claims go with ordinals that are scaled away.
+	deletesScaled bool
+}
+
+// seenPod is an ordinal's pod, or the lack of it.
+type seenPod struct {
+	uid    types.UID
+	exists bool
+	// up is true while it serves, which it has since then by its own account.
+	up    bool
+	since time.Time
+	// down is when it went down last, and paid whether the controller did that on the
+	// budget; changed is when it went up or down.
+	down, changed time.Time
+	paid          bool
+	// shaken is when it was last down for anything else: the controller may still take
+	// it for down, and such a pod costs nothing to replace.
+	shaken time.Time
+}
+
+// available says whether a pod has been up for long enough.
+func (p *seenPod) available(now time.Time, minReady time.Duration) bool {
+	return p.up && now.Sub(p.since) >= minReady
+}
+
+type seenClaim struct {
+	size   int64
+	doomed bool
+}
+
+func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
+	asked := askedFor{at: now, ordinals: ordinalsOf(spec), allowed: 1, minReady: time.Duration(spec.MinReadySeconds) * time.Second, paused: spec.Paused}
+	rolls := spec.UpdateStrategy.RollingUpdate
+	switch {
+	case spec.UpdateStrategy.Type == sliceapi.Recreate:
+		asked.allowed = 1000
+	case rolls != nil:
+		asked.roll(spec, rolls)
+	}
+	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		asked.deletesScaled = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	j.specs = append(j.specs, asked)
+	for _, ordinal := range slices.Concat(asked.ordinals, asked.surge) {
+		j.at(now, ordinal)
+	}
+}
+
+func (a *askedFor) roll(spec *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
+	if rolls.MaxUnavailable != nil {
+		a.allowed = rolls.MaxUnavailable.IntVal
+	}
+	if rolls.Partition != nil {
+		a.partition = *rolls.Partition
+	}
+	if rolls.MaxSurge != nil && len(a.ordinals) > 0 {
+		a.surge = nextOrdinals(spec.ReserveOrdinals, a.ordinals[len(a.ordinals)-1]+1, min(rolls.MaxSurge.IntVal, *spec.Replicas))
+	}
+}
+
+func (j *judge) at(now time.Time, ordinal int32) *seenPod {
+	if j.pods[ordinal] == nil {
+		j.pods[ordinal] = &seenPod{down: now, changed: now}
+	}
+	return j.pods[ordinal]
+}
+
+// pod judges an event.
+func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
+	ordinal := ordinalOf(j.set, pod.Name)
+	known := j.at(now, ordinal)
+	if known.exists && known.uid != pod.UID {
+		return fmt.Errorf("%s: %s has two pods: %s and %s", now.Format(clockTime), pod.Name, known.uid, pod.UID)
+	}
+	was := *known
+	known.exists, known.uid, known.up, known.since = !gone, pod.UID, !gone && serves(pod), readySince(pod)
+	switch {
+	case was.up == known.up:
+	case known.up:
+		known.changed = now
+	default:
+		known.down, known.changed, known.paid = now, now, j.pays(now, ordinal, pod)
+		if err := j.goesDown(now, ordinal, pod, was); err != nil {
+			return fmt.Errorf("%s: %s %w", now.Format(clockTime), pod.Name, err)
+		}
+	}
+	return j.strays(now)
+}
+
+// goesDown judges a pod that served until now.
+func (j *judge) goesDown(now time.Time, ordinal int32, pod *corev1.Pod, was seenPod) error {
+	known := j.pods[ordinal]
+	if !known.paid {
+		known.shaken = now
+		return nil
+	}
+	j.paid++
+	if err := j.allowed(now, ordinal, pod); err != nil {
+		return err
+	}
+	for _, asked := range j.lately(now) {
+		if asked.minReady > 0 && !was.available(now.Add(-lag), asked.minReady) {
+			return nil // it may not have been available
+		}
+	}
+	if now.Sub(known.shaken) <= lag || now.Sub(was.changed) <= blink {
+		return nil
+	}
+	j.judged++
+	return j.budget(now)
+}
+
+// pays says whether the controller takes a pod down on its budget.
+func (j *judge) pays(now time.Time, ordinal int32, pod *corev1.Pod) bool {
+	if j.harmed[pod.UID] {
+		return false
+	}
+	if updatedInPlace(pod) {
+		return true
+	}
+	if pod.DeletionTimestamp == nil && gateOf(pod) != corev1.ConditionFalse {
+		return false
+	}
+	switch sliceapi.TerminationReason(pod.Annotations[sliceapi.TerminationReasonAnnotationKey]) {
+	case sliceapi.TerminationUpdate, sliceapi.TerminationDeletion:
+		return true
+	case sliceapi.TerminationScaleDown:
+		return !slices.ContainsFunc(j.lately(now), func(a askedFor) bool { return !slices.Contains(a.surge, ordinal) })
+	default:
+		return false
+	}
+}
+
+func updatedInPlace(pod *corev1.Pod) bool {
+	return pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] != ""
+}
+
+// allowed checks that the update is for a pod that goes down for it.
+func (j *judge) allowed(now time.Time, ordinal int32, pod *corev1.Pod) error {
+	if !updatedInPlace(pod) && pod.Annotations[sliceapi.TerminationReasonAnnotationKey] != string(sliceapi.TerminationUpdate) {
+		return nil
+	}
+	asked := j.lately(now)
+	if !slices.ContainsFunc(asked, func(a askedFor) bool { return ordinal >= a.partition }) {
+		return fmt.Errorf("is updated, and the partition is %d", asked[0].partition)
+	}
+	if !slices.ContainsFunc(asked, func(a askedFor) bool { return !a.paused }) {
+		return errors.New("is updated, and the set is paused")
+	}
+	return nil
+}
+
+// lately are the specs that the controller may act on.
+func (j *judge) lately(now time.Time) []askedFor {
+	first := len(j.specs) - 1
+	for first > 0 && now.Sub(j.specs[first].at) < lag {
+		first--
+	}
+	return j.specs[first:]
+}
+
+// budget checks that not too many owned pods are down: those that the controller has taken
+// down, and those that have been down for long enough to be known. Each pod that stands in
+// makes up for one.
+func (j *judge) budget(now time.Time) error {
+	asked := j.lately(now)
+	allowed, owned, minReady := int32(0), asked[0].ordinals, asked[0].minReady
+	standIns := map[int32]bool{}
+	for _, spec := range asked {
+		allowed, minReady = max(allowed, spec.allowed), min(minReady, spec.minReady)
+		owned = slices.DeleteFunc(slices.Clone(owned), func(ordinal int32) bool { return !slices.Contains(spec.ordinals, ordinal) })
+		for _, ordinal := range spec.surge {
+			standIns[ordinal] = true
+		}
+	}
+	var down, stand []int32
+	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
+		pod := j.pods[ordinal]
+		surely := !pod.available(now, minReady) && (pod.paid || now.Sub(pod.down) > lag)
+		switch {
+		case slices.Contains(owned, ordinal) && surely:
+			down = append(down, ordinal)
+		case standIns[ordinal] && !surely:
+			stand = append(stand, ordinal)
+		}
+	}
+	if len(down) > int(allowed)+len(stand) {
+		return fmt.Errorf("goes down on the budget, and with it %v are: %d are allowed, and %v stand in", down, allowed, stand)
+	}
+	return nil
+}
+
+// strays checks that no pod stays that is not asked for, when nothing else is to be done.
+func (j *judge) strays(now time.Time) error {
+	last := j.specs[len(j.specs)-1]
+	since := last.at
+	for _, ordinal := range last.ordinals {
+		if pod := j.pods[ordinal]; !pod.up {
+			return nil
+		} else if pod.changed.After(since) {
+			since = pod.changed
+		}
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
+		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && !slices.Contains(last.surge, ordinal) && now.Sub(since) > overdue {
+			return fmt.Errorf("%s: ordinal %d is still there, %s after all of %v were up", now.Format(clockTime), ordinal, now.Sub(since), last.ordinals)
+		}
+	}
+	return nil
+}
+
+// claim judges an event of a claim.
+func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone bool) error {
+	known, seen := j.claims[claim.Name]
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if gone || claim.DeletionTimestamp != nil {
+		if seen && !known.doomed {
+			return fmt.Errorf("%s: claim %s is deleted, and goes with no pod", now.Format(clockTime), claim.Name)
+		}
+		if gone {
+			delete(j.claims, claim.Name)
+		}
+		return nil
+	}
+	if seen && size.Value() < known.size {
+		return fmt.Errorf("%s: claim %s shrinks to %s", now.Format(clockTime), claim.Name, size.String())
+	}
+	doomed := slices.ContainsFunc(claim.OwnerReferences, isPod)
+	if doomed && !known.doomed && !slices.ContainsFunc(j.lately(now), func(a askedFor) bool {
+		return a.deletesScaled && !slices.Contains(a.ordinals, ordinalOf("data-"+j.set, claim.Name))
+	}) {
+		return fmt.Errorf("%s: claim %s is to go with its pod, and nothing says so", now.Format(clockTime), claim.Name)
+	}
+	j.claims[claim.Name] = seenClaim{size: size.Value(), doomed: doomed}
+	return nil
+}
+
+// ordinalsOf are the ordinals that a spec asks for.
+func ordinalsOf(spec *sliceapi.StatefulSetSpec) []int32 {
+	start := int32(0)
+	if spec.Ordinals != nil {
+		start = spec.Ordinals.Start
+	}
+	return nextOrdinals(spec.ReserveOrdinals, start, *spec.Replicas)
+}
+
+// nextOrdinals are so many ordinals from one on that are not reserved.
+func nextOrdinals(reserved []intstr.IntOrString, at, count int32) []int32 {
+	ordinals := []int32{}
+	for ; len(ordinals) < int(count); at++ {
+		if !slices.ContainsFunc(reserved, func(r intstr.IntOrString) bool { return reserves(r, at) }) {
+			ordinals = append(ordinals, at)
+		}
+	}
+	return ordinals
+}
+
+// reserves reads a number, or a range like "3-5".
+func reserves(value intstr.IntOrString, ordinal int32) bool {
+	from, to, ranged := strings.Cut(value.String(), "-")
+	if !ranged {
+		to = from
+	}
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	return err1 == nil && err2 == nil && first <= int(ordinal) && int(ordinal) <= last
+}
+
+func ordinalOf(set, pod string) int32 {
+	ordinal, err := strconv.ParseInt(strings.TrimPrefix(pod, set+"-"), 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int32(ordinal)
+}
+
+// readySince is when a pod says that it got Ready.
+func readySince(pod *corev1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func isPod(owner metav1.OwnerReference) bool { return owner.Kind == "Pod" }
