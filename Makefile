@@ -68,6 +68,13 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
+.PHONY: verify-model mutants
+verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.
+	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration -args -model=full -update
+
+mutants: ## Plant faults in the engine one by one: the tests must catch each; docs/mutants.md.
+	@$(GO) run ./hack/mutants
+
 lint: ## golangci-lint, with the house style's rules.
 	$(LINT) run ./...
 
