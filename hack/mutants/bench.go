@@ -49,7 +49,7 @@ func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
 	}
 	for _, pkg := range packages(m.File) {
 		binary := filepath.Join(b.dir, filepath.Base(pkg)+".test")
-		build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, "./"+pkg)
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./"+pkg)
 		if output, err := build.CombinedOutput(); err != nil {
 			return v, fmt.Errorf("it does not compile: %s", bytes.TrimSpace(output))
 		}
