@@ -6,6 +6,9 @@ import "time"
 type Config struct {
 	// MetricsBindAddress is where metrics are served; "0" turns them off.
 	MetricsBindAddress string `mapstructure:"metricsBindAddress"`
+	// MetricsSecure serves them over TLS, and only to who may get /metrics in the
+	// manager's own cluster. Off, whoever reaches the address reads them.
+	MetricsSecure bool `mapstructure:"metricsSecure"`
 	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns
 	// them off.
 	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
@@ -63,6 +66,10 @@ type ClusterClient struct {
 	Burst int `mapstructure:"burst"`
 	// Timeout of one request.
 	Timeout time.Duration `mapstructure:"timeout"`
+	// AllowLocalAddresses lets kubeconfigs in Secrets lead to the manager's own machine
+	// and to link-local addresses, such as the metadata services of clouds. It is meant
+	// for tests.
+	AllowLocalAddresses bool `mapstructure:"allowLocalAddresses"`
 }
 
 // Values of Config.LogLevel and Config.LogFormat.
@@ -79,7 +86,8 @@ const AddressOff = "0"
 // Default returns the configuration that holds when nothing is set. It is valid.
 func Default() Config {
 	return Config{
-		MetricsBindAddress:     ":8080",
+		MetricsBindAddress:     ":8443",
+		MetricsSecure:          true,
 		HealthProbeBindAddress: ":8081",
 		LeaderElection: LeaderElection{
 			Enabled:       true,

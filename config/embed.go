@@ -23,12 +23,15 @@ var crdFiles embed.FS
 //go:embed rbac/*.yaml manager/manager.yaml
 var managerFiles embed.FS
 
+//go:embed fence/statefulset.yaml fence/scale.yaml
+var fenceFiles embed.FS
+
 // ManagerImage is the image that the Deployment among the ManagerObjects names.
 // Whoever installs it puts a real one in its place.
 const ManagerImage = "sliceshift-manager:latest"
 
 // order puts what others need first; a kind that it lacks comes before all.
-var order = []string{"Namespace", "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Deployment"}
+var order = []string{"Namespace", "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Service", "Deployment"}
 
 // CRDs returns the CustomResourceDefinitions of this product, in the order of
 // their files' names. The caller may change them.
@@ -45,9 +48,24 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 // ManagerObjects returns what runs the manager, without the CRDs, in an order in
 // which it can be applied: see order. The caller may change them.
 func ManagerObjects() ([]*unstructured.Unstructured, error) {
+	objects, err := read(managerFiles, "manager/*.yaml", "rbac/*.yaml")
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
+	})
+	return objects, err
+}
+
+// FenceObjects returns the admission policies, each with its binding, that let nobody
+// but a migration scale what it holds. They need the CRDs. The caller may change them.
+func FenceObjects() ([]*unstructured.Unstructured, error) {
+	return read(fenceFiles, "fence/*.yaml")
+}
+
+// read returns the objects of the files that match.
+func read(files fs.FS, patterns ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for _, pattern := range []string{"manager/*.yaml", "rbac/*.yaml"} {
-		err := eachDocument(managerFiles, pattern, func(document []byte) error {
+	for _, pattern := range patterns {
+		err := eachDocument(files, pattern, func(document []byte) error {
 			object := &unstructured.Unstructured{}
 			objects = append(objects, object)
 			return yaml.UnmarshalStrict(document, &object.Object)
@@ -56,9 +74,6 @@ func ManagerObjects() ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
-	})
 	return objects, nil
 }
 

@@ -65,11 +65,12 @@ func TestManagerObjects(t *testing.T) {
 	want := []string{
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
-		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
+		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
-		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-slices",
+		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
 		"RoleBinding sliceshift-leader-election",
+		"Service sliceshift-manager-metrics",
 		"Deployment sliceshift-manager",
 	}
 	var got []string
@@ -119,6 +120,10 @@ func TestManagerRights(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-slices").Rules)); diff != "" {
 		t.Errorf("cluster role for slices (-want +got):\n%s", diff)
+	}
+	want = []string{"subjectaccessreviews.authorization.k8s.io: create", "tokenreviews.authentication.k8s.io: create"}
+	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-metrics-auth").Rules)); diff != "" {
+		t.Errorf("cluster role for metrics (-want +got):\n%s", diff)
 	}
 	want = []string{"leases.coordination.k8s.io: create,get,patch,update"}
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules)); diff != "" {

@@ -24,6 +24,7 @@ type setting struct {
 func settings() []setting {
 	return []setting{
 		{"metricsBindAddress", "address of the metrics server; 0 turns it off", func(c *Config) any { return &c.MetricsBindAddress }},
+		{"metricsSecure", "serve metrics over TLS, to who may get /metrics", func(c *Config) any { return &c.MetricsSecure }},
 		{"healthProbeBindAddress", "address of the health probes; 0 turns them off", func(c *Config) any { return &c.HealthProbeBindAddress }},
 		{"leaderElection.enabled", "elect one active manager", func(c *Config) any { return &c.LeaderElection.Enabled }},
 		{"leaderElection.namespace", "namespace of the Lease; empty: the manager's own", func(c *Config) any { return &c.LeaderElection.Namespace }},
@@ -36,6 +37,7 @@ func settings() []setting {
 		{"clusterClient.qps", "requests a second to each remote cluster", func(c *Config) any { return &c.ClusterClient.QPS }},
 		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},
 		{"clusterClient.timeout", "timeout of one request to a remote cluster", func(c *Config) any { return &c.ClusterClient.Timeout }},
+		{"clusterClient.allowLocalAddresses", "let kubeconfigs lead to this machine and to link-local addresses", func(c *Config) any { return &c.ClusterClient.AllowLocalAddresses }},
 		{"defaultServiceAccount", "ServiceAccount impersonated when a Migration names none", func(c *Config) any { return &c.DefaultServiceAccount }},
 		{"logLevel", "info or debug", func(c *Config) any { return &c.LogLevel }},
 		{"logFormat", "json or text", func(c *Config) any { return &c.LogFormat }},

@@ -11,6 +11,7 @@ import (
 func TestSettingNames(t *testing.T) {
 	want := [][3]string{
 		{"metricsBindAddress", "metrics-bind-address", "SLICESHIFT_METRICS_BIND_ADDRESS"},
+		{"metricsSecure", "metrics-secure", "SLICESHIFT_METRICS_SECURE"},
 		{"healthProbeBindAddress", "health-probe-bind-address", "SLICESHIFT_HEALTH_PROBE_BIND_ADDRESS"},
 		{"leaderElection.enabled", "leader-election-enabled", "SLICESHIFT_LEADER_ELECTION_ENABLED"},
 		{"leaderElection.namespace", "leader-election-namespace", "SLICESHIFT_LEADER_ELECTION_NAMESPACE"},
@@ -23,6 +24,7 @@ func TestSettingNames(t *testing.T) {
 		{"clusterClient.qps", "cluster-client-qps", "SLICESHIFT_CLUSTER_CLIENT_QPS"},
 		{"clusterClient.burst", "cluster-client-burst", "SLICESHIFT_CLUSTER_CLIENT_BURST"},
 		{"clusterClient.timeout", "cluster-client-timeout", "SLICESHIFT_CLUSTER_CLIENT_TIMEOUT"},
+		{"clusterClient.allowLocalAddresses", "cluster-client-allow-local-addresses", "SLICESHIFT_CLUSTER_CLIENT_ALLOW_LOCAL_ADDRESSES"},
 		{"defaultServiceAccount", "default-service-account", "SLICESHIFT_DEFAULT_SERVICE_ACCOUNT"},
 		{"logLevel", "log-level", "SLICESHIFT_LOG_LEVEL"},
 		{"logFormat", "log-format", "SLICESHIFT_LOG_FORMAT"},

@@ -21,7 +21,7 @@ func TestValidate(t *testing.T) {
 		"address without port":  {change: func(c *Config) { c.MetricsBindAddress = "localhost" }, want: []string{"metricsBindAddress"}},
 		"empty address":         {change: func(c *Config) { c.HealthProbeBindAddress = "" }, want: []string{"healthProbeBindAddress"}},
 		"port out of range":     {change: func(c *Config) { c.HealthProbeBindAddress = ":65536" }, want: []string{"healthProbeBindAddress"}},
-		"one address twice":     {change: func(c *Config) { c.HealthProbeBindAddress = ":8080" }, want: []string{"healthProbeBindAddress"}},
+		"one address twice":     {change: func(c *Config) { c.HealthProbeBindAddress = ":8443" }, want: []string{"healthProbeBindAddress"}},
 		"concurrency least":     {change: func(c *Config) { c.Concurrency = 1 }},
 		"concurrency most":      {change: func(c *Config) { c.Concurrency = 100 }},
 		"concurrency too small": {change: func(c *Config) { c.Concurrency = 0 }, want: []string{"concurrency"}},

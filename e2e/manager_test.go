@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -166,15 +167,21 @@ func newManager(t *testing.T, namespace, logName string) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return managerWith(t, kubeconfig, namespace, logName)
+}
+
+// managerWith is a manager of the cluster and the identity of a kubeconfig.
+func managerWith(t *testing.T, kubeconfig, namespace, logName string) *manager {
+	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), logName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &manager{t: t, log: log, args: []string{
 		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
-		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", namespace,
+		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", cmp.Or(namespace, "everywhere"),
 		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
-		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--log-format", "text",
+		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--cluster-client-allow-local-addresses", "--log-format", "text",
 	}}
 }
 

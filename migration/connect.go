@@ -29,7 +29,9 @@ type Connector struct {
 	QPS     float32
 	Burst   int
 	Timeout time.Duration
-	Pool    *clusters.Pool
+	// KubeConfigs says what kubeconfigs may hold.
+	KubeConfigs kubeconfig.Options
+	Pool        *clusters.Pool
 }
 
 // refusal is why a connection cannot be opened; a retry does not mend it.
@@ -77,7 +79,7 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	case len(secret.Data[key]) == 0:
 		return link{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
 	}
-	config, err := kubeconfig.Parse(secret.Data[key])
+	config, err := kubeconfig.Parse(secret.Data[key], c.KubeConfigs)
 	if err != nil {
 		return link{}, refusedKubeconfig(where, key, err)
 	}

@@ -18,10 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -88,7 +90,7 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	own.QPS, own.Burst = settings.ClusterClient.QPS, settings.ClusterClient.Burst
 	options := ctrl.Options{
 		Scheme:                        clusters.NewScheme(),
-		Metrics:                       metricsserver.Options{BindAddress: settings.MetricsBindAddress},
+		Metrics:                       metricsOptions(settings),
 		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
 		LeaderElection:                settings.LeaderElection.Enabled,
 		LeaderElectionID:              settings.LeaderElection.ID,
@@ -111,13 +113,23 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
 }
 
+// metricsOptions make the metrics server ask the API server who may read.
+func metricsOptions(settings config.Config) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: settings.MetricsBindAddress}
+	if settings.MetricsSecure {
+		options.SecureServing, options.FilterProvider = true, filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
 func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 	reconciler := &migration.Reconciler{
 		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
 		Connector: &migration.Connector{
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
 			QPS: settings.ClusterClient.QPS, Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
-			Pool: clusters.NewPool(),
+			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
+			Pool:        clusters.NewPool(),
 		},
 		Events: mgr.GetEventRecorder("sliceshift"),
 		Holder: holder(),

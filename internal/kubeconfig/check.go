@@ -3,7 +3,6 @@ package kubeconfig
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -17,13 +16,14 @@ const (
 	inlineData  = "put the content into %s: `kubectl config view --raw --flatten` does it"
 	ownIdentity = "remove it, and use the credentials of the identity itself"
 	useToken    = "use the token of a ServiceAccount or a client certificate"
+	isLocal     = "is an address of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration"
 )
 
 // inline says how to replace a file by its content.
 func inline(field string) string { return strings.Replace(inlineData, "%s", field, 1) }
 
-func checkCluster(prefix string, c *clientcmdapi.Cluster) error {
-	if err := checkServer(prefix+"server", c.Server); err != nil {
+func checkCluster(prefix string, c *clientcmdapi.Cluster, options Options) error {
+	if err := checkServer(prefix+"server", c.Server, options); err != nil {
 		return err
 	}
 	err := check(prefix, []rule{
@@ -44,11 +44,11 @@ func checkCluster(prefix string, c *clientcmdapi.Cluster) error {
 	if err != nil || c.ProxyURL == "" {
 		return err
 	}
-	return checkProxy(prefix+"proxy-url", c.ProxyURL)
+	return checkProxy(prefix+"proxy-url", c.ProxyURL, options)
 }
 
 // checkServer never quotes the address: it may hold a password.
-func checkServer(field, server string) error {
+func checkServer(field, server string, options Options) error {
 	u, err := url.Parse(server)
 	if err != nil {
 		u = &url.URL{}
@@ -60,12 +60,13 @@ func checkServer(field, server string) error {
 		{u.Scheme == "http", "", "is an http address, so that credentials and data would be readable on the way", "use the https address of the API server"},
 		{u.Scheme != "https" || u.Opaque != "", "", "does not begin with https://", "set it to https://<host>:<port>"},
 		{host(u) == "", "", "has no host", "set it to https://<host>:<port>"},
+		{!options.AllowLocal && local(host(u)), "", isLocal, "set the address that the API server has in the network; who runs the manager may set clusterClient.allowLocalAddresses"},
 		{u.RawQuery != "" || u.Fragment != "", "", "has a query or a fragment, which an API server's address never has", "remove it"},
 	})
 }
 
 // checkProxy never quotes the address: it may hold a password.
-func checkProxy(field, proxy string) error {
+func checkProxy(field, proxy string, options Options) error {
 	u, err := url.Parse(proxy)
 	if err != nil {
 		u = &url.URL{}
@@ -73,30 +74,8 @@ func checkProxy(field, proxy string) error {
 	known := u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "socks5"
 	return check(field, []rule{
 		{err != nil || !known || host(u) == "", "", "is not an address of a proxy", "set it to http://, https:// or socks5://<host>:<port>"},
-		{onMachine(host(u)), "", "is an address of the manager's own machine, whose services are not for the author of a Migration", "name a proxy by its address in the network, or remove it"},
+		{!options.AllowLocal && local(host(u)), "", isLocal, "name a proxy by its address in the network, or remove it"},
 	})
-}
-
-// onMachine says whether a host is the machine itself: loopback, unspecified (which
-// connects to loopback) or link-local (which reaches the metadata services of
-// clouds). Names are not looked up.
-func onMachine(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return allNumeric(host)
-	}
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast()
-}
-
-// allNumeric finds the short and the hexadecimal forms of an IPv4 address, such as
-// 127.1 and 0x7f000001: some resolvers take them, so they are refused.
-func allNumeric(host string) bool {
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }
 
 func checkUser(prefix string, u *clientcmdapi.AuthInfo) error {

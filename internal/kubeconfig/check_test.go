@@ -1,6 +1,11 @@
 package kubeconfig
 
 import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -12,17 +17,31 @@ func TestParseRefusesCluster(t *testing.T) {
 		change func(*clientcmdapi.Cluster)
 		want   string
 	}{
-		"no server":               {func(c *clientcmdapi.Cluster) { c.Server = "" }, "server"},
-		"http":                    {func(c *clientcmdapi.Cluster) { c.Server = "http://api.east:8080" }, "server"},
-		"http in capitals":        {func(c *clientcmdapi.Cluster) { c.Server = "HTTP://api.east:8080" }, "server"},
-		"no scheme":               {func(c *clientcmdapi.Cluster) { c.Server = "api.east:6443" }, "server"},
-		"another scheme":          {func(c *clientcmdapi.Cluster) { c.Server = "unix:///run/api.sock" }, "server"},
-		"no host":                 {func(c *clientcmdapi.Cluster) { c.Server = "https:///api" }, "server"},
-		"opaque":                  {func(c *clientcmdapi.Cluster) { c.Server = "https:api.east" }, "server"},
-		"password in the address": {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "@api.east" }, "server"},
-		"password, not a URL":     {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "%zz@api.east" }, "server"},
-		"query":                   {func(c *clientcmdapi.Cluster) { c.Server = "https://api.east/?token=" + secretToken }, "server"},
-		"authority in a file":     {func(c *clientcmdapi.Cluster) { c.CertificateAuthority = "ca.crt" }, "certificate-authority"},
+		"no server":                {func(c *clientcmdapi.Cluster) { c.Server = "" }, "server"},
+		"http":                     {func(c *clientcmdapi.Cluster) { c.Server = "http://api.east:8080" }, "server"},
+		"http in capitals":         {func(c *clientcmdapi.Cluster) { c.Server = "HTTP://api.east:8080" }, "server"},
+		"no scheme":                {func(c *clientcmdapi.Cluster) { c.Server = "api.east:6443" }, "server"},
+		"another scheme":           {func(c *clientcmdapi.Cluster) { c.Server = "unix:///run/api.sock" }, "server"},
+		"no host":                  {func(c *clientcmdapi.Cluster) { c.Server = "https:///api" }, "server"},
+		"opaque":                   {func(c *clientcmdapi.Cluster) { c.Server = "https:api.east" }, "server"},
+		"password in the address":  {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "@api.east" }, "server"},
+		"password, not a URL":      {func(c *clientcmdapi.Cluster) { c.Server = "https://u:" + secretPassword + "%zz@api.east" }, "server"},
+		"query":                    {func(c *clientcmdapi.Cluster) { c.Server = "https://api.east/?token=" + secretToken }, "server"},
+		"server: localhost":        {func(c *clientcmdapi.Cluster) { c.Server = "https://localhost:6443" }, "server"},
+		"server: loopback":         {func(c *clientcmdapi.Cluster) { c.Server = "https://127.0.0.1:6443" }, "server"},
+		"server: ::1":              {func(c *clientcmdapi.Cluster) { c.Server = "https://[::1]:6443" }, "server"},
+		"server: mapped loopback":  {func(c *clientcmdapi.Cluster) { c.Server = "https://[::ffff:127.0.0.1]" }, "server"},
+		"server: unspecified":      {func(c *clientcmdapi.Cluster) { c.Server = "https://0.0.0.0:6443" }, "server"},
+		"server: short form":       {func(c *clientcmdapi.Cluster) { c.Server = "https://127.1:6443" }, "server"},
+		"server: one number":       {func(c *clientcmdapi.Cluster) { c.Server = "https://2852039166" }, "server"},
+		"server: hexadecimal":      {func(c *clientcmdapi.Cluster) { c.Server = "https://0xa9fea9fe" }, "server"},
+		"server: trailing dot":     {func(c *clientcmdapi.Cluster) { c.Server = "https://LOCALHOST.:6443" }, "server"},
+		"server: metadata service": {func(c *clientcmdapi.Cluster) { c.Server = "https://169.254.169.254/latest" }, "server"},
+		"server: metadata, Amazon": {func(c *clientcmdapi.Cluster) { c.Server = "https://[fd00:ec2::254]" }, "server"},
+		"server: metadata, Azure":  {func(c *clientcmdapi.Cluster) { c.Server = "https://168.63.129.16" }, "server"},
+		"server: link-local":       {func(c *clientcmdapi.Cluster) { c.Server = "https://[fe80::1%25eth0]:6443" }, "server"},
+		"server: through NAT64":    {func(c *clientcmdapi.Cluster) { c.Server = "https://[64:ff9b::a9fe:a9fe]" }, "server"},
+		"authority in a file":      {func(c *clientcmdapi.Cluster) { c.CertificateAuthority = "ca.crt" }, "certificate-authority"},
 		"file beside the content": {func(c *clientcmdapi.Cluster) {
 			c.CertificateAuthority, c.CertificateAuthorityData = "ca.crt", pair.cert
 		}, "certificate-authority"},
@@ -83,5 +102,65 @@ func TestParseRefusesUser(t *testing.T) {
 			data := pair.kubeconfig(t, func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) { tc.change(u) })
 			wantRefused(t, data, `users["mover"].user.`+tc.want)
 		})
+	}
+}
+
+// TestAllowLocal: who runs the manager may allow what is refused by default.
+func TestAllowLocal(t *testing.T) {
+	data := newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+		c.Server, c.ProxyURL = "https://127.0.0.1:6443", "http://localhost:3128"
+	})
+	config, err := Parse(data, Options{AllowLocal: true})
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	if config.Dial != nil {
+		t.Error("connections are guarded all the same")
+	}
+	wantRefused(t, data, `clusters["east"].cluster.server`)
+}
+
+// TestNamesThatLeadHere: a name may lead anywhere, so the address that it leads to is
+// judged, and before a byte is sent.
+func TestNamesThatLeadHere(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(server.Close)
+	config, err := Parse(newPair(t).kubeconfig(t, func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {}), Options{})
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	for _, address := range []string{server.Listener.Addr().String(), "localhost:" + portOf(t, server.Listener.Addr().String()), "169.254.169.254:80", "[fe80::1]:443"} {
+		conn, err := config.Dial(t.Context(), "tcp", address)
+		if err == nil {
+			conn.Close()
+			t.Errorf("%s: connected", address)
+		} else if !strings.Contains(err.Error(), isLocal) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if requests.Load() > 0 {
+		t.Error("a request arrived")
+	}
+}
+
+func portOf(t *testing.T, address string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func TestRefuseLocal(t *testing.T) {
+	for address, want := range map[string]bool{
+		"10.0.0.1:6443": false, "192.168.1.1:443": false, "[2001:db8::1]:6443": false, "[fd00::1]:6443": false, "[64:ff9b::a00:1]:6443": false,
+		"127.0.0.53:443": true, "0.0.0.0:1": true, "[::]:1": true, "169.254.0.1:80": true, "[fe80::1%lo]:80": true,
+		"[::ffff:10.0.0.1]:443": false, "[::ffff:127.0.0.1]:443": true, "[64:ff9b::7f00:1]:443": true, "100.100.100.200:80": true,
+	} {
+		if refused := refuseLocal("tcp", address, nil) != nil; refused != want {
+			t.Errorf("%s: refused %v, want %v", address, refused, want)
+		}
 	}
 }

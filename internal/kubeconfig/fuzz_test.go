@@ -12,7 +12,8 @@ import (
 
 // FuzzParse: whatever the bytes, Parse does not panic, refuses with a complete
 // RefusedError, and never returns a configuration that runs a program, reads a
-// file, borrows an identity or talks to a server that it does not verify.
+// file, borrows an identity, talks to a server that it does not verify or to this
+// machine.
 func FuzzParse(f *testing.F) {
 	pair := newPair(f)
 	for _, edit := range []change{
@@ -22,6 +23,12 @@ func FuzzParse(f *testing.F) {
 		},
 		func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 			c.ProxyURL = "http://127.0.0.1:3128"
+		},
+		func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			c.Server = "https://[::ffff:169.254.169.254]:6443"
+		},
+		func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			c.Server, c.ProxyURL = "https://0x7f.1", "socks5://[64:ff9b::7f00:1]:1080"
 		},
 		func(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 			c.CertificateAuthorityData, c.CertificateAuthority = nil, "ca.crt"
@@ -34,7 +41,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("clusters: [{name: a, cluster: {server: 'https://a'}}]\nusers: [{name: a, user: {token: a}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := Parse(data)
+		config, err := Parse(data, Options{})
 		if err != nil {
 			var refused *RefusedError
 			if !errors.As(err, &refused) || refused.Field == "" || refused.Why == "" || refused.Remedy == "" || config != nil {
@@ -59,11 +66,14 @@ func wantSafe(t *testing.T, c *rest.Config) {
 	case tls.Insecure, !rest.IsConfigTransportTLS(*c):
 		t.Error("does not verify the server")
 	}
-	if u, err := url.Parse(c.Host); err != nil || u.Scheme != "https" || u.Host == "" {
+	if u, err := url.Parse(c.Host); err != nil || u.Scheme != "https" || u.Host == "" || local(host(u)) {
 		t.Errorf("host is %q", c.Host)
 	}
+	if c.Dial == nil {
+		t.Error("connects to whatever address a name leads to")
+	}
 	if c.Proxy != nil {
-		if u, err := c.Proxy(&http.Request{}); err != nil || onMachine(host(u)) {
+		if u, err := c.Proxy(&http.Request{}); err != nil || local(host(u)) {
 			t.Errorf("proxy is %v, %v", u, err)
 		}
 	}

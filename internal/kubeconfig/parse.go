@@ -3,7 +3,7 @@
 // Whoever may write the Secret must gain nothing on the machine of the manager
 // that reads it, so everything is refused that would run a program or read a file
 // there, borrow another identity, or send credentials over a connection that is
-// not authenticated. What is left is the address, certificates and credentials in
+// not authenticated, or to a service of the machine itself. What is left is the address, certificates and credentials in
 // the kubeconfig itself. The result is built from those fields one by one: what is
 // not named here cannot get in.
 //
@@ -26,20 +26,31 @@ import (
 // maxSize is the size limit of a Secret; no kubeconfig comes near it.
 const maxSize = 1 << 20
 
+// Options are what the operator of the manager allows.
+type Options struct {
+	// AllowLocal lets addresses lead to the manager's own machine and to link-local
+	// addresses.
+	AllowLocal bool
+}
+
 // Parse returns the client configuration of the current context. Every error is a
 // *RefusedError. QPS, Burst and Timeout are left to the caller.
-func Parse(data []byte) (*rest.Config, error) {
+func Parse(data []byte, options Options) (*rest.Config, error) {
 	selected, err := load(data)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCluster(selected.clusterField(), selected.cluster); err != nil {
+	if err := checkCluster(selected.clusterField(), selected.cluster, options); err != nil {
 		return nil, err
 	}
 	if err := checkUser(selected.userField(), selected.user); err != nil {
 		return nil, err
 	}
-	return selected.restConfig(), nil
+	config := selected.restConfig()
+	if !options.AllowLocal {
+		config.Dial = dialOutside
+	}
+	return config, nil
 }
 
 // selection is the current context, resolved.

@@ -69,10 +69,14 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse(pair.kubeconfig(t, tc.change))
+			got, err := Parse(pair.kubeconfig(t, tc.change), Options{})
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
+			if got.Dial == nil {
+				t.Error("connections are not guarded")
+			}
+			got.Dial = nil // functions cannot be compared
 			if diff := cmp.Diff(tc.want, *got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Config (-want +got):\n%s", diff)
 			}
@@ -85,7 +89,7 @@ func TestParseProxy(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			config, err := Parse(newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 				c.ProxyURL = want
-			}))
+			}), Options{})
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
@@ -125,7 +129,7 @@ func TestParseRefusesContent(t *testing.T) {
 // wantRefused wants a complete refusal of that field, without a secret in it.
 func wantRefused(t *testing.T, data []byte, wantField string) {
 	t.Helper()
-	config, err := Parse(data)
+	config, err := Parse(data, Options{})
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		t.Fatalf("Parse: got %v, %v, want a RefusedError", config, err)

@@ -1,0 +1,75 @@
+package kubeconfig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// metadata are the addresses of clouds' metadata services that are not link-local.
+var metadata = map[netip.Addr]bool{
+	netip.MustParseAddr("fd00:ec2::254"):   true, // Amazon
+	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
+	netip.MustParseAddr("168.63.129.16"):   true, // Azure
+	netip.MustParseAddr("192.0.0.192"):     true, // Oracle
+}
+
+// nat64 is the prefix under which IPv6 reaches IPv4 (RFC 6052).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// local says whether a host is the machine itself or a metadata service. Names are not
+// looked up here, because they may lead elsewhere a moment later: see dialOutside.
+func local(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return allNumeric(host)
+	}
+	return localAddress(ip)
+}
+
+// localAddress: loopback, unspecified (which connects to loopback), link-local (where
+// most clouds have their metadata services), or one of metadata.
+func localAddress(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if nat64.Contains(ip) {
+		bytes := ip.As16()
+		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || metadata[ip]
+}
+
+// allNumeric finds the short and the hexadecimal forms of an IPv4 address, such as
+// 127.1 and 0x7f000001: some resolvers take them, so they are refused.
+func allNumeric(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
+}
+
+// Of connections, as client-go has them.
+const dialTimeout, keepAlive = 30 * time.Second, 30 * time.Second
+
+// dialOutside connects to no local address, whatever name has led there: it is looked
+// up by servers of whoever wrote the kubeconfig.
+func dialOutside(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Control: refuseLocal}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// refuseLocal is asked with the address that was looked up, before anything is sent.
+func refuseLocal(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if localAddress(to.Addr()) {
+		return fmt.Errorf("%s %s", to.Addr(), isLocal)
+	}
+	return nil
+}
