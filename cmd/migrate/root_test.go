@@ -102,7 +102,7 @@ func TestProgramName(t *testing.T) {
 
 // TestHelpNamesTheCommand: each verb's help and examples call it as its user does.
 func TestHelpNamesTheCommand(t *testing.T) {
-	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "version"} {
+	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
 			c := newConsole(verb, "--help")
 			c.program = "kubectl migrate"

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sliceshift/sliceshift/config"
+)
+
+// installOptions are those of the verb install.
+type installOptions struct {
+	*common
+	image          string
+	crdsOnly       bool
+	fence          bool
+	forceConflicts bool
+	wait           bool
+	timeout        time.Duration
+	dryRun, output *choice
+
+	// namespace is what -n says, if anything.
+	namespace string
+	// fenceAsked is true when --fence was given, be it as --fence=false.
+	fenceAsked bool
+}
+
+const installHelp = `Puts into a cluster what carries out Migrations: the resource definitions, the roles,
+and the manager with its namespace, account and Service for metrics.
+
+It goes to namespace sliceshift-system unless -n says otherwise. Of one cluster, only one
+manager can be in charge.
+
+Run again, it brings everything up to date and says what it has changed. What others
+have changed of it is not overwritten, unless --force-conflicts says so.
+
+With --fence, admission policies let nobody but a migration scale what the migration
+holds: not kubectl scale, an autoscaler or a GitOps tool. They need Kubernetes 1.30.
+--fence=false takes them away again; without the flag they stay as they are. A cluster
+that a manager reaches from outside is fenced with --crds-only --fence.
+
+"migrate run" needs nothing of this.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
+
+const installExamples = `  # Install, or update, and wait until it runs
+  migrate install --context east --image registry.example.com/sliceshift-manager:v1
+
+  # Look at what would be applied
+  migrate install --image registry.example.com/sliceshift-manager:v1 --dry-run=client -o yaml
+
+  # Let nobody scale in the middle of a move
+  migrate install --context east --fence`
+
+// installTimeout is how long an installation, or its removal, may take.
+const installTimeout = 5 * time.Minute
+
+func newInstall(c *common) *cobra.Command {
+	o := &installOptions{common: c, dryRun: newChoice("none", "none", "client"), output: newChoice("", "json", "yaml")}
+	cmd := &cobra.Command{
+		Use:     "install",
+		Short:   "Put the manager and its resource definitions into a cluster",
+		Long:    installHelp,
+		Example: c.example(installExamples),
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Complete(cmd)
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed, or "+config.ManagerImage+")")
+	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
+	flags.BoolVar(&o.fence, "fence", false, "let nobody but a migration scale what the migration holds; false: let them again")
+	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
+	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
+	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
+	flags.Var(o.dryRun, "dry-run", "client: only print what would be applied")
+	flags.Lookup("dry-run").NoOptDefVal = "client"
+	flags.VarP(o.output, "output", "o", "format of what --dry-run prints (default: yaml)")
+	return cmd
+}
+
+// Complete takes from the flags what has no variable. A namespace of the context is
+// that of the user's applications, not of the manager.
+func (o *installOptions) Complete(cmd *cobra.Command) {
+	o.namespace = *o.config.Namespace
+	o.fenceAsked = cmd.Flags().Changed("fence")
+}
+
+// Validate refuses what cannot be meant.
+func (o *installOptions) Validate() error {
+	switch {
+	case o.timeout <= 0:
+		return usagef("--timeout must be above 0")
+	case o.output.value != "" && o.dryRun.value != "client":
+		return usagef("--output is for --dry-run=client")
+	case o.crdsOnly && o.image != "":
+		return usagef("--image is for the manager, which --crds-only leaves out")
+	}
+	return nil
+}
+
+// Run installs.
+func (o *installOptions) Run(ctx context.Context) error {
+	if o.dryRun.value == "client" {
+		return o.print()
+	}
+	target, err := o.target(o.timeout)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := target.within(ctx)
+	defer cancel()
+	if err := o.apply(ctx, target); err != nil {
+		return ended(ctx, err)
+	}
+	fmt.Fprintf(o.Out, "cluster %s: %s\n", target.cluster, target.tally)
+	return nil
+}
+
+// print writes what an installation from nothing would apply.
+func (o *installOptions) print() error {
+	p, err := o.parts("")
+	if err != nil {
+		return err
+	}
+	if !o.fence {
+		p.fence = nil
+	}
+	return printObjects(o.Out, o.output.value, p.all())
+}
+
+func (o *installOptions) apply(ctx context.Context, target *target) error {
+	at, err := target.installed(ctx)
+	if err != nil {
+		return err
+	}
+	if at != "" && o.namespace != "" && at != o.namespace && !o.crdsOnly {
+		return refusedf("cluster %s has a manager in namespace %s already, and two would act on the same Migrations: leave out --namespace to update it, or remove it first: %s uninstall",
+			target.cluster, at, o.program)
+	}
+	p, err := o.parts(at)
+	if err != nil {
+		return err
+	}
+	if !o.crdsOnly && o.image == "" {
+		if err := target.keepImage(ctx, p); err != nil {
+			return err
+		}
+	}
+	return o.applyParts(ctx, target, p)
+}
+
+// applyParts applies the definitions first, because the policies are about them.
+func (o *installOptions) applyParts(ctx context.Context, target *target, p *parts) error {
+	target.force = o.forceConflicts
+	if err := target.applyAll(ctx, p.crds); err != nil {
+		return err
+	}
+	if err := target.awaitEstablished(ctx, p.crds); err != nil {
+		return err
+	}
+	if err := target.applyAll(ctx, p.manager); err != nil {
+		return err
+	}
+	switch {
+	case o.fence:
+		if err := target.applyAll(ctx, p.fence); err != nil {
+			return err
+		}
+	case o.fenceAsked:
+		if err := target.removeAll(ctx, p.fence); err != nil {
+			return err
+		}
+	}
+	if deployment := p.deployment(); deployment != nil && o.wait {
+		return target.awaitAvailable(ctx, deployment)
+	}
+	return nil
+}
+
+// keepImage puts the image that is installed into the manifests: an update of the rest
+// does not take it back.
+func (t *target) keepImage(ctx context.Context, p *parts) error {
+	deployment := p.deployment()
+	have, err := t.get(ctx, deployment)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return unreachable(t.cluster, err)
+	}
+	image, err := imageOf(have)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cluster %s: %s has no image; set --image", t.cluster, titleOf(deployment)), err)
+	}
+	return setImage(deployment, image)
+}

@@ -1,0 +1,424 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/child"
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// bare is a cluster of one test, into which nothing has been put.
+type bare struct {
+	*cluster.Cluster
+	t      *testing.T
+	client client.Client
+}
+
+func startBare(t *testing.T, name string, options cluster.Options) *bare {
+	t.Helper()
+	options.Name = name
+	c, err := cluster.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs of cluster %s: %s", name, c.KeepLogs())
+		}
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bare{Cluster: c, t: t}
+	if b.client, err = direct(c); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// migrate runs the command on the cluster, and returns what it says.
+func (b *bare) migrate(wantCode int, args ...string) string {
+	b.t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(b.t.Context(), program(b.t, "migrate"), append(args, "--kubeconfig", b.Kubeconfig())...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := child.Start(cmd); err != nil {
+		b.t.Fatal(err)
+	}
+	if code := codeOf(cmd.Wait()); code != wantCode {
+		b.t.Fatalf("%s ended with %d, want %d:\n%s", strings.Join(args, " "), code, wantCode, out.String())
+	}
+	return out.String()
+}
+
+func (b *bare) says(text string, wants ...string) {
+	b.t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			b.t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// versions are the resourceVersions of all that can be installed, as far as it is
+// there. Those of the status are left out by the generation where there is one.
+func (b *bare) versions() map[string]string {
+	b.t.Helper()
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	fence, err := config.FenceObjects()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, object := range append(objects, fence...) {
+		have := &unstructured.Unstructured{}
+		have.SetGroupVersionKind(object.GroupVersionKind())
+		err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(object), have)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			b.t.Fatal(err)
+		}
+		version := have.GetResourceVersion()
+		if generation := have.GetGeneration(); generation > 0 {
+			version = fmt.Sprint("generation ", generation)
+		}
+		found[object.GetKind()+" "+object.GetName()] = version
+	}
+	return found
+}
+
+// TestInstall takes a cluster from nothing to a move by the installed manager's
+// account, with the fence, and back to nothing.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	b := startBare(t, "install", cluster.Options{})
+	b.installs()
+	b.updates()
+	b.keepsWhatOthersChanged()
+	b.fences()
+	b.moves()
+	b.uninstalls()
+}
+
+func (b *bare) installs() {
+	b.t.Helper()
+	out := b.migrate(0, "install", "--image", "example.com/manager:1")
+	b.says(out, "migrations.migration.sliceshift.io created", "deployment.apps/sliceshift-manager created", " created\n")
+	before := b.versions()
+	if len(before) == 0 || before["Deployment sliceshift-manager"] == "" {
+		b.t.Fatalf("nothing is there: %v", before)
+	}
+	if before["ValidatingAdmissionPolicy sliceshift-fence"] != "" {
+		b.t.Error("the fence was not asked for")
+	}
+	b.says(b.migrate(0, "install"), "deployment.apps/sliceshift-manager unchanged", ": nothing to do\n")
+	b.same(before)
+}
+
+// same checks that nothing has been written since.
+func (b *bare) same(before map[string]string) {
+	b.t.Helper()
+	for name, version := range b.versions() {
+		if before[name] != version {
+			b.t.Errorf("%s was written: %s, before %s", name, version, before[name])
+		}
+	}
+}
+
+func (b *bare) updates() {
+	b.t.Helper()
+	out := b.migrate(0, "install", "--image", "example.com/manager:2")
+	b.says(out, "deployment.apps/sliceshift-manager changed\n", "spec.template.spec.containers[0].image: example.com/manager:1 -> example.com/manager:2", "1 changed, ")
+	b.says(b.migrate(3, "install", "-n", "elsewhere"), "sliceshift-system already")
+}
+
+func (b *bare) keepsWhatOthersChanged() {
+	b.t.Helper()
+	deployment := &unstructured.Unstructured{}
+	deployment.SetAPIVersion("apps/v1")
+	deployment.SetKind("Deployment")
+	deployment.SetNamespace("sliceshift-system")
+	deployment.SetName("sliceshift-manager")
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`))
+	if err := b.client.Patch(b.t.Context(), deployment, patch, client.FieldOwner("somebody")); err != nil {
+		b.t.Fatal(err)
+	}
+	b.says(b.migrate(1, "install"), `conflict with "somebody"`, "--force-conflicts")
+	b.says(b.migrate(0, "install", "--force-conflicts"), "spec.replicas: 1 -> 2")
+}
+
+func (b *bare) fences() {
+	b.t.Helper()
+	b.says(b.migrate(0, "install", "--fence"), "validatingadmissionpolicy.admissionregistration.k8s.io/sliceshift-fence created", "6 created")
+	before := b.versions()
+	b.says(b.migrate(0, "install", "--fence"), ": nothing to do\n")
+	b.same(before)
+	b.says(b.migrate(0, "install", "--fence=false"), "6 deleted")
+	b.migrate(0, "install", "--fence")
+	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
+	b.same(b.versions())
+}
+
+// moves has the manager move an application with a token of the account that was
+// installed. In the middle of it nothing can be uninstalled.
+func (b *bare) moves() {
+	b.t.Helper()
+	v := newMove(b.t, usual(3), within(b.Cluster))
+	v.grant(v.source, rbacv1.Subject{Kind: "ServiceAccount", Namespace: v.app.Namespace, Name: "default"})
+	startManagerWith(b.t, b.accountKubeconfig("sliceshift-system", "sliceshift-manager"), v.app.Namespace)
+	v.must(b.client.Create(v.ctx, v.m))
+	v.awaitFewer(3)
+	b.says(b.migrate(3, "uninstall"), "in progress: "+v.app.Namespace+"/web", "rollback")
+	v.await(b.client, api.ConditionCompleted, metav1.ConditionTrue)
+	v.expectMoved()
+	v.audit()
+	v.must(b.client.Delete(v.ctx, v.m))
+	v.eventually("the Migration is gone", gone(b.client, v.m))
+}
+
+// within moves to another namespace of a cluster.
+func within(c *cluster.Cluster) setting {
+	return func(v *move) { v.from, v.to, v.toNamespace = c, c, v.app.Namespace+"-new" }
+}
+
+// accountKubeconfig is a kubeconfig with a token of a ServiceAccount.
+func (b *bare) accountKubeconfig(namespace, name string) string {
+	b.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	request := &authenticationv1.TokenRequest{}
+	if err := b.client.SubResource("token").Create(b.t.Context(), account, request); err != nil {
+		b.t.Fatal(err)
+	}
+	rest, kubeconfig := b.RESTConfig(), clientcmdapi.NewConfig()
+	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: rest.Host, CertificateAuthorityData: rest.CAData}
+	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	kubeconfig.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	kubeconfig.CurrentContext = "x"
+	path := filepath.Join(b.t.TempDir(), name)
+	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+func startManagerWith(t *testing.T, kubeconfig, namespace string) {
+	t.Helper()
+	m := managerWith(t, kubeconfig, namespace, "manager.log")
+	m.start()
+	t.Cleanup(func() {
+		m.kill()
+		m.tellLog()
+	})
+}
+
+func (b *bare) uninstalls() {
+	b.t.Helper()
+	b.says(b.migrate(0, "uninstall"), "deployment.apps/sliceshift-manager deleted", "namespace/sliceshift-system deleted")
+	if left := b.versions(); len(left) > 0 {
+		b.t.Errorf("left are %v", left)
+	}
+	if err := b.client.List(b.t.Context(), &api.MigrationList{}); err != nil {
+		b.t.Errorf("the definitions went, too: %v", err)
+	}
+	b.says(b.migrate(0, "uninstall", "--crds"), "2 deleted")
+	b.says(b.migrate(0, "uninstall", "--crds"), "nothing to do")
+}
+
+// TestFence lets others scale what a migration holds: all are refused, and are told by
+// whom it is held and what to do. The migration is not in its own way, and afterwards
+// anybody may scale.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	b := startBare(t, "fence", cluster.Options{})
+	b.migrate(0, "install", "--crds-only", "--fence")
+	v := newMove(t, usual(3), within(b.Cluster))
+	mover := v.mover()
+	held := func() error {
+		v.expectHeld(b, v.here())
+		v.expectHeld(b, v.there())
+		return nil
+	}
+	v.drive(mover, onVerb(migration.ScaleDown, held), onVerb(migration.ScaleUp, held))
+	v.expectMoved()
+	v.audit()
+	if out, err := v.kubectlScale(b, v.there(), 4); err != nil {
+		t.Errorf("after the end: %s", out)
+	}
+	v.holdsSlices(b)
+}
+
+// holdsSlices does the same with a StatefulSet of our own kind. No controller runs: it
+// is the API server that judges. An API server looks for new kinds every 30 s only, and
+// until it knows ours, it refuses to scale any of them.
+func (v *move) holdsSlices(b *bare) {
+	v.t.Helper()
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.app.StatefulSet().Spec)
+	v.must(err)
+	set := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	set.SetAPIVersion(slice)
+	set.SetKind("StatefulSet")
+	set.SetNamespace(v.app.Namespace)
+	set.SetName("slice")
+	set.SetAnnotations(map[string]string{api.FenceAnnotationKey: "somebody.1"})
+	v.must(b.client.Create(v.ctx, set))
+	scale := func(ctx context.Context) error {
+		out, err := b.Kubectl(ctx, "scale", "statefulsets.apps.sliceshift.io/slice", "-n", v.app.Namespace, "--replicas=7").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	v.eventually("the scale of a slice is refused", func(ctx context.Context) (bool, error) {
+		err := scale(ctx)
+		if err == nil {
+			return false, errors.New("it was let through")
+		}
+		return strings.Contains(err.Error(), "migration with UID somebody"), nil
+	})
+	patch := func(body, manager string) error {
+		return b.client.Patch(v.ctx, set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(manager))
+	}
+	if err := patch(`{"spec":{"replicas":7}}`, "kubectl-edit"); !apierrors.IsForbidden(err) {
+		v.t.Errorf("a patch of a slice: got %v, want it to be forbidden", err)
+	}
+	v.must(patch(`{"spec":{"replicas":6,"ordinals":{"start":1}}}`, api.FieldManager))
+	v.must(patch(`{"metadata":{"annotations":{"`+api.FenceAnnotationKey+`":null}}}`, "kubectl-annotate"))
+	v.eventually("it is let go", func(ctx context.Context) (bool, error) { return scale(ctx) == nil, nil })
+}
+
+// kubectlScale scales as people do.
+func (v *move) kubectlScale(b *bare, at end, replicas int) (string, error) {
+	out, err := b.Kubectl(v.ctx, "scale", "statefulset", at.set, "-n", at.namespace, fmt.Sprintf("--replicas=%d", replicas)).CombinedOutput()
+	return string(out), err
+}
+
+// expectHeld tries every way of scaling that there is, and what must be let through.
+func (v *move) expectHeld(b *bare, at end) {
+	v.t.Helper()
+	set, err := at.client.AppsV1().StatefulSets(at.namespace).Get(v.ctx, at.set, metav1.GetOptions{})
+	v.must(err)
+	uid, _, _ := strings.Cut(set.Annotations[api.FenceAnnotationKey], ".")
+	refused := func(way, answer string) {
+		for _, want := range []string{"StatefulSet " + at.namespace + "/" + at.set, "migration with UID " + uid, "kubectl migrate pause", "kubectl migrate rollback", api.FenceAnnotationKey + "-"} {
+			if !strings.Contains(answer, want) {
+				v.t.Errorf("%s: %q is not said in: %s", way, want, answer)
+			}
+		}
+	}
+	out, err := v.kubectlScale(b, at, 7)
+	if err == nil {
+		v.t.Error("kubectl scale was let through")
+	}
+	refused("kubectl scale", out)
+	for way, write := range v.foreignWrites(at) {
+		err := write(v.ctx)
+		if !apierrors.IsForbidden(err) {
+			v.t.Errorf("%s: got %v, want it to be forbidden", way, err)
+			continue
+		}
+		refused(way, err.Error())
+	}
+	for way, write := range v.harmlessWrites(at) {
+		if err := write(v.ctx); err != nil {
+			v.t.Errorf("%s: %v", way, err)
+		}
+	}
+}
+
+// write is one request.
+type write func(context.Context) error
+
+// foreignWrites would start or stop pods.
+func (v *move) foreignWrites(at end) map[string]write {
+	sets := at.client.AppsV1().StatefulSets(at.namespace)
+	patch := func(kind types.PatchType, manager, body string) write {
+		return func(ctx context.Context) error {
+			options := metav1.PatchOptions{FieldManager: manager}
+			if kind == types.ApplyPatchType {
+				options.Force = new(true)
+			}
+			_, err := sets.Patch(ctx, at.set, kind, []byte(body), options)
+			return err
+		}
+	}
+	return map[string]write{
+		"an autoscaler": func(ctx context.Context) error {
+			scale, err := sets.GetScale(ctx, at.set, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			scale.Spec.Replicas = 7
+			_, err = sets.UpdateScale(ctx, at.set, scale, metav1.UpdateOptions{FieldManager: "sliceshift"})
+			return err
+		},
+		"kubectl edit":    patch(types.StrategicMergePatchType, "kubectl-edit", `{"spec":{"replicas":7}}`),
+		"a first ordinal": patch(types.MergePatchType, "kubectl-patch", `{"spec":{"ordinals":{"start":5}}}`),
+		"GitOps": patch(types.ApplyPatchType, "argocd-controller",
+			fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":%q},"spec":{"replicas":7}}`, at.set)),
+		"kubectl replace": func(ctx context.Context) error {
+			set, err := sets.Get(ctx, at.set, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			set.ResourceVersion, set.Annotations, set.Spec.Replicas = "", nil, new(int32(7))
+			_, err = sets.Update(ctx, set, metav1.UpdateOptions{FieldManager: "kubectl-replace"})
+			return err
+		},
+	}
+}
+
+// harmlessWrites are those of others, and a release on purpose. They are not kept.
+func (v *move) harmlessWrites(at end) map[string]write {
+	sets := at.client.AppsV1().StatefulSets(at.namespace)
+	patch := func(manager, body string) write {
+		return func(ctx context.Context) error {
+			_, err := sets.Patch(ctx, at.set, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+			return err
+		}
+	}
+	fence := func(value string) string {
+		return fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}`, api.FenceAnnotationKey, value)
+	}
+	return map[string]write{
+		"a label":           patch("kubectl-label", `{"metadata":{"labels":{"a":"b"}}}`),
+		"a new image":       patch("kubectl-edit", `{"spec":{"template":{"metadata":{"annotations":{"a":"b"}}}}}`),
+		"the release":       patch("kubectl-annotate", fence("null")+"}"),
+		"another fence":     patch("kubectl-patch", fence(`"other.9"`)+`,"spec":{"replicas":7}}`),
+		"another migration": patch("sliceshift", `{"spec":{"replicas":7}}`),
+		"the same number of replicas": func(ctx context.Context) error {
+			scale, err := sets.GetScale(ctx, at.set, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			_, err = sets.UpdateScale(ctx, at.set, scale, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		},
+	}
+}
