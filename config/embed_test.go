@@ -97,10 +97,9 @@ func TestManagerObjects(t *testing.T) {
 func TestManagerRights(t *testing.T) {
 	want := []string{
 		"events.events.k8s.io: create,patch",
-		"events: create,patch",
-		"migrations.migration.sliceshift.io: get,list,patch,update,watch",
-		"migrations/finalizers.migration.sliceshift.io: get,patch,update",
-		"migrations/status.migration.sliceshift.io: get,patch,update",
+		"events: create",
+		"migrations.migration.sliceshift.io: list,patch,watch",
+		"migrations/status.migration.sliceshift.io: update",
 		"secrets: get",
 		"serviceaccounts: impersonate",
 	}
@@ -108,15 +107,16 @@ func TestManagerRights(t *testing.T) {
 		t.Errorf("cluster role (-want +got):\n%s", diff)
 	}
 	want = []string{
-		"controllerrevisions.apps: create,delete,get,list,patch,update,watch",
-		"persistentvolumeclaims: create,get,list,patch,watch",
+		"controllerrevisions.apps: create,delete,get,list,patch,watch",
+		"persistentvolumeclaims: create,list,patch,watch",
+		"persistentvolumeclaims: delete",
 		"pods/eviction: create",
-		"pods/resize: patch,update",
-		"pods/status: patch,update",
-		"pods: create,delete,get,list,patch,watch",
+		"pods/resize: update",
+		"pods/status: patch",
+		"pods: create,delete,list,patch,watch",
 		"statefulsets.apps.sliceshift.io: get,list,patch,watch",
-		"statefulsets/finalizers.apps.sliceshift.io: get,patch,update",
-		"statefulsets/status.apps.sliceshift.io: get,patch,update",
+		"statefulsets/finalizers.apps.sliceshift.io: update",
+		"statefulsets/status.apps.sliceshift.io: update",
 	}
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-slices").Rules)); diff != "" {
 		t.Errorf("cluster role for slices (-want +got):\n%s", diff)
@@ -125,7 +125,7 @@ func TestManagerRights(t *testing.T) {
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-metrics-auth").Rules)); diff != "" {
 		t.Errorf("cluster role for metrics (-want +got):\n%s", diff)
 	}
-	want = []string{"leases.coordination.k8s.io: create,get,patch,update"}
+	want = []string{"leases.coordination.k8s.io: create,get,update"}
 	if diff := cmp.Diff(want, rights(managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules)); diff != "" {
 		t.Errorf("role (-want +got):\n%s", diff)
 	}
@@ -135,15 +135,15 @@ func TestManagerRights(t *testing.T) {
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
-			"configmaps: create,delete,get,list,update,watch",
+			"configmaps: create,get,list,update,watch",
 			"horizontalpodautoscalers.autoscaling: list",
 			"persistentvolumeclaims: create,delete,get,list,patch,watch",
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: get,list,watch",
 			"resourcequotas: list",
 			"serviceaccounts: get",
-			"serviceexports.multicluster.x-k8s.io: create,delete,get",
-			"services: create,get,list,watch",
+			"serviceexports.multicluster.x-k8s.io: create,delete,get,list",
+			"services: create,delete,get,list,watch",
 			"statefulsets.apps.sliceshift.io: create,delete,get,list,patch,watch",
 			"statefulsets.apps: create,delete,get,list,patch,watch",
 		},
@@ -154,7 +154,7 @@ func TestMoverRights(t *testing.T) {
 			"nodes: list",
 			"persistentvolumes: create,delete,get,list,patch,watch",
 			"priorityclasses.scheduling.k8s.io: get",
-			"volumeattachments.storage.k8s.io: get,list,watch",
+			"volumeattachments.storage.k8s.io: list,watch",
 		},
 	}
 	for name, want := range want {

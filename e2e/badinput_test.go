@@ -52,6 +52,15 @@ func TestRefused(t *testing.T) {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](1), nil })
 			v.must(fixture.App{Namespace: v.toNamespace, Name: v.app.Name}.AwaitReady(v.ctx, v.destination))
 		}, api.ReasonDestinationNotEmpty, "1 replicas"},
+		"the names of ordinals would change": {usual(1), acrossNames, func(v *move) {
+			v.servingExports()
+			named(&v.m.Spec)
+		}, api.ReasonNameImpossible, "web-next"},
+		"a Service has the name of an ordinal": {usual(2), acrossClusters, func(v *move) {
+			from, _ := v.servingExports()
+			named(&v.m.Spec)
+			v.must(from.Create(v.ctx, v.podService("web-1", "other-1")))
+		}, api.ReasonServiceTaken, "web-1"},
 		"foreign claim at the destination": {usual(1), acrossClusters, func(v *move) {
 			v.must(v.makeNamespace())
 			v.foreignClaim()

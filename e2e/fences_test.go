@@ -89,3 +89,51 @@ func TestTwoMigrations(t *testing.T) {
 	v.expectMoved()
 	v.audit()
 }
+
+// TestTwoManagers lets two managers that know nothing of each other drive one Migration:
+// each takes over from the other one, and whoever was taken over writes no more.
+func TestTwoManagers(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(3), acrossClusters)
+	c := v.managed()
+	for _, name := range []string{"first.log", "second.log"} {
+		m := newManager(t, v.app.Namespace, name)
+		m.args = append(m.args, "--leader-election-enabled=false")
+		m.start()
+		t.Cleanup(func() {
+			m.kill()
+			m.tellLog()
+		})
+	}
+	v.must(c.Create(v.ctx, v.m))
+	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+	v.expectMoved()
+	v.audit()
+}
+
+// TestRunBesideManager: a command cannot act on what a manager is moving.
+func TestRunBesideManager(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), acrossClusters)
+	c := v.managed()
+	v.must(v.makeNamespace())
+	v.must(v.quota())
+	startManager(t, v.app.Namespace)
+	v.must(c.Create(v.ctx, v.m))
+	v.eventually("ordinal 1 is on its way", func(ctx context.Context) (bool, error) {
+		m := &api.Migration{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(v.m), m)
+		return m.Status.Handoff != nil && m.Status.Handoff.Step == api.StepAwaitReadiness, err
+	})
+	before := v.fingerprint()
+	if out := v.exits(v.cli("run"), 3); !contains(out, api.ReasonClaimedByAnother) {
+		t.Errorf("it does not say whose it is:\n%s", out)
+	}
+	if after := v.fingerprint(); after != before {
+		t.Errorf("something was changed:\n%s\n%s", before, after)
+	}
+	v.must(v.destination.CoreV1().ResourceQuotas(v.toNamespace).Delete(v.ctx, "none", metav1.DeleteOptions{}))
+	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+	v.expectMoved()
+	v.audit()
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,6 +72,8 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	where := fmt.Sprintf("Secret %s/%s", m.Namespace, ref.Name)
 	secret, err := get[corev1.Secret](ctx, c.Secrets, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name})
 	switch {
+	case len(validation.IsDNS1123Subdomain(ref.Name)) > 0:
+		return link{}, lacking(fmt.Sprintf("%q is not the name of a Secret", ref.Name), "name a Secret of namespace "+m.Namespace)
 	case err != nil:
 		return link{}, fmt.Errorf("reading %s: %w", where, err)
 	case secret == nil:
@@ -103,6 +106,12 @@ func (c *Connector) local(m *api.Migration) (link, error) {
 	account := m.Spec.ServiceAccountName
 	if account == "" {
 		account = c.DefaultServiceAccount
+	}
+	if len(validation.IsDNS1123Subdomain(account)) > 0 {
+		return link{}, &refusal{Hold{
+			Reason: api.ReasonPermissionMissing, Message: fmt.Sprintf("%q is not the name of a ServiceAccount", account),
+			Remedy: "name a ServiceAccount of namespace " + m.Namespace + " in spec.serviceAccountName", Stalled: true,
+		}}
 	}
 	user := "system:serviceaccount:" + m.Namespace + ":" + account
 	config := rest.CopyConfig(c.Local)

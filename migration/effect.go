@@ -43,6 +43,9 @@ const (
 	RestoreBudget Verb = "RestoreBudget"
 	// CreateExport makes a ServiceExport for the governing Service.
 	CreateExport Verb = "CreateExport"
+	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
+	CreatePodService Verb = "CreatePodService"
+	CreatePodExport  Verb = "CreatePodExport"
 	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
@@ -56,6 +59,9 @@ const (
 	DeleteBudget Verb = "DeleteBudget"
 	DeleteExport Verb = "DeleteExport"
 	DeleteSet    Verb = "DeleteSet"
+	// DeletePodExport and DeletePodService remove the name of an ordinal.
+	DeletePodExport  Verb = "DeletePodExport"
+	DeletePodService Verb = "DeletePodService"
 )
 
 // Effect is one write. Name, UID and ResourceVersion are those of the object that
@@ -86,7 +92,8 @@ type Effect struct {
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.
 func (e Effect) OfOrdinal() bool {
 	switch e.Verb {
-	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy:
+	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy,
+		CreatePodService, CreatePodExport, DeletePodExport, DeletePodService:
 		return true
 	default:
 		return false
@@ -103,7 +110,7 @@ func (e Effect) String() string {
 		return "release StatefulSet " + e.Name + on
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
-	case CreateService:
+	case CreateService, CreatePodService:
 		return "create Service " + e.Name + on
 	case CreateSet:
 		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
@@ -113,7 +120,7 @@ func (e Effect) String() string {
 		return fmt.Sprintf("set PodDisruptionBudget %s%s to %s", e.Name, on, e.Form)
 	case RestoreBudget:
 		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
-	case CreateExport:
+	case CreateExport, CreatePodExport:
 		return "export Service " + e.Name + on
 	case ScaleDown:
 		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
@@ -129,7 +136,9 @@ func (e Effect) String() string {
 		return "delete volume " + e.Name + on + " (policy Retain: its storage stays)"
 	case DeleteBudget:
 		return "delete PodDisruptionBudget " + e.Name + on
-	case DeleteExport:
+	case DeletePodService:
+		return "delete Service " + e.Name + on
+	case DeleteExport, DeletePodExport:
 		return "withdraw the export of Service " + e.Name + on
 	case DeleteSet:
 		return "delete StatefulSet " + e.Name + on

@@ -43,6 +43,9 @@ func (m *machine) ended(last Decision) string {
 	if FenceOwner(m.state.Source.Set.Fence) != "" || FenceOwner(m.state.Destination.Set.Fence) != "" {
 		return "a fence is left: " + m.state.Source.Set.Fence + m.state.Destination.Set.Fence
 	}
+	if wrong := m.misnamed(last.Done); wrong != "" && !m.tardy {
+		return wrong
+	}
 	switch {
 	case m.tardy:
 		return m.placed()
@@ -53,6 +56,24 @@ func (m *machine) ended(last Decision) string {
 	default:
 		return m.moved()
 	}
+}
+
+// misnamed says which ordinal's name is not where it shall be at the end.
+func (m *machine) misnamed(outcome string) string {
+	if !m.state.Spec.NameOrdinals || outcome == api.ReasonReleased {
+		return ""
+	}
+	for _, name := range sideNames {
+		side := m.side(name)
+		for _, n := range side.Names {
+			may := side.Set.Has(n.Ordinal) && !m.state.Spec.DropNames
+			must := may && outcome == api.ReasonMoved && (name == DestinationSide || m.state.Spec.Count > 0)
+			if found := n.Service.Found && n.Export.Found; must && !found || !may && !m.strewn && (n.Service.Found && n.Service.Ours || n.Export.Found) {
+				return fmt.Sprintf("ordinal %d on the %s has the name %+v", n.Ordinal, name, n)
+			}
+		}
+	}
+	return ""
 }
 
 // placed says which ordinal is not available on exactly one side.
@@ -109,6 +130,7 @@ func essence(s Snapshot) Snapshot {
 		if at.Set.Replicas == 0 {
 			at.Set.Start = 0
 		}
+		at.Names = nil // they are as its user says
 		for i := range at.Pods {
 			at.Pods[i].UID, at.Pods[i].ReadySince = "", epoch
 		}

@@ -31,7 +31,7 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
 		}})
-	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport:
+	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport, CreatePodService, CreatePodExport:
 		object, err := e.created(ctx, m, at, effect)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 		return e.carryVolume(ctx, m, s, effect)
 	case RestorePolicy:
 		return restorePolicy(ctx, at, s, effect)
-	case DeleteClaim, DeleteVolume, DeleteBudget, DeleteExport, DeleteSet:
+	case DeleteClaim, DeleteVolume, DeleteBudget, DeleteExport, DeleteSet, DeletePodExport, DeletePodService:
 		return nil, e.remove(ctx, at, effect)
 	}
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
@@ -94,8 +94,10 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 	case CreateNamespace:
 		owned.Namespace = ""
 		return &corev1.Namespace{ObjectMeta: owned}, nil
-	case CreateExport:
+	case CreateExport, CreatePodExport:
 		return newExport(at.exportVersion, owned), nil
+	case CreatePodService:
+		return e.createdPodService(ctx, owned)
 	case CreateService:
 		from, err := must[corev1.Service](ctx, e.source, effect.Name)
 		if err != nil {
@@ -118,6 +120,16 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 			return meta
 		}, effect.Start, storageClasses(m))
 	}
+}
+
+// createdPodService takes ports over from the source's governing Service, if there is one.
+func (e *Engine) createdPodService(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+	set, err := e.source.getSet(ctx, e.source.live)
+	if err != nil || set == nil || set.Spec.ServiceName == "" {
+		return podService(nil, meta), err
+	}
+	governing, err := get[corev1.Service](ctx, e.source.live, e.source.key(set.Spec.ServiceName))
+	return podService(governing, meta), err
 }
 
 // must reads an object that was seen a moment ago.
@@ -167,8 +179,10 @@ func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
 		object = &corev1.PersistentVolume{ObjectMeta: meta}
 	case DeleteBudget:
 		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
-	case DeleteExport:
-		return at.live.Delete(ctx, newExport(at.exportVersion, meta))
+	case DeleteExport, DeletePodExport:
+		object = newExport(at.exportVersion, meta)
+	case DeletePodService:
+		object = &corev1.Service{ObjectMeta: meta}
 	default:
 		object = at.newSet(meta)
 	}

@@ -17,41 +17,60 @@ func readExports(ctx context.Context, m *api.Migration, source, destination *fou
 	if !m.Spec.Services.Export || source.set == nil || source.set.Spec.ServiceName == "" {
 		return
 	}
-	for _, f := range []*found{source, destination} {
-		if f.err == nil {
-			f.err = readExport(ctx, m, f, source.set.Spec.ServiceName)
-		}
-	}
+	both(source, destination, func(f *found) (err error) {
+		f.export, err = readExport(ctx, m, f.place, source.set.Spec.ServiceName)
+		return err
+	})
 }
 
-func readExport(ctx context.Context, m *api.Migration, f *found, service string) error {
-	key := f.place.key(service)
-	var meta metav1.ObjectMeta
-	var conditions []metav1.Condition
-	switch f.place.exportVersion {
-	case mcsv1beta1.GroupVersion.Version:
-		export, err := get[mcsv1beta1.ServiceExport](ctx, f.place.live, key)
+func readExport(ctx context.Context, m *api.Migration, at place, service string) (Export, error) {
+	if at.exportVersion == mcsv1beta1.GroupVersion.Version {
+		export, err := get[mcsv1beta1.ServiceExport](ctx, at.live, at.key(service))
 		if err != nil || export == nil {
-			return err
+			return Export{}, err
 		}
-		meta, conditions = export.ObjectMeta, export.Status.Conditions
-	default:
-		export, err := get[mcsv1alpha1.ServiceExport](ctx, f.place.live, key)
-		if err != nil || export == nil {
-			return err
-		}
-		meta, conditions = export.ObjectMeta, export.Status.Conditions
+		return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
 	}
-	f.export = Export{Found: true, Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID)}
+	export, err := get[mcsv1alpha1.ServiceExport](ctx, at.live, at.key(service))
+	if err != nil || export == nil {
+		return Export{}, err
+	}
+	return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
+}
+
+// listExports reads all ServiceExports of a side's namespace, by name.
+func listExports(ctx context.Context, m *api.Migration, at place) (map[string]Export, error) {
+	exports := map[string]Export{}
+	if at.exportVersion == mcsv1beta1.GroupVersion.Version {
+		var list mcsv1beta1.ServiceExportList
+		err := at.live.List(ctx, &list, client.InNamespace(at.namespace))
+		for i := range list.Items {
+			exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+		}
+		return exports, err
+	}
+	var list mcsv1alpha1.ServiceExportList
+	err := at.live.List(ctx, &list, client.InNamespace(at.namespace))
+	for i := range list.Items {
+		exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+	}
+	return exports, err
+}
+
+func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) Export {
+	export := Export{
+		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+	}
 	for _, condition := range conditions {
 		switch {
 		case condition.Type == string(mcsv1beta1.ServiceExportConditionConflict) && condition.Status == metav1.ConditionTrue:
-			f.export.Conflict = condition.Reason + ": " + condition.Message
+			export.Conflict = condition.Reason + ": " + condition.Message
 		case condition.Type == string(mcsv1beta1.ServiceExportConditionValid) && condition.Status == metav1.ConditionFalse:
-			f.export.Invalid = condition.Reason + ": " + condition.Message
+			export.Invalid = condition.Reason + ": " + condition.Message
 		}
 	}
-	return nil
+	return export
 }
 
 // newExport makes a ServiceExport in the version that the cluster serves.

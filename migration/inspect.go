@@ -53,11 +53,13 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		}
 		findings = append(findings, more...)
 	}
-	if m.Spec.Services.Export && (e.source.exportVersion == "" || e.destination.exportVersion == "") {
+	findings = append(findings, e.unnameable(m)...)
+	exports := m.Spec.Services.Export || m.Spec.Services.PerOrdinal == api.PerOrdinalExport
+	if exports && (e.source.exportVersion == "" || e.destination.exportVersion == "") {
 		findings = append(findings, Finding{
 			Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
-			Message: "spec.services.export is on, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
-			Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export off",
+			Message: "spec.services asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
+			Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export and perOrdinal off",
 		})
 	}
 	if destination != nil {

@@ -162,6 +162,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 	case ScaleUp:
 		m.scaled(e, side.Set, 1)
 		m.started(e, before)
+		m.named(e, before)
 	case DeleteSet:
 		if side.Set.Replicas > 0 || len(side.Pods) > 0 {
 			m.breaks("I6: %s with %d replicas and %d pods", e, side.Set.Replicas, len(side.Pods))
@@ -176,6 +177,12 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		}
 	case WriteFence, ReleaseFence, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
 		CreateExport, RestorePolicy, DeleteExport:
+	case CreatePodService, CreatePodExport:
+		m.strewn = m.strewn || late
+	case DeletePodExport, DeletePodService:
+		if _, found := side.pod(e.Ordinal); found && before.Record.Completed == "" && !before.Spec.DropNames {
+			m.breaks("%s while its pod is there", e)
+		}
 	}
 	m.mannerly(e, *side)
 }
@@ -196,6 +203,15 @@ func (m *machine) started(e Effect, before Snapshot) {
 		if v.Ordinal == e.Ordinal && (!h.Bound() || h.Volume.Handle != m.begin.Volumes[i].Source.Volume.Handle) {
 			m.breaks("I3: %s without its volume %s", e, v.Template)
 		}
+	}
+}
+
+// named checks that an ordinal has its name where it starts. What is left of it on the
+// other side, or arrives there late, selects no pod, and is gone at the end.
+func (m *machine) named(e Effect, before Snapshot) {
+	here, _ := side(&before, e.Side).name(e.Ordinal)
+	if before.Spec.NameOrdinals && (!here.Export.Found || !here.Service.Found) {
+		m.breaks("%s, which has no name there: %+v", e, here)
 	}
 }
 
@@ -282,7 +298,10 @@ func (m *machine) mannerly(e Effect, side Side) {
 				ours, known = h.Volume.Ours, true
 			}
 		}
-	case CreateNamespace, CreateService, CreateBudget, CreateExport, DeleteExport, CarryVolume, RestorePolicy:
+	case DeletePodService, DeletePodExport:
+		n, _ := side.name(e.Ordinal)
+		ours, known = n.Service.Ours || e.Verb == DeletePodExport, n.Export.Ours || e.Verb == DeletePodService
+	case CreateNamespace, CreateService, CreateBudget, CreateExport, DeleteExport, CarryVolume, RestorePolicy, CreatePodService, CreatePodExport:
 		ours, known = true, true
 	}
 	if e.Side == SourceSide && m.state.Spec.DeleteSource && m.state.Record.Completed != api.ReasonRolledBack {

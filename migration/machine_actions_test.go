@@ -226,7 +226,7 @@ func (r *run) lateArrives() {
 // write to since. They leave something behind that is empty, or stricter than it was.
 func unfenced(e Effect) bool {
 	switch e.Verb {
-	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport, SetBudget:
+	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport, SetBudget, CreatePodService, CreatePodExport:
 		return true
 	case CarryVolume:
 		return e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim || e.Volume.Verb == volumes.Secure

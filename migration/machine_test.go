@@ -91,6 +91,8 @@ func drawScenario(t *rapid.T) scenario {
 	}
 	c.spec.DeleteSource = rapid.Bool().Draw(t, "delete source")
 	c.spec.Export = rapid.Bool().Draw(t, "export")
+	c.spec.NameOrdinals, c.spec.DropNames = rapid.Bool().Draw(t, "names of ordinals"), rapid.Bool().Draw(t, "drop names")
+	c.ownNames = rapid.Bool().Draw(t, "own names")
 	if rapid.Bool().Draw(t, "min ready") {
 		c.spec.MinReady = 5 * time.Second
 	}

@@ -40,6 +40,8 @@ type machine struct {
 	late []lateWrite
 	// tardy is true when a write has arrived after the end that nothing could refuse.
 	tardy bool
+	// strewn is true when a part of an ordinal's name was made late: it may be left.
+	strewn bool
 	// landed is set when a write has landed: a check of atomicity.
 	landed int
 	// interleaved counts the steps of others; a pass during which it stood still was
@@ -110,6 +112,7 @@ func (m *machine) become(o *machine) *machine {
 		to, from := w.side(name), side(&o.state, name)
 		to.Pods = relisted(side(&was.state, name).Pods, from.Pods)
 		to.Budgets = relisted(side(&was.state, name).Budgets, from.Budgets)
+		to.Names = relisted(side(&was.state, name).Names, from.Names)
 	}
 	w.state.Volumes = relisted(was.state.Volumes, o.state.Volumes)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)

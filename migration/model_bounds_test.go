@@ -64,6 +64,8 @@ func fullBounds() []bound {
 		{"4, claims, d 2, pods", scenario{replicas: 4, templates: oneClaim, budget: d(2), ordered: true}, 1, ofPodsToo},
 		{"1, claim, source deleted, any", scenario{replicas: 1, templates: oneClaim, budget: d(1), spec: Spec{DeleteSource: true}}, 1, nil},
 		{"1, claim, Ready for a while, any", scenario{replicas: 1, templates: oneClaim, spec: Spec{MinReady: 5}}, 1, nil},
+		{"2, named, any", scenario{replicas: 2, budget: d(1), spec: Spec{NameOrdinals: true}}, 1, nil},
+		{"1, named for the move, writes, 2", scenario{replicas: 1, spec: Spec{NameOrdinals: true, DropNames: true}}, 2, ofWrites},
 		{"1, writes, 2", scenario{replicas: 1, budget: d(1)}, 2, ofWrites},
 		{"1, claim, writes, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofWrites},
 		{"2, reads, 2", scenario{replicas: 2, budget: d(1)}, 2, ofReads},
@@ -93,6 +95,9 @@ func (b bound) cells() []string {
 	}
 	if b.spec.DeleteSource {
 		also = append(also, "the source is deleted")
+	}
+	if b.spec.NameOrdinals {
+		also = append(also, pick(b.spec.DropNames, "a name for each ordinal until the end", "a name for each ordinal"))
 	}
 	if b.spec.MinReady > 0 {
 		also = append(also, "minReadySeconds")

@@ -55,7 +55,7 @@ func (p *printer) of(w *model) fingerprint {
 	p.ordinals(w.evicted)
 	p.record(w, w.state.Record)
 	p.text(string(w.state.Spec.Mode))
-	p.bools(w.state.Deleting, w.tardy)
+	p.bools(w.state.Deleting, w.tardy, w.strewn)
 	p.number(int(w.excused))
 	for at, name := range sideNames {
 		for ordinal := w.begin.Source.Set.Start; ordinal < w.begin.Source.Set.End()+1; ordinal++ {
@@ -129,6 +129,11 @@ func (p *printer) side(w *model, name SideName, s *Snapshot) {
 	p.pods(w, at.Pods)
 	p.budgets(at.Budgets)
 	p.bools(at.NamespaceFound, at.Service.Found, at.Export.Found, at.Export.Ours)
+	for _, n := range at.Names {
+		p.bools(n.Service.Found, n.Export.Found)
+		p.name(string(n.Service.UID))
+		p.name(string(n.Export.UID))
+	}
 }
 
 func (p *printer) pods(w *model, pods []Pod) {

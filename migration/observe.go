@@ -58,6 +58,9 @@ type found struct {
 	// labels are those of the slice's pods when its StatefulSet does not exist.
 	labels labels.Set
 	export Export
+	// services and exports are those of the namespace that may bear an ordinal's name.
+	services map[string]*corev1.Service
+	exports  map[string]Export
 }
 
 // observe reads both sides at once and makes a Snapshot of what it finds. An error
@@ -76,6 +79,7 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		readLive(ctx, source, destination, sc)
 	}
 	readExports(ctx, m, source, destination)
+	readNames(ctx, m, source, destination, sc)
 
 	s := Snapshot{
 		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
@@ -88,6 +92,9 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	s.Source.Service = governing(source, source)
 	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
 		return s
+	}
+	if s.Spec.NameOrdinals {
+		s.Source.Names, s.Destination.Names = source.names(m, ordinalsOf(s, sc)), destination.names(m, ordinalsOf(s, sc))
 	}
 	templates := claimTemplates(source.set)
 	s.Source.Set.Templates = templates

@@ -37,12 +37,17 @@ func (r right) named(verb string) string {
 // of each what the way out needs of the other. The shipped ClusterRoles grant
 // exactly these.
 func rights(m *api.Migration, at place) []right {
+	services, exports := "get list watch create", "get create delete"
+	named := m.Spec.Services.PerOrdinal == api.PerOrdinalExport
+	if named {
+		services, exports = services+" delete", "get list create delete"
+	}
 	rules := []right{
 		{group: "apps", resource: "statefulsets", verbs: "get list watch create patch delete"},
 		{resource: "pods", verbs: "get list watch"},
 		{group: "policy", resource: "poddisruptionbudgets", verbs: "get list watch create patch delete"},
 		{resource: "persistentvolumeclaims", verbs: "get list watch create patch delete"},
-		{resource: "services", verbs: "get list watch create"},
+		{resource: "services", verbs: services},
 		{resource: "persistentvolumes", verbs: "get list watch create patch delete", clusterWide: true},
 		{group: "storage.k8s.io", resource: "volumeattachments", verbs: "list watch", clusterWide: true},
 		{resource: "namespaces", name: metav1.NamespaceSystem, verbs: "get", clusterWide: true},
@@ -50,8 +55,8 @@ func rights(m *api.Migration, at place) []right {
 	if at.version == sliceVersion {
 		rules = append(rules, right{group: slicesapi.GroupVersion.Group, resource: "statefulsets", verbs: "get list watch create patch delete"})
 	}
-	if m.Spec.Services.Export {
-		rules = append(rules, right{group: "multicluster.x-k8s.io", resource: "serviceexports", verbs: "get create delete"})
+	if m.Spec.Services.Export || named {
+		rules = append(rules, right{group: "multicluster.x-k8s.io", resource: "serviceexports", verbs: exports})
 	}
 	return rules
 }

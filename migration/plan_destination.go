@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -24,7 +25,7 @@ func (p *planner) prepare() *Decision {
 	case p.Record.Baseline.DisruptionBudget != nil && len(side.Budgets) == 0 && !p.Spec.SameNamespace:
 		return on(CreateBudget, p.Record.Baseline.DisruptionBudget.Name)
 	}
-	if decision := p.exports(); decision != nil {
+	if decision := cmp.Or(p.exports(), p.names()); decision != nil {
 		return decision
 	}
 	if side.Set.Presence == Absent {
@@ -45,18 +46,28 @@ func (p *planner) exports() *Decision {
 	}
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		side := p.side(name)
-		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
-		switch {
-		case !side.Export.Found && name == SourceSide && p.whole():
-		case !side.Export.Found:
+		if !side.Export.Found {
+			if name == SourceSide && p.whole() {
+				continue
+			}
 			return effect(Effect{Verb: CreateExport, Side: name, Name: side.Service.Name})
-		case side.Export.Conflict != "":
-			return stalled(api.ReasonExportConflict, object+" is in conflict: "+side.Export.Conflict,
-				"make both Services agree in type and ports; the oldest export wins")
-		case side.Export.Invalid != "":
-			return stalled(api.ReasonExportInvalid, object+" is not valid: "+side.Export.Invalid,
-				fmt.Sprintf("kubectl describe serviceexport -n %s %s", side.Namespace, side.Service.Name))
 		}
+		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
+		if decision := side.Export.refused(object); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// refused stalls when who implements the exports has refused this one.
+func (e Export) refused(object string) *Decision {
+	switch {
+	case e.Conflict != "":
+		return stalled(api.ReasonExportConflict, object+" is in conflict: "+e.Conflict,
+			"make both Services agree in type and ports; the oldest export wins")
+	case e.Invalid != "":
+		return stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, "kubectl describe serviceexport of that name")
 	}
 	return nil
 }

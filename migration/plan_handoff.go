@@ -133,6 +133,9 @@ func (p *planner) carry(k int32) *Decision {
 	if hold := p.released(k); hold != nil {
 		return p.held(api.StepAwaitRelease, *hold)
 	}
+	if decision := p.rename(k); decision != nil {
+		return p.at(api.StepCarryVolumes, decision)
+	}
 	held, hold := p.volumesOf(k)
 	if hold != nil {
 		return p.held(api.StepCarryVolumes, *hold)
@@ -217,7 +220,11 @@ func (p *planner) comingUp(side *Side, k int32) *Decision {
 	case !found:
 		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
 	case !pod.Ready || pod.Terminating || !pod.Owned:
-		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod " + name + " is Ready", Remedy: remedy})
+		message := "waiting until pod " + name + " is Ready"
+		if pod.Trouble != "" {
+			message += "; " + pod.Trouble
+		}
+		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodNotReady, Message: message, Remedy: remedy})
 	case !pod.Available(p.Now, minReady):
 		decision := p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)})
 		decision.Wait = pod.ReadySince.Add(minReady).Sub(p.Now)

@@ -83,6 +83,7 @@ func Preflight(s Snapshot) []Finding {
 	findings = append(findings, budgetFindings(s)...)
 	findings = append(findings, destinationFindings(s)...)
 	findings = append(findings, volumeFindings(s)...)
+	findings = append(findings, nameFindings(s)...)
 	for _, finding := range s.Preflight {
 		if finding.Warning {
 			findings = append(findings, finding)

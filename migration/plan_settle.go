@@ -27,13 +27,13 @@ func (p *planner) settling() []func() *Decision {
 	case p.Deleting:
 		return []func() *Decision{p.budgets}
 	case p.Focused && back: // only one ordinal's volumes were read
-		return []func() *Decision{p.cleanDestination, p.policies}
+		return []func() *Decision{p.cleanDestination, p.policies, p.dropNames}
 	case p.Focused:
-		return []func() *Decision{p.policies}
+		return []func() *Decision{p.policies, p.dropNames}
 	case back:
-		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, p.removeDestinationSet}
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, p.dropNames, p.removeDestinationSet}
 	default:
-		return []func() *Decision{p.budgets, p.policies, p.withdrawSource}
+		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, p.dropNames}
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *planner) policies() *Decision {
 // withdrawSource removes the source's export, last of all that clients see.
 func (p *planner) withdrawSource() *Decision {
 	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
-		return effect(Effect{Verb: DeleteExport, Side: SourceSide, Name: p.Source.Service.Name})
+		return p.withdraw(SourceSide)
 	}
 	return nil
 }
@@ -101,10 +101,15 @@ func (p *planner) withdrawSource() *Decision {
 func (p *planner) withdrawBoth() *Decision {
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		if side := p.side(name); side.Export.Found && side.Export.Ours {
-			return effect(Effect{Verb: DeleteExport, Side: name, Name: side.Service.Name})
+			return p.withdraw(name)
 		}
 	}
 	return nil
+}
+
+func (p *planner) withdraw(name SideName) *Decision {
+	side := p.side(name)
+	return effect(Effect{Verb: DeleteExport, Side: name, Name: side.Service.Name, UID: side.Export.UID, ResourceVersion: side.Export.ResourceVersion})
 }
 
 // cleanSource deletes what the source does not need any more, as far as it was

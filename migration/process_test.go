@@ -185,9 +185,13 @@ func (m *machine) reads(sc scope) []read {
 func readSets(to *Snapshot, now Snapshot) {
 	for _, name := range sideNames {
 		s := side(to, name)
-		pods, budgets := s.Pods, s.Budgets
+		pods, budgets, names := s.Pods, s.Budgets, s.Names
 		*s = *side(&now, name)
-		s.Pods, s.Budgets = pods, budgets
+		s.Pods, s.Budgets, s.Names = pods, budgets, nil
+		for _, n := range names {
+			again, _ := side(&now, name).name(n.Ordinal)
+			s.Names = append(s.Names, again)
+		}
 	}
 }
 
@@ -230,7 +234,7 @@ func side(s *Snapshot, name SideName) *Side {
 	return &s.Destination
 }
 
-// focused leaves only one ordinal's volumes in a snapshot.
+// focused leaves only one ordinal's volumes and name in a snapshot.
 func focused(s Snapshot, ordinal int32) Snapshot {
 	var only []OrdinalVolume
 	for _, v := range s.Volumes {
@@ -239,6 +243,9 @@ func focused(s Snapshot, ordinal int32) Snapshot {
 		}
 	}
 	s.Volumes, s.Focused = only, true
+	for _, at := range []*Side{&s.Source, &s.Destination} {
+		at.Names = slices.DeleteFunc(slices.Clone(at.Names), func(n Name) bool { return n.Ordinal != ordinal })
+	}
 	return s
 }
 

@@ -58,6 +58,9 @@ type Spec struct {
 	Deadline time.Duration
 	// Export asks for ServiceExports on both sides.
 	Export bool
+	// NameOrdinals asks for a Service and its ServiceExport for each ordinal; DropNames
+	// for their removal at the end.
+	NameOrdinals, DropNames bool
 	// CreateNamespace asks for the destination's namespace.
 	CreateNamespace bool
 	// DeleteSource asks for the source's objects to be deleted at the end.
@@ -110,6 +113,8 @@ type Side struct {
 	Service Dependent
 	// Export is the ServiceExport of the governing Service.
 	Export Export
+	// Names are the names of the ordinals that were looked at, ascending.
+	Names []Name
 }
 
 // Set is what matters of a StatefulSet.
@@ -156,6 +161,8 @@ type Pod struct {
 	Terminating bool
 	// Owned is true when the StatefulSet controls it.
 	Owned bool
+	// Trouble is what keeps it from becoming Ready, when it says so.
+	Trouble string
 }
 
 // Available says whether the pod has been Ready for so long and stays.
@@ -195,7 +202,9 @@ type Dependent struct {
 
 // Export is what matters of a ServiceExport.
 type Export struct {
-	Found bool
+	Found           bool
+	UID             types.UID
+	ResourceVersion string
 	// Conflict is the message of a Conflict condition that is True.
 	Conflict string
 	// Invalid is the message of a Valid condition that is False.

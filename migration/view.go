@@ -22,6 +22,8 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 	spec := Spec{
 		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
 		Deadline: 600 * time.Second, Export: in.Services.Export,
+		NameOrdinals:    in.Services.PerOrdinal == api.PerOrdinalExport,
+		DropNames:       in.Cleanup.PerOrdinalServices == api.CleanupDelete,
 		CreateNamespace: in.Destination.CreateNamespace,
 		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
 		SameCluster:     sameCluster,
@@ -121,7 +123,7 @@ func podsOf(f *found) []Pod {
 		}
 		view := Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
-			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set),
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Trouble: troubleOf(pod),
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {

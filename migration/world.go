@@ -53,6 +53,7 @@ func (s Snapshot) clone() Snapshot {
 	for _, side := range []*Side{&s.Source, &s.Destination} {
 		side.Pods = slices.Clone(side.Pods)
 		side.Budgets = slices.Clone(side.Budgets)
+		side.Names = slices.Clone(side.Names)
 	}
 	s.Volumes = slices.Clone(s.Volumes)
 	return s

@@ -28,6 +28,8 @@ func (w *world) apply(e Effect) error {
 		side.Export = Export{Found: true, Ours: true}
 	case DeleteExport:
 		side.Export = Export{}
+	case CreatePodService, CreatePodExport, DeletePodExport, DeletePodService:
+		return w.applyName(side, e)
 	case CarryVolume, RestorePolicy, DeleteVolume, DeleteClaim:
 		return w.applyVolume(e)
 	}
@@ -45,6 +47,28 @@ func (w *world) createSet(side *Side, e Effect) error {
 	}
 	w.acted[e.Side] = acted{e.Start, 0}
 	return nil
+}
+
+func (w *world) applyName(side *Side, e Effect) error {
+	for i := range side.Names {
+		n := &side.Names[i]
+		switch {
+		case n.Ordinal != e.Ordinal:
+		case e.Verb == CreatePodService && !n.Service.Found:
+			n.Service = PodService{Found: true, UID: w.uid(), ResourceVersion: w.version(), Selects: true, Ours: true}
+			return nil
+		case e.Verb == CreatePodExport && !n.Export.Found:
+			n.Export = Export{Found: true, UID: w.uid(), ResourceVersion: w.version(), Ours: true}
+			return nil
+		case e.Verb == DeletePodService && n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion:
+			n.Service = PodService{}
+			return nil
+		case e.Verb == DeletePodExport && n.Export.UID == e.UID && n.Export.ResourceVersion == e.ResourceVersion:
+			n.Export = Export{}
+			return nil
+		}
+	}
+	return errConflict
 }
 
 func (w *world) applySet(side *Side, e Effect) error {

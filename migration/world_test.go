@@ -27,6 +27,8 @@ type scenario struct {
 	prepared bool
 	// service is true when the slice has a governing Service.
 	service bool
+	// ownNames is true when the user has made Services for the pods of the source.
+	ownNames bool
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -86,11 +88,22 @@ func (c scenario) build() Snapshot {
 	}
 	for ordinal := c.start; ordinal < c.start+c.replicas; ordinal++ {
 		s.Source.Pods = append(s.Source.Pods, Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: epoch.Add(-time.Hour), Owned: true})
+		if c.spec.NameOrdinals {
+			s.Source.Names, s.Destination.Names = append(s.Source.Names, c.name(ordinal)), append(s.Destination.Names, Name{Ordinal: ordinal})
+		}
 		for _, template := range c.templates {
 			s.Volumes = append(s.Volumes, c.boundVolume(s, ordinal, template))
 		}
 	}
 	return s
+}
+
+func (c scenario) name(ordinal int32) Name {
+	n := Name{Ordinal: ordinal}
+	if c.ownNames {
+		n.Service = PodService{Found: true, Selects: true, UID: types.UID(fmt.Sprintf("service-%d", ordinal)), ResourceVersion: "1"}
+	}
+	return n
 }
 
 func (c scenario) destination(source Side) Side {

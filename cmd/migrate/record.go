@@ -131,6 +131,7 @@ func (t *task) differences() []string {
 	}
 	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
 	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
+	add(t.spec.given(flagExportOrdinals), flagExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
 }
 

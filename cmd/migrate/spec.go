@@ -24,6 +24,7 @@ type specFlags struct {
 	deadline        time.Duration
 	storageClasses  map[string]string
 	exportServices  bool
+	exportOrdinals  bool
 	createNamespace bool
 	flags           *pflag.FlagSet
 }
@@ -37,6 +38,7 @@ const (
 	flagDeadline       = "deadline"
 	flagStorageClass   = "storage-class"
 	flagExportServices = "export-services"
+	flagExportOrdinals = "export-ordinals"
 	flagCleanup        = "cleanup"
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
@@ -58,6 +60,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&f.storageClasses, flagStorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
 	flags.Lookup(flagStorageClass).DefValue = "" // [] says nothing to people
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
+	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -80,6 +83,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		Mode:        api.ModeRun,
 		Services:    api.ServicesSpec{Export: f.exportServices},
 		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
+	}
+	if f.exportOrdinals {
+		spec.Services.PerOrdinal = api.PerOrdinalExport
 	}
 	if f.order.value == "lowest-first" {
 		spec.Ordinals.Order = api.LowestFirst

@@ -39,17 +39,18 @@ func TestSpecFlags(t *testing.T) {
 		args []string
 		want func(*api.MigrationSpec)
 	}{
-		"none":             {nil, func(*api.MigrationSpec) {}},
-		"order":            {[]string{"--order", "Lowest-First"}, func(s *api.MigrationSpec) { s.Ordinals.Order = api.LowestFirst }},
-		"count":            {[]string{"--count", "3"}, func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](3) }},
-		"budget":           {[]string{"--max-unavailable", "2"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromInt32(2)) }},
-		"budget, percent":  {[]string{"--max-unavailable=10%"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromString("10%")) }},
-		"min-ready":        {[]string{"--min-ready", "1m"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](60) }},
-		"min-ready, up":    {[]string{"--min-ready", "1200ms"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](2) }},
-		"deadline":         {[]string{"--deadline", "2h"}, func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](7200) }},
-		"exports":          {[]string{"--export-services"}, func(s *api.MigrationSpec) { s.Services.Export = true }},
-		"create namespace": {[]string{"--create-namespace"}, func(s *api.MigrationSpec) { s.Destination.CreateNamespace = true }},
-		"cleanup":          {[]string{"--cleanup", "delete"}, func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }},
+		"none":              {nil, func(*api.MigrationSpec) {}},
+		"order":             {[]string{"--order", "Lowest-First"}, func(s *api.MigrationSpec) { s.Ordinals.Order = api.LowestFirst }},
+		"count":             {[]string{"--count", "3"}, func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](3) }},
+		"budget":            {[]string{"--max-unavailable", "2"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromInt32(2)) }},
+		"budget, percent":   {[]string{"--max-unavailable=10%"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromString("10%")) }},
+		"min-ready":         {[]string{"--min-ready", "1m"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](60) }},
+		"min-ready, up":     {[]string{"--min-ready", "1200ms"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](2) }},
+		"deadline":          {[]string{"--deadline", "2h"}, func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](7200) }},
+		"names of ordinals": {[]string{"--export-ordinals"}, func(s *api.MigrationSpec) { s.Services.PerOrdinal = api.PerOrdinalExport }},
+		"exports":           {[]string{"--export-services"}, func(s *api.MigrationSpec) { s.Services.Export = true }},
+		"create namespace":  {[]string{"--create-namespace"}, func(s *api.MigrationSpec) { s.Destination.CreateNamespace = true }},
+		"cleanup":           {[]string{"--cleanup", "delete"}, func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }},
 		"storage classes": {[]string{"--storage-class", "wal=slow", "--storage-class", "data=fast"}, func(s *api.MigrationSpec) {
 			s.Volumes = []api.VolumeSpec{
 				{ClaimTemplate: "data", Method: api.MethodRebind, StorageClassName: new("fast")},

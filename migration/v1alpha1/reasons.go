@@ -38,6 +38,8 @@ const (
 	ReasonExportConflict       = "ExportConflict"
 	ReasonExportInvalid        = "ExportInvalid"
 	ReasonExportUnsupported    = "ExportUnsupported"
+	ReasonServiceTaken         = "ServiceTaken"
+	ReasonNameImpossible       = "NameImpossible"
 	ReasonWriteRefused         = "WriteRefused"
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 )
@@ -52,6 +54,7 @@ const (
 	ReasonPodRunning          = "PodRunning"
 	ReasonClaimInUse          = "ClaimInUse"
 	ReasonVolumeAttached      = "VolumeAttached"
+	ReasonNameUnread          = "NameNotRead"
 	ReasonVolumeUnbound       = "VolumeNotBound"
 	ReasonPodNotReady         = "PodNotReady"
 	ReasonPodMissing          = "PodMissing"

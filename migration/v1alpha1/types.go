@@ -70,20 +70,36 @@ const (
 	LowestFirst Order = "LowestFirst"
 )
 
-// CleanupPolicy says what happens to the source's objects at the end.
+// CleanupPolicy says what happens at the end to objects that are not needed any more.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
 type CleanupPolicy string
 
 // The clean-up policies.
 const (
-	// CleanupRetain leaves the emptied StatefulSet, its claims and its parked
-	// volumes at the source.
+	// CleanupRetain leaves them: of the source, the emptied StatefulSet, its claims and
+	// its parked volumes.
 	CleanupRetain CleanupPolicy = "Retain"
-	// CleanupDelete deletes the emptied StatefulSet, the claims of the moved
+	// CleanupDelete deletes them: of the source, the emptied StatefulSet, the claims of the moved
 	// ordinals and, in another cluster, their volumes, whose policy is Retain: the
 	// storage itself is never deleted.
 	CleanupDelete CleanupPolicy = "Delete"
+)
+
+// PerOrdinal says which name each ordinal gets that it keeps through the move.
+//
+// +kubebuilder:validation:Enum=None;Export
+type PerOrdinal string
+
+// The names of ordinals.
+const (
+	// PerOrdinalNone makes none.
+	PerOrdinalNone PerOrdinal = "None"
+	// PerOrdinalExport makes, for each ordinal, a headless Service that selects its pod
+	// and bears its name, and exports it from the side that holds the ordinal:
+	// web-3.shop.svc.clusterset.local is the same name before, during and after the
+	// handoff (KEP-1645).
+	PerOrdinalExport PerOrdinal = "Export"
 )
 
 // VolumeMethod says how the data of a claim reaches the destination.
@@ -139,7 +155,7 @@ type MigrationSpec struct {
 	// services says what is done so that clients in both clusters find the pods.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
-	// cleanup says what is done at the source at the end.
+	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}
 	Cleanup CleanupSpec `json:"cleanup,omitempty,omitzero"`
@@ -267,12 +283,22 @@ type ServicesSpec struct {
 	// removed last.
 	// +optional
 	Export bool `json:"export,omitempty"`
+	// perOrdinal gives each ordinal a name that survives the move. Both StatefulSets
+	// must have one name and namespace: a pod's name is part of it.
+	// +optional
+	// +kubebuilder:default=None
+	PerOrdinal PerOrdinal `json:"perOrdinal,omitempty"`
 }
 
-// CleanupSpec says what is done at the source at the end.
+// CleanupSpec says what is done at the end.
 type CleanupSpec struct {
 	// source says what happens to the source's objects.
 	// +optional
 	// +kubebuilder:default=Retain
 	Source CleanupPolicy `json:"source,omitempty"`
+	// perOrdinalServices says what happens at the end to the Services and ServiceExports
+	// that services.perOrdinal has made.
+	// +optional
+	// +kubebuilder:default=Retain
+	PerOrdinalServices CleanupPolicy `json:"perOrdinalServices,omitempty"`
 }

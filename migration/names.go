@@ -1,0 +1,116 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// readNames reads the Services and ServiceExports that bear the names of ordinals,
+// when the migration asks for them: of one ordinal, or of the whole namespace.
+func readNames(ctx context.Context, m *api.Migration, source, destination *found, sc scope) {
+	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
+		return
+	}
+	both(source, destination, func(f *found) error {
+		if sc.ordinal != nil {
+			return f.readName(ctx, m, podObjectName(f.place.set, *sc.ordinal))
+		}
+		return together(
+			func() error {
+				var list corev1.ServiceList
+				err := f.place.live.List(ctx, &list, client.InNamespace(f.place.namespace))
+				f.services = make(map[string]*corev1.Service, len(list.Items))
+				for i := range list.Items {
+					f.services[list.Items[i].Name] = &list.Items[i]
+				}
+				return err
+			},
+			func() (err error) {
+				f.exports, err = listExports(ctx, m, f.place)
+				return err
+			},
+		)
+	})
+}
+
+func (f *found) readName(ctx context.Context, m *api.Migration, name string) error {
+	return together(
+		func() (err error) {
+			f.services, err = getAll[corev1.Service](ctx, f.place.live, f.place.namespace, []string{name})
+			return err
+		},
+		func() error {
+			export, err := readExport(ctx, m, f.place, name)
+			f.exports = map[string]Export{name: export}
+			return err
+		},
+	)
+}
+
+// names are the names of ordinals as they were read.
+func (f *found) names(m *api.Migration, ordinals []int32) []Name {
+	names := make([]Name, 0, len(ordinals))
+	for _, ordinal := range ordinals {
+		pod := podObjectName(f.place.set, ordinal)
+		n := Name{Ordinal: ordinal, Export: f.exports[pod]}
+		if service := f.services[pod]; service != nil {
+			n.Service = PodService{
+				Found: true, UID: service.UID, ResourceVersion: service.ResourceVersion,
+				Selects: maps.Equal(service.Spec.Selector, selectPod(pod)),
+				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+			}
+		}
+		names = append(names, n)
+	}
+	return names
+}
+
+// selectPod selects one pod of a StatefulSet by the label that its controller gives it.
+func selectPod(name string) map[string]string {
+	return map[string]string{appsv1.StatefulSetPodNameLabel: name}
+}
+
+// podService is the headless Service of one pod. It has the ports of the governing
+// Service, and publishes the pod as early as that one does.
+func podService(governing *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
+	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: selectPod(meta.Name)}}
+	if governing == nil {
+		return service
+	}
+	service.Spec.PublishNotReadyAddresses = governing.Spec.PublishNotReadyAddresses
+	for _, port := range governing.Spec.Ports {
+		port.NodePort = 0
+		service.Spec.Ports = append(service.Spec.Ports, port)
+	}
+	return service
+}
+
+// unnameable finds what keeps ordinals from having a name that survives the move.
+func (e *Engine) unnameable(m *api.Migration) []Finding {
+	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
+		return nil
+	}
+	add := func(message string) []Finding {
+		return []Finding{{
+			Reason: api.ReasonNameImpossible, Object: e.source.object(), Message: "spec.services.perOrdinal is Export, and " + message,
+			Remedy: "set spec.services.perOrdinal to None, or move the StatefulSet under its name and namespace to another cluster",
+		}}
+	}
+	problems := validation.IsDNS1035Label(podObjectName(e.source.set, 0))
+	switch {
+	case e.source.set != e.destination.set || e.source.namespace != e.destination.namespace:
+		return add(fmt.Sprintf("%s becomes %s/%s: the names of its pods would change", e.source.object(), e.destination.namespace, e.destination.set))
+	case len(problems) > 0:
+		return add(fmt.Sprintf("%s has pods whose names no Service may have: %s", e.source.object(), problems[0]))
+	}
+	return nil
+}
