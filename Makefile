@@ -13,7 +13,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos bench bench-slices e2e-kind kind-image image build
+.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-image image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -32,7 +32,13 @@ bench: ## Seconds for each ordinal against a kubectl script and the floor; out/b
 	@$(GO) run ./e2e/bench
 
 chaos: ## Moves while everything breaks: RUNS=50 SEED=1. One that failed is repeated by its seed.
-	@SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e
+	@SLICESHIFT_FIGURES=$(if $(filter 50,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e
+
+crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers.
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix ./e2e
+
+swing: ## Half an hour of 20 Migrations at once, turned round again and again while everything breaks.
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing ./e2e
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices

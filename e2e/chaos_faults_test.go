@@ -24,6 +24,12 @@ type fault struct {
 	happen func(time.Duration) error
 }
 
+// What a user does to a migration on its way.
+const (
+	aPause  = "a pause"
+	aChange = "a change of direction"
+)
+
 // faults are all that may break in this run.
 func (s *storm) faults() []fault {
 	all := []fault{
@@ -33,8 +39,8 @@ func (s *storm) faults() []fault {
 		{"a pod is deleted", func(time.Duration) error { return s.hitPod(s.deletePod) }},
 		{"a pod fails", func(time.Duration) error { return s.hitPod(s.failPod) }},
 		{"a budget is edited", s.editBudget},
-		{"a pause", s.detourOfMode(api.ModePause)},
-		{"a change of direction", s.detourOfMode(api.ModeRollback)},
+		{aPause, s.detourOfMode(api.ModePause)},
+		{aChange, s.detourOfMode(api.ModeRollback)},
 	}
 	sides := map[string]*cluster.Cluster{"source": s.from}
 	if s.to != s.from {

@@ -40,6 +40,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, uint64(seed), total) })
 	}
 	t.Logf("%s", total)
+	tellFigures(t, "chaos", total.sentence())
 }
 
 func fromEnvironment(t *testing.T, name string, otherwise int) int {
@@ -82,6 +83,18 @@ func (s *tally) String() string {
 	return fmt.Sprintf("%d runs, %d handoffs, %d faults:%s", s.runs, s.handoffs, sum, b.String())
 }
 
+// sentence is the same for the documentation.
+func (s *tally) sentence() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kinds, sum := make([]string, 0, len(s.faults)), 0
+	for _, fault := range slices.Sorted(maps.Keys(s.faults)) {
+		kinds = append(kinds, fmt.Sprintf("%s (%d)", fault, s.faults[fault]))
+		sum += s.faults[fault]
+	}
+	return fmt.Sprintf("%d runs, %d handoffs, %d faults, 0 violations: %s.", s.runs, s.handoffs, sum, strings.Join(kinds, "; "))
+}
+
 // storm is one run.
 type storm struct {
 	*move
@@ -100,26 +113,37 @@ type storm struct {
 // chaos is one run: it breaks things until the migration is at its end or has had
 // enough, mends everything, and waits for the end.
 func chaos(t *testing.T, seed uint64, total *tally) {
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // it shall be repeatable
-	app, settings := drawApp(random)
-	v := newMove(t, app, settings...)
-	s := &storm{move: v, random: random, total: total, mode: api.ModeRun, turn: 1 + random.IntN(3*mostFaults)}
-	s.client = v.managed()
-	s.detour()
-	s.crew = startCrew(t, v.app.Namespace)
-	v.must(s.client.Create(v.ctx, v.m))
+	s := newStorm(t, rand.New(rand.NewPCG(seed, seed)), total) //nolint:gosec // it shall be repeatable
+	s.crew = startCrew(t, s.app.Namespace)
+	s.must(s.client.Create(s.ctx, s.m))
 	s.rage()
-	condition := v.await(s.client, api.ConditionCompleted, metav1.ConditionTrue)
+	s.end()
+}
+
+// newStorm deploys what is moved.
+func newStorm(t *testing.T, random *rand.Rand, total *tally, more ...setting) *storm {
+	t.Helper()
+	app, settings := drawApp(random)
+	s := &storm{move: newMove(t, app, append(settings, more...)...), random: random, total: total, mode: api.ModeRun, turn: 1 + random.IntN(3*mostFaults)}
+	s.client = s.managed()
+	s.detour()
+	return s
+}
+
+// end waits for the end of the migration, and judges it.
+func (s *storm) end() {
+	s.t.Helper()
+	condition := s.await(s.client, api.ConditionCompleted, metav1.ConditionTrue)
 	if condition.Reason == api.ReasonMoved {
-		v.expectMoved()
+		s.expectMoved()
 	} else {
-		v.expectBack()
+		s.expectBack()
 	}
-	verdict := v.audit()
-	t.Logf("%s after %d faults: %s", condition.Reason, s.faulted, verdict)
-	total.mu.Lock()
-	total.runs, total.handoffs = total.runs+1, total.handoffs+verdict.Moved
-	total.mu.Unlock()
+	verdict := s.audit()
+	s.t.Logf("%s after %d faults: %s", condition.Reason, s.faulted, verdict)
+	s.total.mu.Lock()
+	defer s.total.mu.Unlock()
+	s.total.runs, s.total.handoffs = s.total.runs+1, s.total.handoffs+len(verdict.Ordinals)
 }
 
 // drawApp chooses what is moved, and where to.
@@ -182,14 +206,20 @@ func (s *storm) rage() {
 			s.mode = api.ModeRollback
 			s.must(s.setMode(s.mode))
 		}
-		f := all[s.random.IntN(len(all))]
-		lasts := shortestFault + s.upTo(longestFault)
-		s.t.Logf("fault: %s for %s", f.name, lasts.Round(time.Millisecond))
-		s.total.add(f.name)
-		s.faulted++
-		if err := f.happen(lasts); err != nil {
-			s.t.Fatalf("%s: %v", f.name, err)
-		}
+		s.one(all)
+	}
+}
+
+// one of the faults happens.
+func (s *storm) one(of []fault) {
+	s.t.Helper()
+	f := of[s.random.IntN(len(of))]
+	lasts := shortestFault + s.upTo(longestFault)
+	s.t.Logf("fault: %s for %s", f.name, lasts.Round(time.Millisecond))
+	s.total.add(f.name)
+	s.faulted++
+	if err := f.happen(lasts); err != nil {
+		s.t.Fatalf("%s: %v", f.name, err)
 	}
 }
 

@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// A swing lasts as long as these say. Without them it is a short one.
+const (
+	swingVariable           = "SLICESHIFT_SWING"
+	swingMigrationsVariable = "SLICESHIFT_SWING_MIGRATIONS"
+	defaultSwing            = 15 * time.Second
+	defaultSwingMigrations  = 3
+)
+
+func swingTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv(swingVariable)
+	if text == "" {
+		return defaultSwing
+	}
+	lasts, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s=%s is no duration", swingVariable, text)
+	}
+	return lasts
+}
+
+// TestSwing lets one manager, and one that stands by, drive many Migrations at once,
+// each turned round again and again, while what they share breaks. In the end all of
+// them move to their end, and each auditor agrees.
+func TestSwing(t *testing.T) {
+	lasts := swingTime(t)
+	total := &tally{faults: map[string]int{}}
+	random := rand.New(rand.NewPCG(uint64(fromEnvironment(t, chaosSeedVariable, 1)), 0)) //nolint:gosec // it shall be repeatable
+	storms := make([]*storm, fromEnvironment(t, swingMigrationsVariable, defaultSwingMigrations))
+	for i := range storms {
+		storms[i] = newStorm(t, rand.New(rand.NewPCG(random.Uint64(), 0)), total, outlasting(lasts)) //nolint:gosec // the same
+	}
+	crew := startCrew(t, "")
+	for _, s := range storms {
+		s.crew = crew
+		s.must(s.client.Create(s.ctx, s.m))
+	}
+	until := time.Now().Add(lasts)
+	var turns atomic.Int32
+	var swinging sync.WaitGroup
+	for _, s := range storms {
+		own := rand.New(rand.NewPCG(random.Uint64(), 1)) //nolint:gosec // the same
+		swinging.Go(func() {
+			if err := s.swing(own, until, &turns); err != nil {
+				t.Errorf("%s: %v", s.m.Namespace, err)
+			}
+		})
+	}
+	for time.Now().Before(until) {
+		s := storms[random.IntN(len(storms))]
+		pass(s.ctx, s.upTo(longestCalm))
+		s.one(s.shared())
+	}
+	swinging.Wait()
+	for _, s := range storms {
+		s.end()
+	}
+	t.Logf("%d Migrations turned round %d times in %s; %s", len(storms), turns.Load(), lasts, total)
+	tellFigures(t, "swing", fmt.Sprintf("%d Migrations at once, turned round %d times in %s. %s", len(storms), turns.Load(), lasts, total.sentence()))
+}
+
+// outlasting gives a move more time than one test may take.
+func outlasting(lasts time.Duration) setting {
+	return func(v *move) {
+		ctx, cancel := context.WithTimeout(v.t.Context(), lasts+10*limit)
+		v.t.Cleanup(cancel)
+		v.ctx = ctx
+	}
+}
+
+// shared are the faults that leave the mode alone: it is turned by others.
+func (s *storm) shared() []fault {
+	return slices.DeleteFunc(s.faults(), func(f fault) bool { return f.name == aPause || f.name == aChange })
+}
+
+// swing turns the migration round when some ordinals have moved, and again when all of
+// them are back, until its time is over; then it waits until all have moved.
+func (s *storm) swing(random *rand.Rand, until time.Time, turns *atomic.Int32) error {
+	for time.Now().Before(until) {
+		some := 1 + random.Int32N(s.app.Replicas-1)
+		if err := s.until(func(m *api.Migration) bool { return m.Status.Moved >= some || s.over(m) != "" }); err != nil {
+			return fmt.Errorf("waiting until %d ordinals have moved: %w", some, err)
+		}
+		turns.Add(1)
+		if err := s.setMode(api.ModeRollback); err != nil {
+			return err
+		}
+		moved := false
+		err := s.until(func(m *api.Migration) bool {
+			moved = s.over(m) == api.ReasonMoved
+			return s.over(m) != ""
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until all ordinals are back: %w", err)
+		}
+		if err := s.setMode(api.ModeRun); err != nil {
+			return err
+		}
+		if moved {
+			return nil
+		}
+	}
+	return s.until(func(m *api.Migration) bool { return s.over(m) == api.ReasonMoved })
+}
+
+// over is the reason of the end of a Migration that is at its end in its present mode.
+func (s *storm) over(m *api.Migration) string {
+	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+	if completed == nil || completed.Status != metav1.ConditionTrue || m.Status.ObservedGeneration != m.Generation {
+		return ""
+	}
+	if completed.Reason == api.ReasonRolledBack && m.Spec.Mode == api.ModeRun {
+		return "" // it begins anew
+	}
+	return completed.Reason
+}
+
+// until waits until the Migration is as it should be.
+func (s *storm) until(condition func(*api.Migration) bool) error {
+	const again = 100 * time.Millisecond
+	m := &api.Migration{}
+	err := wait.PollUntilContextCancel(s.ctx, again, true, func(ctx context.Context) (bool, error) {
+		return s.client.Get(ctx, client.ObjectKeyFromObject(s.m), m) == nil && condition(m), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; status: %+v", err, m.Status)
+	}
+	return nil
+}
