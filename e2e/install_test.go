@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -211,14 +209,9 @@ func within(c *cluster.Cluster) setting {
 // accountKubeconfig is a kubeconfig with a token of a ServiceAccount.
 func (b *bare) accountKubeconfig(namespace, name string) string {
 	b.t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	request := &authenticationv1.TokenRequest{}
-	if err := b.client.SubResource("token").Create(b.t.Context(), account, request); err != nil {
-		b.t.Fatal(err)
-	}
 	rest, kubeconfig := b.RESTConfig(), clientcmdapi.NewConfig()
 	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: rest.Host, CertificateAuthorityData: rest.CAData}
-	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: tokenOf(b.t, b.client, namespace, name)}
 	kubeconfig.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	kubeconfig.CurrentContext = "x"
 	path := filepath.Join(b.t.TempDir(), name)

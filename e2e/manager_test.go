@@ -216,16 +216,22 @@ func (v *move) managed() client.Client {
 	v.grant(v.source, rbacv1.Subject{Kind: "ServiceAccount", Namespace: v.app.Namespace, Name: "default"})
 	if v.to != v.from {
 		v.grant(v.destination, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
-		kubeconfig, err := v.to.UserKubeconfig("mover")
-		v.must(err)
-		data, err := os.ReadFile(kubeconfig)
-		v.must(err)
-		v.secret("west", data)
-		v.m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
+		v.useMover()
 	}
 	c, err := direct(v.from)
 	v.must(err)
 	return c
+}
+
+// useMover puts a kubeconfig of the user mover into the Secret of the destination.
+func (v *move) useMover() {
+	v.t.Helper()
+	kubeconfig, err := v.to.UserKubeconfig("mover")
+	v.must(err)
+	data, err := os.ReadFile(kubeconfig)
+	v.must(err)
+	v.secret("west", data)
+	v.m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
 }
 
 func (v *move) secret(name string, kubeconfig []byte) {

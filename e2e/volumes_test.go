@@ -95,6 +95,11 @@ func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, cl
 // onCSI gives each ordinal a volume of a CSI driver of this test's own.
 func onCSI(v *move) {
 	acrossClusters(v)
+	v.csiVolumes()
+}
+
+func (v *move) csiVolumes() {
+	v.t.Helper()
 	client := kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	for ordinal := range v.app.Replicas {
 		claim := fmt.Sprintf("data-%s-%d", v.app.Name, ordinal)
