@@ -174,6 +174,8 @@ func (r *theatre) end(v *move, reason string) {
 func everything(spec *api.MigrationSpec) {
 	spec.Services.Export = true
 	spec.Cleanup.Source = api.CleanupDelete
+	named(spec)
+	spec.Cleanup.PerOrdinalServices = api.CleanupDelete
 }
 
 func (r *theatre) move() {
