@@ -52,7 +52,7 @@ func TestInstallPrints(t *testing.T) {
 func abridged(stream string) string {
 	documents := strings.Split(stream, "---\n")
 	for i, document := range documents {
-		for kind, body := range map[string]string{"CustomResourceDefinition": "spec:\n", "ClusterRole": "rules:\n"} {
+		for kind, body := range map[string]string{"CustomResourceDefinition": "spec:\n", "ClusterRole": "rules:\n", "Role": "rules:\n"} {
 			if strings.Contains(document, "\nkind: "+kind+"\n") {
 				documents[i], _, _ = strings.Cut(document, body)
 			}
