@@ -42,8 +42,10 @@ func (f *destinationFlags) none() bool { return *f == destinationFlags{} }
 
 // place is a cluster of a kubeconfig that has not been connected to.
 type place struct {
-	name   string
-	config *rest.Config
+	name string
+	// address is for people: without a password.
+	address string
+	config  *rest.Config
 }
 
 // source is where the flags --kubeconfig and --context lead to.
@@ -86,8 +88,13 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (place, error) 
 		// What client-go falls back to when there is nothing at all.
 		return place{}, fmt.Errorf("no kubeconfig was found; set %s, or KUBECONFIG", flags)
 	}
+	address, _, err := rest.DefaultServerUrlFor(out)
+	if err != nil {
+		// The cause quotes the address, and that may hold a password.
+		return place{}, fmt.Errorf("the kubeconfig's address of the API server of context %q is not a URL; set %s", name, flags)
+	}
 	if name == "" {
-		name = out.Host
+		name = address.Redacted()
 	}
 	// Priority and fairness of the API server bounds us; the default here would be
 	// five requests a second.
@@ -96,7 +103,7 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (place, error) 
 	if out.Timeout == 0 {
 		out.Timeout = requestTimeout
 	}
-	return place{name, out}, nil
+	return place{name, address.Redacted(), out}, nil
 }
 
 func contextsOf(config clientcmdapi.Config) string {
@@ -131,9 +138,9 @@ func (p place) connect(wrap func(*rest.Config)) (*clusters.Connection, error) {
 // apart gives two clusters different names in messages: contexts of two files are
 // often called alike.
 func apart(source, destination *place) {
-	if source.name == destination.name && source.config.Host != destination.config.Host {
-		source.name += " (" + source.config.Host + ")"
-		destination.name += " (" + destination.config.Host + ")"
+	if source.name == destination.name && source.address != destination.address {
+		source.name += " (" + source.address + ")"
+		destination.name += " (" + destination.address + ")"
 	}
 }
 

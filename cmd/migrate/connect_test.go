@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 )
 
 func TestPlaces(t *testing.T) {
@@ -73,9 +72,9 @@ func TestApart(t *testing.T) {
 		from, to         place
 		wantFrom, wantTo string
 	}{
-		"different": {place{"a", &rest.Config{Host: "https://1"}}, place{"b", &rest.Config{Host: "https://2"}}, "a", "b"},
-		"one":       {place{"a", &rest.Config{Host: "https://1"}}, place{"a", &rest.Config{Host: "https://1"}}, "a", "a"},
-		"alike":     {place{"a", &rest.Config{Host: "https://1"}}, place{"a", &rest.Config{Host: "https://2"}}, "a (https://1)", "a (https://2)"},
+		"different": {place{"a", "https://1", nil}, place{"b", "https://2", nil}, "a", "b"},
+		"one":       {place{"a", "https://1", nil}, place{"a", "https://1", nil}, "a", "a"},
+		"alike":     {place{"a", "https://1", nil}, place{"a", "https://2", nil}, "a (https://1)", "a (https://2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apart(&tc.from, &tc.to)
