@@ -175,7 +175,12 @@ func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
 // PodDisruptionBudget, of which the migration takes its share, is what both have in
 // common, and the API server lets only so many go.
 func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) error {
-	remove := func() error { return h.client.Delete(ctx, pod.DeepCopy(), client.Preconditions{UID: &action.UID}) }
+	conditions := client.Preconditions{UID: &action.UID}
+	if costsNothing(pod) {
+		version := h.ledger.newest(h.key(), pod)
+		conditions.ResourceVersion = &version
+	}
+	remove := func() error { return h.client.Delete(ctx, pod.DeepCopy(), conditions) }
 	if h.set.Annotations[api.MigratingAnnotationKey] != "" && action.Reason == api.TerminationUpdate {
 		remove = func() error { return h.evict(ctx, action, pod) }
 	}
@@ -212,6 +217,14 @@ func (h *hands) tellOfClaims(action Action, pod *corev1.Pod) {
 	}
 }
 
+// costsNothing says whether a pod may be taken down without the budget, for it was not
+// Ready when it was judged. Such a pod is written only as it was judged: it may be Ready
+// by now.
+func costsNothing(pod *corev1.Pod) bool {
+	ready, _ := readiness(pod)
+	return !ready
+}
+
 func (h *hands) evict(ctx context.Context, action Action, pod *corev1.Pod) error {
 	return h.client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -224,6 +237,9 @@ func (h *hands) evict(ctx context.Context, action Action, pod *corev1.Pod) error
 func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, change map[string]any) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	metadata["uid"] = action.UID
+	if costsNothing(pod) {
+		metadata["resourceVersion"] = pod.ResourceVersion
+	}
 	data, err := json.Marshal(change)
 	if err != nil {
 		return err

@@ -98,14 +98,15 @@ func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) er
 	return err
 }
 
-// gate writes the condition of the readiness gate on the very pod that was judged, and
-// returns the pod with it; pods without the gate have none.
+// gate writes the condition of the readiness gate on the very pod that was judged, as it
+// was judged, and returns the pod with it; pods without the gate have none. What is
+// returned may be built upon: nothing else of it has changed.
 func (h *hands) gate(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
 	if !hasGate(pod) || gateOf(pod) == status {
 		return pod, nil
 	}
 	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
 		"status": map[string]any{"conditions": []corev1.PodCondition{
 			{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(h.now())},
 		}},

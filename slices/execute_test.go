@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // heard keeps what events say.
@@ -165,6 +167,50 @@ func TestDeletesPods(t *testing.T) {
 			var left corev1.PodList
 			if err := h.client.List(t.Context(), &left); err != nil || len(left.Items) != tc.left {
 				t.Errorf("%d pods are left: %v", len(left.Items), err)
+			}
+		})
+	}
+}
+
+// TestReadyMeanwhile: a pod that is not Ready is taken down for nothing. When it has become
+// Ready since it was judged, it is left to the next look, whatever was to be written first.
+func TestReadyMeanwhile(t *testing.T) {
+	judged := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u"},
+		Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for name, do := range map[string]func(*hands) error{
+		"its gate is opened": func(h *hands) error { return h.setGates(t.Context(), nil) },
+		"it is told to go": func(h *hands) error {
+			return h.all(t.Context(), []Action{{Verb: Announce, UID: "u", Reason: "Update"}})
+		},
+		"it is deleted": func(h *hands) error { return h.all(t.Context(), []Action{{Verb: Delete, UID: "u", Reason: "Update"}}) },
+		"it is told, and goes": func(h *hands) error {
+			return h.all(t.Context(), []Action{{Verb: Announce, UID: "u", Reason: "Update"}, {Verb: Delete, UID: "u", Reason: "Update"}})
+		},
+		"it is updated in place": func(h *hands) error {
+			return h.all(t.Context(), []Action{{Verb: BeginInPlace, UID: "u", Revision: "r1"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := newHands(t, interceptor.Funcs{}, judged.DeepCopy())
+			h.client = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(judged.DeepCopy()).WithStatusSubresource(&corev1.Pod{}).Build()
+			now := &corev1.Pod{}
+			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(judged), now); err != nil {
+				t.Fatal(err)
+			}
+			h.pods[0] = now.DeepCopy()
+			now.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			if err := h.client.Status().Update(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			if err := do(h); !apierrors.IsConflict(err) {
+				t.Errorf("got %v, want a conflict", err)
+			}
+			after := &corev1.Pod{}
+			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(judged), after); err != nil || after.ResourceVersion != now.ResourceVersion {
+				t.Errorf("it was changed: %v, %v", after, err)
 			}
 		})
 	}

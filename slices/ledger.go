@@ -38,6 +38,17 @@ func (l *ledger) deleted(set types.NamespacedName, name string, uid types.UID, n
 	l.note(set, name, entry{uid: uid, deleted: true, at: now})
 }
 
+// newest is the version of a pod after the last write of it, if there was one since the
+// pod was read.
+func (l *ledger) newest(set types.NamespacedName, pod *corev1.Pod) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, found := l.sets[set][pod.Name]; found && e.uid == pod.UID && !e.deleted {
+		return e.version
+	}
+	return pod.ResourceVersion
+}
+
 func (l *ledger) note(set types.NamespacedName, name string, e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
