@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -36,7 +37,7 @@ func deployCrashing(t *testing.T) (*move, *fixture.Mover) {
 	t.Helper()
 	v := deploy(t, usual())
 	v.m.Spec.Handoff.ProgressDeadlineSeconds = ptr.To[int32](20)
-	v.must(namespace(v.ctx, pair.West, v.app.namespace))
+	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
 	cause := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: crashes}, Data: map[string]string{"reason": "a test"}}
 	_, err := pair.West.Client.CoreV1().ConfigMaps(v.app.namespace).Create(v.ctx, cause, metav1.CreateOptions{})
 	v.must(err)

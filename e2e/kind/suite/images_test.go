@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
 // Variables that name images for clusters of the user, which pull them; "-2" is added to the
@@ -21,6 +22,9 @@ var (
 	managerImage  = "sliceshift/manager:e2e"
 )
 
+// dnsImage is the DNS of clusters that are not the user's.
+const dnsImage = "sliceshift/coredns:e2e"
+
 // loadImages builds the workload and the manager, and puts them into every node.
 func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	if p.Own() {
@@ -32,7 +36,14 @@ func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
 		return err
 	}
-	return p.Load(ctx, image, image2, managerImage)
+	source, err := mcs.CoreDNSSource()
+	if err != nil {
+		return err
+	}
+	if err := kind.BuildImage(ctx, dir, source, dnsImage); err != nil {
+		return err
+	}
+	return p.Load(ctx, image, image2, managerImage, dnsImage)
 }
 
 func ownImages() error {

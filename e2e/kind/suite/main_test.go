@@ -10,22 +10,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
 // enabled is set by make e2e-kind: go test ./... must not start clusters, nor install
 // docker, for somebody who did not ask for it.
 const enabled = "E2E_KIND"
-
-// storageClass is that of the volumes in the folder that both clusters share.
-const storageClass = "sliceshift-shared"
 
 // pair is shared by all tests: each works in namespaces of its own.
 var pair *kind.Pair
@@ -88,16 +82,18 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 		return err
 	}
 	for _, c := range p.Both() {
-		class := &storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "kubernetes.io/no-provisioner",
-			VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate), ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+		if err := setup.Storage(ctx, c); err != nil {
+			return err
 		}
-		if _, err := c.Client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("cluster %s: create the storage class: %w", c.Name, err)
+		if err := setup.CRDs(ctx, c); err != nil {
+			return err
 		}
-		if err := installCRDs(ctx, c); err != nil {
+		if p.Own() {
+			continue
+		}
+		if err := errors.Join(mcs.Install(ctx, c.Config), mcs.InstallDNS(ctx, c.Config, dnsImage)); err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 	}
-	return installManager(ctx, p)
+	return setup.Manager(ctx, p, managerImage)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -65,7 +66,7 @@ func (v *move) must(err error) {
 // create makes the namespace, the volumes with their first line, and the application.
 func (v *move) create() error {
 	client, a := pair.East.Client, v.app
-	if err := namespace(v.ctx, pair.East, a.namespace); err != nil {
+	if err := setup.Namespace(v.ctx, pair.East, a.namespace); err != nil {
 		return err
 	}
 	if err := v.seed(); err != nil {
@@ -89,21 +90,6 @@ func (v *move) create() error {
 		return err
 	}
 	return v.awaitReady(pair.East)
-}
-
-// namespace makes a namespace in which pods can be created.
-func namespace(ctx context.Context, c *kind.Cluster, name string) error {
-	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("cluster %s: %w", c.Name, err)
-	}
-	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
 }
 
 // seed runs the pod that makes the folders of the volumes.

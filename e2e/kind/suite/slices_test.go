@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -46,14 +47,14 @@ func deploySlice(t *testing.T) *updating {
 func deployedSlice(t *testing.T, a app) *updating {
 	t.Helper()
 	v := deploy(t, a)
-	c, err := direct(pair.East)
+	c, err := setup.Client(pair.East)
 	v.must(err)
 	return &updating{move: v, client: c, key: types.NamespacedName{Namespace: v.app.namespace, Name: name}}
 }
 
 // createSlice makes the application as a set of our own kind.
 func (v *move) createSlice() error {
-	c, err := direct(pair.East)
+	c, err := setup.Client(pair.East)
 	if err != nil {
 		return err
 	}

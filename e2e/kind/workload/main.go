@@ -5,6 +5,7 @@
 //	workload run DIR           write, and answer on port 8080 (POD_NAME, POD_UID, NODE_NAME)
 //	workload seed DIR POD...   make a folder with a new journal for each pod
 //	workload drain DURATION    be the preStop hook: ask the one that runs to drain for so long
+//	workload get DURATION URL  print what is there, and try for so long
 package main
 
 import (
@@ -38,8 +39,10 @@ func command(ctx context.Context, args []string) error {
 		return seed(args[1], args[2:])
 	case len(args) == 2 && args[0] == "drain":
 		return drain(ctx, args[1])
+	case len(args) == 3 && args[0] == "get":
+		return get(ctx, args[1], args[2])
 	}
-	return fmt.Errorf("usage: workload {run DIR|seed DIR POD...|drain DURATION}, got %q", args)
+	return fmt.Errorf("usage: workload {run DIR|seed DIR POD...|drain DURATION|get DURATION URL}, got %q", args)
 }
 
 // seed refuses a folder that is there already.

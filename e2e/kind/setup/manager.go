@@ -1,0 +1,70 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+// Where the manager runs, as it is shipped.
+const (
+	ManagerNamespace = "sliceshift-system"
+	ManagerName      = "sliceshift-manager"
+)
+
+// roles are what whoever moves needs, in both clusters.
+var roles = []string{"sliceshift-mover", "sliceshift-mover-cluster"}
+
+// Manager runs the manager in east exactly as it is shipped, and puts the mover's roles
+// into west.
+func Manager(ctx context.Context, p *kind.Pair, image string) error {
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			if err := setImage(object, image); err != nil {
+				return err
+			}
+		}
+		if err := Create(ctx, p.East, object.DeepCopy()); err != nil {
+			return err
+		}
+		if slices.Contains(roles, object.GetName()) {
+			if err := Create(ctx, p.West, object); err != nil {
+				return err
+			}
+		}
+	}
+	return awaitManager(ctx, p.East)
+}
+
+func setImage(deployment *unstructured.Unstructured, image string) error {
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	containers[0].(map[string]any)["image"] = image
+	return unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers")
+}
+
+func awaitManager(ctx context.Context, at *kind.Cluster) error {
+	const patience = 3 * time.Minute
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		deployment, err := at.Client.AppsV1().Deployments(ManagerNamespace).Get(ctx, ManagerName, metav1.GetOptions{})
+		return err == nil && deployment.Status.AvailableReplicas == *deployment.Spec.Replicas, err
+	})
+	if err != nil {
+		return fmt.Errorf("cluster %s: the manager does not become available: %w", at.Name, err)
+	}
+	return nil
+}

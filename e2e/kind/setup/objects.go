@@ -1,0 +1,99 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// StorageClass is that of the volumes in the folder that both clusters share.
+const StorageClass = "sliceshift-shared"
+
+// poll is how often a condition is looked at.
+const poll = 100 * time.Millisecond
+
+// Client reaches a cluster with every type that the tests write.
+func Client(at *kind.Cluster) (client.Client, error) {
+	scheme := clusters.NewScheme()
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return client.New(at.Config, client.Options{Scheme: scheme})
+}
+
+// Create makes an object, unless it is there.
+func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
+	c, err := Client(at)
+	if err != nil {
+		return err
+	}
+	if err := c.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cluster %s: create %s: %w", at.Name, object.GetName(), err)
+	}
+	return nil
+}
+
+// CRDs puts the resource definitions into a cluster and waits until they are served.
+func CRDs(ctx context.Context, at *kind.Cluster) error {
+	c, err := Client(at)
+	if err != nil {
+		return err
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := Create(ctx, at, crd); err != nil {
+			return err
+		}
+	}
+	for _, list := range []client.ObjectList{&api.MigrationList{}, &sliceapi.StatefulSetList{}} {
+		err := wait.PollUntilContextTimeout(ctx, poll, time.Minute, true, func(ctx context.Context) (bool, error) {
+			return c.List(ctx, list) == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("cluster %s: %T is not served: %w", at.Name, list, err)
+		}
+	}
+	return nil
+}
+
+// Storage makes the storage class.
+func Storage(ctx context.Context, at *kind.Cluster) error {
+	return Create(ctx, at, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: StorageClass}, Provisioner: "kubernetes.io/no-provisioner",
+		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate), ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+	})
+}
+
+// Namespace makes a namespace in which pods can be created.
+func Namespace(ctx context.Context, at *kind.Cluster, name string) error {
+	if err := Create(ctx, at, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, err := at.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}

@@ -1,0 +1,110 @@
+package mcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// Member is a cluster of the set.
+type Member struct {
+	// Name is the cluster's id: what it exports bears it.
+	Name   string
+	Config *rest.Config
+}
+
+// member is one with its connection.
+type member struct {
+	name string
+	cluster.Cluster
+}
+
+// watched are the kinds that decide what the clusters import.
+func watched() []client.Object {
+	return []client.Object{
+		&mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceImport{}, &corev1.Service{}, &corev1.Namespace{}, &discoveryv1.EndpointSlice{},
+	}
+}
+
+// Start keeps the clusters until ctx ends. It returns when all that they export is known.
+func Start(ctx context.Context, set ...Member) error {
+	mgr, err := ctrl.NewManager(set[0].Config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", set[0].Name, err)
+	}
+	var members []member
+	for _, each := range set {
+		m, err := connect(ctx, mgr, each)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", each.Name, err)
+		}
+		members = append(members, m)
+	}
+	for _, here := range members {
+		if err := keep(mgr, &reconciler{here: here, all: members}); err != nil {
+			return fmt.Errorf("cluster %s: %w", here.name, err)
+		}
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
+			panic(fmt.Sprintf("the multi-cluster Services ended: %v", err))
+		}
+	}()
+	for _, each := range members {
+		if !each.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("cluster " + each.name + ": its objects could not be listed")
+		}
+	}
+	return nil
+}
+
+// connect makes a cache of a cluster, which the manager runs.
+func connect(ctx context.Context, mgr manager.Manager, m Member) (member, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme)); err != nil {
+		return member{}, err
+	}
+	config := rest.CopyConfig(m.Config)
+	config.QPS, config.Burst = 1000, 2000
+	at, err := cluster.New(config, func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
+	if err != nil {
+		return member{}, err
+	}
+	for _, object := range watched() {
+		if _, err := at.GetCache().GetInformer(ctx, object); err != nil {
+			return member{}, err
+		}
+	}
+	return member{name: m.Name, Cluster: at}, mgr.Add(at)
+}
+
+// keep adds the controller that writes to one cluster, upon changes in any.
+func keep(mgr manager.Manager, r *reconciler) error {
+	// A write that is not answered must not hold its Service for longer.
+	const patience = 5 * time.Second
+	b := builder.ControllerManagedBy(mgr).Named("mcs-" + r.here.name).WithOptions(controller.Options{
+		MaxConcurrentReconciles: 4, ReconciliationTimeout: patience, SkipNameValidation: new(true),
+	})
+	for _, each := range r.all {
+		for _, object := range watched() {
+			b = b.WatchesRawSource(changes(each, object, r.all))
+		}
+	}
+	return b.Complete(r)
+}
