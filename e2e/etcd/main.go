@@ -1,0 +1,91 @@
+// Command etcd moves a running etcd of three members from one kind cluster to another, takes
+// it back from the middle, and moves it again, while clients in both clusters write and read.
+// It proves by their histories that no acknowledged write was lost and that everybody saw one
+// order: make e2e-etcd. What it measured goes to docs/etcd.md and docs/etcd.svg.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	runs := flag.Int("runs", 3, "how often it is done")
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	err := demonstrate(ctx, *runs)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "etcd:", err)
+		os.Exit(1)
+	}
+}
+
+// demonstrate sets the stage once and plays on it.
+func demonstrate(ctx context.Context, runs int) (err error) {
+	dir, err := filepath.Abs(filepath.Join("out", "e2e-etcd"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	begin := time.Now()
+	s, err := newStage(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		cleanup := context.WithoutCancel(ctx)
+		if err != nil {
+			err = errors.Join(err, s.pair.KeepLogs(cleanup))
+		}
+		err = errors.Join(err, s.pair.Down(cleanup))
+	}()
+	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
+	var results []result
+	for number := range runs {
+		r, err := s.play(ctx, number+1)
+		if err != nil {
+			return fmt.Errorf("run %d: %w (what the nodes logged is in %s)", number+1, err, dir)
+		}
+		results = append(results, r)
+	}
+	return errors.Join(publish(results), verdict(results))
+}
+
+// publish prints the figures and writes them where people read them.
+func publish(results []result) error {
+	printTable(os.Stdout, results)
+	picture := drawing(results[0])
+	page, err := page(results)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join("docs", "etcd.svg"), []byte(picture), 0o644),
+		os.WriteFile(filepath.Join("docs", "etcd.md"), []byte(page), 0o644),
+	)
+}
+
+// verdict is an error for every run in which something was lost or broken.
+func verdict(results []result) error {
+	var errs []error
+	for _, r := range results {
+		for _, complaint := range r.complaints() {
+			errs = append(errs, fmt.Errorf("run %d: %s", r.number, complaint))
+		}
+	}
+	return errors.Join(errs...)
+}

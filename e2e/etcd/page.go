@@ -1,0 +1,34 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// page is what people read about the demonstration, with the figures of these runs.
+func page(results []result) (string, error) {
+	var out strings.Builder
+	err := pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": markdown(results), "Patience": patience})
+	return out.String(), err
+}
+
+// markdown is the table of the figures.
+func markdown(results []result) string {
+	var out strings.Builder
+	out.WriteString("| |")
+	for _, r := range results {
+		fmt.Fprintf(&out, " run %d |", r.number)
+	}
+	out.WriteString("\n|---|" + strings.Repeat("---|", len(results)) + "\n")
+	for _, row := range rows(results) {
+		out.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Measures of the picture, in pixels.
+const (
+	width, height     = 960, 400
+	left, right       = 90, 20
+	laneTop, laneStep = 62, 26
+	laneHeight        = 16
+	barsTop, barsLow  = 176, 340
+)
+
+var colours = map[string]string{"east": "#4c78a8", "west": "#f58518"}
+
+// canvas draws over the time of a run.
+type canvas struct {
+	strings.Builder
+	from, until time.Time
+}
+
+// drawing shows one run: where each member was Ready, and how many writes were acknowledged.
+func drawing(r result) string {
+	first, last := r.phases[0], r.phases[len(r.phases)-1]
+	c := &canvas{from: first.From, until: last.Until}
+	c.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">`, width, height)
+	c.put(`<rect width="%d" height="%d" fill="#fff"/>`, width, height)
+	c.text(left, 20, "start", fmt.Sprintf("etcd moves from east to west under load: %d acknowledged writes, %d lost", r.Acknowledged, len(r.Lost)))
+	c.marks(r.phases)
+	c.members(r.stays)
+	c.bars(r)
+	c.axis()
+	c.put(`</svg>`)
+	return c.String()
+}
+
+func (c *canvas) put(format string, args ...any) {
+	fmt.Fprintf(c, format, args...)
+	c.WriteByte('\n')
+}
+
+// text writes a line; anchor is where it begins, start, middle or end.
+func (c *canvas) text(x float64, y int, anchor, line string) {
+	c.put(`<text x="%.1f" y="%d" text-anchor="%s">%s</text>`, x, y, anchor, line)
+}
+
+// x is where a time is.
+func (c *canvas) x(at time.Time) float64 {
+	share := at.Sub(c.from).Seconds() / c.until.Sub(c.from).Seconds()
+	return left + min(1, max(0, share))*(width-left-right)
+}
+
+// marks are lines where one phase ends and the next begins.
+func (c *canvas) marks(phases []phase) {
+	for i, p := range phases {
+		if i > 0 {
+			c.put(`<line x1="%.1f" y1="48" x2="%.1f" y2="%d" stroke="#999" stroke-dasharray="3 3"/>`, c.x(p.From), c.x(p.From), barsLow)
+		}
+		c.text((c.x(p.From)+c.x(p.Until))/2, 44, "middle", p.Name)
+	}
+}
+
+// members are a lane each: a bar for each time in which one was Ready, in the colour of the cluster.
+func (c *canvas) members(stays []stay) {
+	for i, member := range memberNames() {
+		y := laneTop + i*laneStep
+		c.text(left-8, y+12, "end", member)
+		for _, s := range stays {
+			if s.member != member || !s.until.IsZero() && s.until.Before(c.from) {
+				continue
+			}
+			until := s.until
+			if until.IsZero() {
+				until = c.until
+			}
+			c.put(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`, c.x(s.from), y, c.x(until)-c.x(s.from), laneHeight, colours[s.cluster])
+		}
+	}
+	y := laneTop + members*laneStep + 8
+	for i, cluster := range []string{"east", "west"} {
+		x := left + 110*i
+		c.put(`<rect x="%d" y="%d" width="10" height="10" fill="%s"/>`, x, y, colours[cluster])
+		c.text(float64(x+16), y+10, "start", "Ready in "+cluster)
+	}
+}
+
+// bars are the acknowledged writes of each step, as a rate.
+func (c *canvas) bars(r result) {
+	most := max(1, slices.Max(r.Rate))
+	step := time.Duration(r.Step * float64(time.Second))
+	for i, writes := range r.Rate {
+		at := r.Begin.Add(time.Duration(i) * step)
+		if at.Before(c.from) || at.Add(step).After(c.until) {
+			continue
+		}
+		high := float64(writes) / float64(most) * (barsLow - barsTop)
+		c.put(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#54a24b"/>`, c.x(at), barsLow-high, max(0.5, c.x(at.Add(step))-c.x(at)-0.5), high)
+	}
+	c.text(left-8, barsTop+10, "end", fmt.Sprintf("%.0f/s", float64(most)/r.Step))
+	c.text(left-8, (barsTop+barsLow)/2, "end", "writes")
+	gap := r.figure("whole")
+	c.text(left, height-8, "start", fmt.Sprintf(
+		"longest time without an acknowledged write: %.2f s for all clients together, %.2f s for one of them", gap.Gap, gap.ClientGap))
+}
+
+// axis has a mark every ten seconds.
+func (c *canvas) axis() {
+	c.put(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#333"/>`, left, barsLow, width-right, barsLow)
+	for at := c.from; !at.After(c.until); at = at.Add(10 * time.Second) {
+		c.put(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#333"/>`, c.x(at), barsLow, c.x(at), barsLow+4)
+		c.text(c.x(at), barsLow+18, "middle", fmt.Sprintf("%.0f s", at.Sub(c.from).Seconds()))
+	}
+}

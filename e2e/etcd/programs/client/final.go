@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/sliceshift/sliceshift/e2e/etcd/programs/history"
+)
+
+// final asks each member on its own for everything that was written.
+func final(ctx context.Context, s settings) error {
+	var all []history.Final
+	for _, endpoint := range s.endpoints {
+		found, err := ask(ctx, endpoint)
+		if err != nil {
+			return fmt.Errorf("%s: %w", endpoint, err)
+		}
+		all = append(all, found)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	partial := filepath.Join(filepath.Dir(s.out), "."+filepath.Base(s.out))
+	if err := os.WriteFile(partial, text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(partial, s.out)
+}
+
+func ask(ctx context.Context, endpoint string) (history.Final, error) {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	kv, err := connect(endpoint)
+	if err != nil {
+		return history.Final{}, err
+	}
+	defer kv.Close()
+	found := history.Final{Endpoint: endpoint, Start: time.Now(), Keys: map[string]string{}}
+	for _, prefix := range []string{history.Registers, history.Entries} {
+		answer, err := kv.Get(ctx, prefix, clientv3.WithPrefix())
+		if err != nil {
+			return history.Final{}, err
+		}
+		for _, kv := range answer.Kvs {
+			found.Keys[string(kv.Key)] = string(kv.Value)
+		}
+	}
+	found.End = time.Now()
+	return found, nil
+}
