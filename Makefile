@@ -13,7 +13,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-image image build
+.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -49,6 +49,9 @@ e2e-kind: ## Moves of real data between two kind clusters with real kubelets; ne
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
 	@$(GO) run ./e2e/kind/image
 
+deploy: ## The manager, IMAGE, into the cluster of the current context; FLAGS="--fence".
+	$(GO) run ./cmd/migrate install --image $(IMAGE) $(FLAGS)
+
 image: ## The manager's image, as IMAGE.
 	CGO_ENABLED=0 $(MAKE) build
 	docker build -t $(IMAGE) -f Dockerfile $(BIN)
@@ -58,7 +61,7 @@ build: ## The manager and the CLI, into bin/.
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ What contributors run
-.PHONY: generate verify lint fmt fuzz clean
+.PHONY: generate verify lint fmt fuzz licences clean
 generate: ## Deep copies, the resource definitions and the list of scenarios.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
@@ -69,6 +72,7 @@ generate: ## Deep copies, the resource definitions and the list of scenarios.
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) mod tidy -diff
+	$(GO) run ./hack/licences -check docs/licences.md
 	cd e2e/controlplane && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
@@ -81,14 +85,22 @@ verify-model: ## Explore every state of a migration within the full bounds; its 
 mutants: ## Plant faults in the engine one by one: the tests must catch each; docs/mutants.md.
 	@$(GO) run ./hack/mutants
 
-lint: ## golangci-lint, with the house style's rules.
+lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.
 	$(LINT) run ./...
+	@./hack/vulns
 
 fmt: ## Format the code.
 	$(LINT) fmt ./...
 
-fuzz: ## Every fuzz target for 30 seconds.
-	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz FuzzParse -fuzztime 30s
+FUZZTIME ?= 30s
+fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is built anew.
+	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./slices -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME)
+
+licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.
+	$(GO) run ./hack/licences docs/licences.md
 
 clean: ## Remove what the build made.
 	rm -rf $(BIN) out

@@ -1,0 +1,172 @@
+// Command licences lists the modules that are linked into the programs, with the licences
+// of the packages that are used of them, and fails on one that is not allowed:
+//
+//	licences [-check] FILE
+//
+// With -check nothing is written, and a FILE that differs is an error.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// programs are what is shipped.
+var programs = []string{"./cmd/manager", "./cmd/migrate"}
+
+// allowed are the licences that may be linked into what is given away under Apache 2.0.
+var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+
+func main() {
+	check := flag.Bool("check", false, "compare, do not write")
+	flag.Parse()
+	if err := run(flag.Arg(0), *check); err != nil {
+		fmt.Fprintln(os.Stderr, "licences:", err)
+		os.Exit(1)
+	}
+}
+
+func run(file string, check bool) error {
+	if file == "" {
+		return errors.New("which file is to be written?")
+	}
+	modules, err := linked()
+	if err != nil {
+		return err
+	}
+	if err := judge(modules); err != nil {
+		return err
+	}
+	text := render(modules)
+	if !check {
+		return os.WriteFile(file, text, 0o644) //nolint:gosec // it is a document
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(have, text) {
+		return fmt.Errorf("%s is out of date: make licences", file)
+	}
+	return nil
+}
+
+// module is one that is linked in.
+type module struct {
+	path, version string
+	licences      []string
+	// unknown are files that look like licences and are none that is known.
+	unknown []string
+}
+
+// linked are the modules of all packages of the programs, ascending.
+func linked() ([]*module, error) {
+	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}} {{$.Dir}}{{end}}{{end}}`
+	list := exec.Command("go", append([]string{"list", "-deps", "-f", format}, programs...)...)
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0") // the same everywhere
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	byPath := map[string]*module{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		const path, version, root, dir, all = 0, 1, 2, 3, 4
+		if len(words) != all {
+			continue
+		}
+		m := byPath[words[path]]
+		if m == nil {
+			m = &module{path: words[path], version: words[version]}
+			byPath[m.path] = m
+		}
+		if err := m.read(words[root], words[dir]); err != nil {
+			return nil, err
+		}
+	}
+	modules := make([]*module, 0, len(byPath))
+	for _, m := range byPath {
+		slices.Sort(m.licences)
+		m.licences = slices.Compact(m.licences)
+		modules = append(modules, m)
+	}
+	slices.SortFunc(modules, func(a, b *module) int { return strings.Compare(a.path, b.path) })
+	return modules, nil
+}
+
+// read looks for the licence that is nearest to a package, from its folder up to the
+// module's.
+func (m *module) read(root, dir string) error {
+	for {
+		files, err := licenceFiles(dir)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			found := classify(string(text))
+			if len(found) == 0 {
+				m.unknown = append(m.unknown, filepath.Base(file))
+			}
+			m.licences = append(m.licences, found...)
+		}
+		if len(files) > 0 || dir == root || len(dir) < len(root) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func licenceFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		name := strings.ToUpper(entry.Name())
+		is := strings.HasPrefix(name, "LICENSE") || strings.HasPrefix(name, "LICENCE") || strings.HasPrefix(name, "COPYING")
+		if is && !entry.IsDir() && !strings.HasSuffix(name, ".GO") {
+			files = append(files, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return files, nil
+}
+
+// judge names every module that may not be linked in.
+func judge(modules []*module) error {
+	var problems []error
+	for _, m := range modules {
+		if len(m.licences) == 0 {
+			problems = append(problems, fmt.Errorf("%s %s: no known licence, %q: look at it, and teach hack/licences", m.path, m.version, m.unknown))
+		}
+		for _, licence := range m.licences {
+			if !slices.Contains(allowed, licence) {
+				problems = append(problems, fmt.Errorf("%s %s: %s is not among %s", m.path, m.version, licence, strings.Join(allowed, ", ")))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func render(modules []*module) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Licences of what is linked in\n\n")
+	b.WriteString("The manager and the command are under the [Apache License 2.0](../LICENSE), Go and its standard library under BSD-3-Clause.\n")
+	b.WriteString("Written by `make licences`; `make verify` fails when it is out of date, or on a licence other than\n")
+	fmt.Fprintf(&b, "%s.\n\n| module | version | licence |\n|---|---|---|\n", strings.Join(allowed, ", "))
+	for _, m := range modules {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.path, m.version, strings.Join(m.licences, ", "))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,46 @@
+package migration
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// fuzzedMost bounds what is fuzzed: more ordinals only take more time.
+const fuzzedMost = 1000
+
+// FuzzPlan: whatever a Migration says, and whatever was seen, nothing panics, the same
+// snapshot gives the same decision, and nothing is done while a side cannot be read (I6).
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte(`{"spec":{"source":{"name":"web"},"destination":{"namespace":"b"}}}`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, migrationJSON, snapshotJSON []byte) {
+		m, s := &api.Migration{}, Snapshot{}
+		if json.Unmarshal(migrationJSON, m) != nil || json.Unmarshal(snapshotJSON, &s) != nil || large(m, s) {
+			return
+		}
+		s.Spec, s.Record = specOf(m, s.Spec.SameCluster), recordOf(m)
+		decision := Plan(s)
+		if again := Plan(s); !reflect.DeepEqual(decision, again) {
+			t.Errorf("decided %+v, then %+v", decision, again)
+		}
+		if decision.Effect != nil && (s.Source.Reach == Unreachable || s.Destination.Reach == Unreachable) {
+			t.Errorf("%s, and a side cannot be read", decision.Effect)
+		}
+		scopeOf(s, decision)
+		render(m, s, decision)
+		if decision.Effect != nil && decision.Effect.String() == "" {
+			t.Errorf("effect %+v has no words", decision.Effect)
+		}
+	})
+}
+
+func large(m *api.Migration, s Snapshot) bool {
+	for _, set := range []Set{s.Source.Set, s.Destination.Set} {
+		if set.Replicas > fuzzedMost {
+			return true
+		}
+	}
+	return m.Status.Baseline != nil && m.Status.Baseline.Replicas > fuzzedMost
+}
