@@ -94,10 +94,10 @@ fmt: ## Format the code.
 
 FUZZTIME ?= 30s
 fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is built anew.
-	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./slices -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./slices -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 
 licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.
 	$(GO) run ./hack/licences docs/licences.md
