@@ -295,3 +295,11 @@ func TestDeletionAnywhere(t *testing.T) {
 func (m *machine) story() string {
 	return strings.Join(m.log, "\n") + "\n" + m.String()
 }
+
+// quietly does so many passes; faults aside, nothing is to be checked but every state.
+func (y *play) quietly(passes int) {
+	y.t.Helper()
+	for range passes {
+		y.pass(lands)
+	}
+}

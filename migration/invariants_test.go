@@ -304,7 +304,7 @@ func (m *machine) mannerly(e Effect, side Side) {
 	case CreateNamespace, CreateService, CreateBudget, CreateExport, DeleteExport, CarryVolume, RestorePolicy, CreatePodService, CreatePodExport:
 		ours, known = true, true
 	}
-	if e.Side == SourceSide && m.state.Spec.DeleteSource && m.state.Record.Completed != api.ReasonRolledBack {
+	if e.Side == SourceSide && m.state.Spec.DeleteSource && m.state.Record.Completed == api.ReasonMoved {
 		ours = true
 	}
 	if !known || !ours {

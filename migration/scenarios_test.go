@@ -537,3 +537,69 @@ func TestWhoHasNotHeardOfTheEnd(t *testing.T) {
 	y.p = other
 	y.end()
 }
+
+// TestEvictedWhileTheBudgetsShrink: a replica of the other slice was evicted after its
+// share of the budget had been taken away. The one eviction that is still allowed counts:
+// the ordinal is not stopped (I4).
+func TestEvictedWhileTheBudgetsShrink(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(2)})
+	y.until(ScaleUp, 1)
+	y.pass(lands)
+	y.setMode(api.ModePause)
+	y.quietly(20)
+	y.setMode(api.ModeRun)
+	for shrunk := y.until(SetBudget, 1); shrunk.Side == SourceSide; shrunk = y.until(SetBudget, 1) {
+		y.pass(lands)
+	}
+	if !y.evict(DestinationSide, 2) {
+		t.Fatalf("ordinal 2 cannot be evicted\n%s", y.story())
+	}
+	slow := without1(readies)
+	for range 10 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(slow)
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestClaimAndVolumeInUseAreKept: at the end somebody has pointed a volume of the source
+// at its claim again, or at another one: neither is deleted (I3).
+func TestClaimAndVolumeInUseAreKept(t *testing.T) {
+	for verb, point := range map[Verb]func(volumes.Holding) volumes.Ref{
+		DeleteClaim: func(h volumes.Holding) volumes.Ref {
+			return volumes.Ref{Namespace: h.Ref.Namespace, Name: h.Ref.Name, UID: h.Claim.UID}
+		},
+		DeleteVolume: func(h volumes.Holding) volumes.Ref {
+			return volumes.Ref{Namespace: h.Ref.Namespace, Name: "of-another"}
+		},
+	} {
+		y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}, spec: Spec{DeleteSource: true}})
+		y.until(verb, 1)
+		v := &y.state.Volumes[0]
+		volume := v.Source.Volume
+		volume.ClaimRef = point(v.Source)
+		if verb == DeleteClaim {
+			v.Source.Claim.Phase = corev1.ClaimBound
+		}
+		y.putVolume(v, SourceSide, volume)
+		if next := y.next(); next.Effect != nil && (next.Effect.Verb == DeleteClaim || next.Effect.Verb == DeleteVolume) {
+			t.Errorf("%s: %+v is pointed at %+v", next.Effect, v.Source.Claim, volume.ClaimRef)
+		}
+	}
+}
+
+// TestDeletedMigrationDeletesNothing: a Migration that is deleted on the way has been asked
+// to clean the source up at the end, which this is not (I8, I9).
+func TestDeletedMigrationDeletesNothing(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, spec: Spec{DeleteSource: true}})
+	y.until(ScaleDown, 2)
+	y.state.Deleting = true
+	y.version++
+	y.end()
+	for _, v := range y.state.Volumes {
+		if !v.Source.Claim.Found || !v.Source.Volume.Found {
+			t.Errorf("of ordinal %d the source has %+v", v.Ordinal, v.Source)
+		}
+	}
+}

@@ -227,3 +227,19 @@ func TestMarkOfAClaim(t *testing.T) {
 		}
 	}
 }
+
+// TestRetainIsReadBack: the mark of this epoch is on the volume, and somebody has changed
+// its policy since: it is secured again before anything is built upon it.
+func TestRetainIsReadBack(t *testing.T) {
+	spoiled := secure(held("east", ""))
+	spoiled.Volume.Policy = corev1.PersistentVolumeReclaimDelete
+	for name, got := range map[string]Verdict{
+		"before the stop":     SecureGiver(Pair{Fence: fence, Giver: spoiled, Taker: empty("west")}),
+		"before it is parked": Rebind(Pair{Fence: fence, Giver: spoiled, Taker: empty("west")}),
+		"in one cluster":      Rebind(Pair{Fence: fence, Shared: true, Giver: spoiled, Taker: empty("west")}),
+	} {
+		if got.Action == nil || got.Action.Verb != Secure {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
