@@ -21,7 +21,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	runs := flag.Int("runs", 3, "how often it is done")
+	runs := flag.Int("runs", 3, "how often it is done undisturbed")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	err := demonstrate(ctx, *runs)
@@ -55,10 +55,10 @@ func demonstrate(ctx context.Context, runs int) (err error) {
 	}()
 	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
 	var results []result
-	for number := range runs {
-		r, err := s.play(ctx, number+1)
+	for i, what := range scenes(runs) {
+		r, err := s.play(ctx, i+1, what)
 		if err != nil {
-			return fmt.Errorf("run %d: %w (what the nodes logged is in %s)", number+1, err, dir)
+			return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
 		}
 		results = append(results, r)
 	}
@@ -84,7 +84,7 @@ func verdict(results []result) error {
 	var errs []error
 	for _, r := range results {
 		for _, complaint := range r.complaints() {
-			errs = append(errs, fmt.Errorf("run %d: %s", r.number, complaint))
+			errs = append(errs, fmt.Errorf("%s: %s", r.name, complaint))
 		}
 	}
 	return errors.Join(errs...)

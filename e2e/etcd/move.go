@@ -32,6 +32,7 @@ func (p *play) moveAndTurn(ctx context.Context) error {
 		return err
 	}
 	p.say("the Migration is created")
+	p.move = 1
 	err := p.await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
 		return m.Status.Moved == 1 && h != nil && h.Ordinal == members-2 && isStopped(h.Step)
@@ -55,7 +56,11 @@ func (p *play) moveAgain(ctx context.Context) error {
 	if err := p.setMode(ctx, api.ModeRun); err != nil {
 		return err
 	}
-	return p.awaitCompleted(ctx, api.ReasonMoved)
+	p.move = 2
+	if err := p.awaitCompleted(ctx, api.ReasonMoved); err != nil {
+		return err
+	}
+	return p.survived()
 }
 
 func (p *play) setMode(ctx context.Context, mode api.Mode) error {
@@ -91,6 +96,7 @@ func (p *play) await(ctx context.Context, reached func(*api.Migration) bool) err
 			last = line
 			p.say("%s", line)
 		}
+		p.strikeDue(ctx, m)
 		return reached(m), nil
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"runtime"
 	"strings"
 	"text/template"
 )
@@ -15,7 +16,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // page is what people read about the demonstration, with the figures of these runs.
 func page(results []result) (string, error) {
 	var out strings.Builder
-	err := pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": markdown(results), "Patience": patience})
+	err := pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": markdown(results), "Patience": patience, "Cores": runtime.NumCPU()})
 	return out.String(), err
 }
 
@@ -24,7 +25,7 @@ func markdown(results []result) string {
 	var out strings.Builder
 	out.WriteString("| |")
 	for _, r := range results {
-		fmt.Fprintf(&out, " run %d |", r.number)
+		fmt.Fprintf(&out, " %s |", r.name)
 	}
 	out.WriteString("\n|---|" + strings.Repeat("---|", len(results)) + "\n")
 	for _, row := range rows(results) {

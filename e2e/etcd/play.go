@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -28,27 +29,34 @@ const (
 type play struct {
 	*stage
 	number int
+	scene  scene
 	begin  time.Time
 	lanes  lanes
 	phases []phase
+
+	// move counts the moves; struck are the troubles that have come, by their place.
+	move     int
+	struck   map[int]bool
+	troubles errgroup.Group
 }
 
 // result is what a run showed.
 type result struct {
-	number int
+	name string
 	answer
 	audit  auditor.Report
 	stays  []stay
 	phases []phase
+	load   string // of the machine, at the end of the move
 }
 
 // play deploys etcd to east, moves it to west under the eyes of clients and auditor, and
 // clears the stage.
-func (s *stage) play(ctx context.Context, number int) (result, error) {
+func (s *stage) play(ctx context.Context, number int, what scene) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	p := &play{stage: s, number: number, begin: time.Now()}
-	fmt.Printf("\nrun %d\n", number)
+	p := &play{stage: s, number: number, scene: what, begin: time.Now(), struck: map[int]bool{}}
+	fmt.Printf("\n%s\n", what.name)
 	if err := p.deploy(ctx); err != nil {
 		return result{}, err
 	}
@@ -109,16 +117,17 @@ func (p *play) act(ctx context.Context) (result, error) {
 		name string
 		do   func(context.Context) error
 	}{
-		{"before", pass}, {"moving, turned round", p.moveAndTurn}, {"moving back", p.awaitBack}, {"moving again", p.moveAgain}, {"after", pass},
+		{"before", undisturbed}, {"moving, turned round", p.moveAndTurn}, {"moving back", p.awaitBack}, {"moving again", p.moveAgain}, {"after", undisturbed},
 	} {
 		if err := p.phase(ctx, step.name, step.do); err != nil {
 			return result{}, err
 		}
 	}
-	if err := errors.Join(p.stopClients(ctx), p.final(ctx)); err != nil {
+	load, err := machineLoad()
+	if err := errors.Join(err, p.stopClients(ctx), p.final(ctx)); err != nil {
 		return result{}, err
 	}
-	r := result{number: p.number, audit: watching.Finish(ctx), stays: p.lanes.all(), phases: p.phases}
+	r := result{name: p.scene.name, load: load, audit: watching.Finish(ctx), stays: p.lanes.all(), phases: p.phases}
 	fmt.Println(r.audit)
 	if r.answer, err = p.ask(ctx, p.question()); err != nil {
 		return result{}, err
@@ -137,10 +146,13 @@ func (p *play) phase(ctx context.Context, name string, do func(context.Context) 
 	return nil
 }
 
-// pass lets the clients work undisturbed.
-func pass(ctx context.Context) error {
+// undisturbed lets the clients work.
+func undisturbed(ctx context.Context) error { return pass(ctx, steady) }
+
+// pass lets time pass.
+func pass(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(steady):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

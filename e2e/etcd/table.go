@@ -82,6 +82,7 @@ func rows(results []result) [][]string {
 	}
 	add("move, way back and second move together (s)", func(r result) string { return fmt.Sprintf("%.0f", r.figure("during").Seconds) })
 	add("down for each handoff (s)", func(r result) string { return r.downs() })
+	add("processes that ran or waited on the machine's processors, mean of a minute", func(r result) string { return r.load })
 	add("fewest members Ready", func(r result) string { return fmt.Sprintf("%d of %d", r.audit.FewestAvailable, r.audit.Replicas) })
 	add("auditor", func(r result) string { return agreement(r.audit.OK()) })
 	return table
@@ -106,7 +107,7 @@ func printTable(out io.Writer, results []result) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "\n")
 	for _, r := range results {
-		fmt.Fprintf(w, "\trun %d", r.number)
+		fmt.Fprintf(w, "\t%s", r.name)
 	}
 	fmt.Fprintln(w)
 	for _, row := range rows(results) {
