@@ -109,7 +109,7 @@ func (b *bench) plant(m mutant) (string, error) {
 
 // run runs the tests of a package and says whether one failed.
 func (b *bench) run(ctx context.Context, binary, pkg string, args ...string) (output string, failed bool, err error) {
-	args = append(args, "-test.timeout=3m")
+	args = append(args, "-test.timeout=10m")
 	test := exec.CommandContext(ctx, binary, args...)
 	test.Dir = filepath.Join(b.root, pkg)
 	data, err := test.CombinedOutput()
