@@ -137,7 +137,7 @@ func (r *theatre) startManager() string {
 	r.t.Helper()
 	address := freeAddress(r.t)
 	m := managerWith(r.t, r.from.accountKubeconfig("sliceshift-system", "sliceshift-manager"), "", "manager.log")
-	m.args = append(m.args, "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
+	m.args = append(append(m.args, patient...), "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
 	m.start()
 	r.t.Cleanup(func() {
 		m.kill()
