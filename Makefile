@@ -13,13 +13,13 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-image deploy image build
+.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
 test: ## Everything that proves the product: unit, property and end-to-end tests.
 	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/mcs ./e2e/etcd
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
@@ -45,6 +45,10 @@ bench-slices: ## Our StatefulSet kind against the native controller; out/bench-s
 
 e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
 	@E2E_KIND=1 $(GO) test -count=1 -timeout 90m -v ./e2e/kind/suite
+
+e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
+	@cd e2e/etcd/programs && $(GO) test ./...
+	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3)
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
 	@$(GO) run ./e2e/kind/image
@@ -75,6 +79,8 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	$(GO) run ./hack/licences -check docs/licences.md
 	cd e2e/controlplane && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
+	cd e2e/mcs/coredns && $(GO) mod tidy -diff
+	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
