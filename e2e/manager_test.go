@@ -305,6 +305,23 @@ func TestManagerMoves(t *testing.T) {
 	}
 }
 
+// TestDeletedAfterTheEnd: a Migration that is at its end goes though neither cluster can
+// be reached in its name any more, as when its namespace is deleted.
+func TestDeletedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(1), acrossClusters)
+	c := v.managed()
+	startManager(t, v.app.Namespace)
+	v.must(c.Create(v.ctx, v.m))
+	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+	v.must(v.source.CoreV1().Secrets(v.app.Namespace).Delete(v.ctx, "west", metav1.DeleteOptions{}))
+	for _, role := range []string{"sliceshift-mover", "sliceshift-mover-cluster"} {
+		v.must(v.source.RbacV1().ClusterRoleBindings().Delete(v.ctx, role+"-"+v.app.Namespace, metav1.DeleteOptions{}))
+	}
+	v.must(c.Delete(v.ctx, v.m))
+	v.eventually("the Migration is gone", gone(c, v.m))
+}
+
 // TestManagerKilled kills the manager again and again, and each time another one
 // takes over.
 func TestManagerKilled(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -112,8 +113,9 @@ func (r *Reconciler) finalizer(ctx context.Context, m *api.Migration) (done bool
 	case !m.DeletionTimestamp.IsZero() && !has:
 		r.drop(client.ObjectKeyFromObject(m))
 		return true, nil
-	case !m.DeletionTimestamp.IsZero() && m.Status.Baseline == nil:
-		// Nothing has been written in its name, however little can be reached.
+	case !m.DeletionTimestamp.IsZero() && letGo(m):
+		// Its clusters need not be reached for that: who deletes a namespace takes the
+		// rights and the kubeconfig away with it.
 		r.drop(client.ObjectKeyFromObject(m))
 		return true, r.removeFinalizer(ctx, m)
 	case m.DeletionTimestamp.IsZero() && !has:
@@ -122,6 +124,12 @@ func (r *Reconciler) finalizer(ctx context.Context, m *api.Migration) (done bool
 		return true, r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}
 	return false, nil
+}
+
+// letGo says whether neither StatefulSet carries anything of a Migration: nothing was
+// written in its name, or it is at its end.
+func letGo(m *api.Migration) bool {
+	return m.Status.Baseline == nil || meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted)
 }
 
 func (r *Reconciler) removeFinalizer(ctx context.Context, m *api.Migration) error {
