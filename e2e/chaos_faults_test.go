@@ -178,11 +178,9 @@ func (s *storm) budgetTo(value func(*policyv1.PodDisruptionBudget) *intstr.IntOr
 		if next.Spec.MaxUnavailable == nil || now.Spec.MaxUnavailable == nil || same(next.Spec.MaxUnavailable, now.Spec.MaxUnavailable) {
 			return nil
 		}
-		if _, err := budgets.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-		before = now
-		return nil
+		before = now // it may land without an answer
+		_, err = budgets.Update(ctx, next, metav1.UpdateOptions{})
+		return err
 	})
 	return before, err
 }

@@ -119,6 +119,10 @@ func controllerManagerFlags() []string {
 		featureGates,
 		"--controllers=*,-" + strings.Join(idleControllers, ",-"),
 		"--enable-hostpath-provisioner=true",
+		// When a node has long been silent all its pods are marked as not Ready, and no
+		// kubelet takes that back: tests that freeze a role for a while would have no pod
+		// left that serves.
+		"--node-monitor-grace-period=24h",
 		"--root-ca-file=" + caFile,
 		"--service-account-private-key-file=" + accountKeyFile,
 	}
