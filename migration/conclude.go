@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -131,15 +132,22 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 		e.refused++
 		outcome.Again = againUnseen << min(e.refused-1, againDoublings)
 		return Decision{}
-	case apierrors.IsForbidden(err):
+	case lacksRight(err):
 		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return *stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
 	default:
 		// It may still arrive: only a new epoch keeps it from doing harm.
 		e.engaged = false
 		return *stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
 	}
+}
+
+// lacksRight says whether an API server refused a request for want of a right: admission
+// and quotas answer with the same code, and in other words (kubernetes apiserver,
+// handlers/responsewriters/errors.go, forbiddenMessage).
+func lacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
 // watched says whether a view shows objects of this kind.
