@@ -18,9 +18,19 @@ func readExports(ctx context.Context, m *api.Migration, source, destination *fou
 		return
 	}
 	both(source, destination, func(f *found) (err error) {
+		if neverServed(m, f.place) {
+			return nil
+		}
 		f.export, err = readExport(ctx, m, f.place, source.set.Spec.ServiceName)
 		return err
 	})
+}
+
+// neverServed says whether a cluster does not serve ServiceExports to a migration that has
+// not begun: that is refused with its own reason. Once it has begun, a kind that is not
+// served any more cannot be read, and what cannot be read is not absent.
+func neverServed(m *api.Migration, at place) bool {
+	return m.Status.Baseline == nil && at.exportVersion == ""
 }
 
 func readExport(ctx context.Context, m *api.Migration, at place, service string) (Export, error) {

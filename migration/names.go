@@ -21,6 +21,9 @@ func readNames(ctx context.Context, m *api.Migration, source, destination *found
 		return
 	}
 	both(source, destination, func(f *found) error {
+		if neverServed(m, f.place) {
+			return nil
+		}
 		if sc.ordinal != nil {
 			return f.readName(ctx, m, podObjectName(f.place.set, *sc.ordinal))
 		}
