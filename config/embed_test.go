@@ -178,18 +178,25 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return all
 }
 
-// TestKustomization: every file that is embedded is also applied by kustomize.
-func TestKustomization(t *testing.T) {
-	data, err := os.ReadFile("kustomization.yaml")
+// kustomized are the files that a kustomization applies.
+func kustomized(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
+	var file struct {
 		Resources []string `json:"resources"`
 	}
-	if err := yaml.Unmarshal(data, &got); err != nil {
+	if err := yaml.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
+	return file.Resources
+}
+
+// TestKustomization: every file that is embedded is also applied by kustomize.
+func TestKustomization(t *testing.T) {
+	got := kustomized(t, "kustomization.yaml")
 	var want []string
 	for _, pattern := range []string{"crd/*.yaml", "manager/*.yaml", "rbac/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -198,9 +205,9 @@ func TestKustomization(t *testing.T) {
 		}
 		want = append(want, files...)
 	}
-	slices.Sort(got.Resources)
+	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got.Resources); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -90,16 +89,7 @@ func TestFenceNames(t *testing.T) {
 
 // TestFenceKustomization: what is embedded is also applied by kustomize.
 func TestFenceKustomization(t *testing.T) {
-	data, err := os.ReadFile("fence/kustomization.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Resources []string `json:"resources"`
-	}
-	if err := yaml.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	got := kustomized(t, "fence/kustomization.yaml")
 	var want []string
 	files, err := fenceFiles.ReadDir("fence")
 	if err != nil {
@@ -108,8 +98,8 @@ func TestFenceKustomization(t *testing.T) {
 	for _, file := range files {
 		want = append(want, file.Name())
 	}
-	slices.Sort(got.Resources)
-	if diff := cmp.Diff(want, got.Resources); diff != "" {
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }
