@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
@@ -27,7 +29,8 @@ func (c *Cluster) RESTConfig() *rest.Config {
 }
 
 // UserKubeconfig makes a kubeconfig with a client certificate for another user,
-// who may do only what RBAC grants to that user and these groups.
+// who may do only what RBAC grants to that user and these groups. It may be called
+// for one user from several goroutines: whoever reads the file finds a whole one.
 func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) {
 	pair, err := c.ca.client(user, groups...)
 	if err != nil {
@@ -46,10 +49,23 @@ func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) 
 	config.Contexts[c.Name()] = &clientcmdapi.Context{Cluster: c.Name(), AuthInfo: name}
 	config.CurrentContext = c.Name()
 	path := c.kubeconfigPath(user)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
+	if err := replaceKubeconfig(*config, path); err != nil {
 		return "", fmt.Errorf("cluster %s: kubeconfig of user %s: %w", c.Name(), user, err)
 	}
 	return path, nil
+}
+
+// replaceKubeconfig swaps the file as a whole: tests in parallel ask for the same
+// user, and one may be reading what the other writes.
+func replaceKubeconfig(config clientcmdapi.Config, path string) error {
+	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(partial.Close(), clientcmd.WriteToFile(config, partial.Name())); err != nil {
+		return err
+	}
+	return os.Rename(partial.Name(), path)
 }
 
 // kubeconfigPath leaves nothing of a user's name that a path could stumble on.
