@@ -206,7 +206,7 @@ const waitToTell = 30 * time.Second
 // garbage collector's. It says whether the set may go: all have been told, and had the
 // time to read it.
 func (d *decider) announceDeletion() (letGo bool) {
-	if d.Spec.Orphaning {
+	if d.Spec.Orphaning || d.Spec.Silent {
 		return true
 	}
 	letGo = true
@@ -227,8 +227,8 @@ func (d *decider) announceDeletion() (letGo bool) {
 	return letGo
 }
 
-// remove deletes a pod: first it is told why, then whoever wants to hold it back does,
-// and then it has the time to read it.
+// remove deletes a pod: first it is told why, unless the set is Silent, then whoever wants to
+// hold it back does, and then it has the time to read it.
 func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 	d.going[pod.Ordinal] = true
 	if ended(pod) {
@@ -236,9 +236,12 @@ func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 		return
 	}
 	left := d.Spec.TerminationGrace
-	if pod.Reason == reason {
+	switch {
+	case d.Spec.Silent:
+		left = 0
+	case pod.Reason == reason:
 		left -= d.Now.Sub(pod.ReasonSince)
-	} else {
+	default:
 		d.act(Announce, pod, pod.Revision, reason)
 	}
 	switch {

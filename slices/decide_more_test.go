@@ -175,6 +175,7 @@ func TestAnnounce(t *testing.T) {
 		return func(pod *Pod) { pod.Reason, pod.ReasonSince = reason, noon.Add(-ago) }
 	}
 	migrating := func(in *Input) { in.Spec.Migrating = true }
+	silent := func(in *Input) { in.Spec.Silent = true }
 	deleting := func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon.Add(-time.Minute/4) }
 	check(t, []row{
 		{name: "update", in: slice(2, "a a", grace), want: "Announce 1 Update", held: map[int32]string{0: HeldBudget, 1: HeldTerminationGrace}},
@@ -187,6 +188,11 @@ func TestAnnounce(t *testing.T) {
 		{name: "taken back with the update", in: slice(2, "b b", settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
 		{name: "taken back by a pause", in: slice(2, "a a", paused).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
 		{name: "kept while the budget is used up", in: slice(2, "b- a", grace).with(1, carries(api.TerminationUpdate, time.Minute)), want: ""},
+		{name: "silent: an update", in: slice(2, "a a", silent), want: "Delete 1"},
+		{name: "silent: a scale-down", in: slice(1, "b b", silent, settledAt("b")), want: "Delete 1"},
+		{name: "silent: what was told of something else", in: slice(1, "b b", silent, settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Delete 1"},
+		{name: "silent: taken back from who stays", in: slice(2, "b b", silent, settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
+		{name: "silent: deletion", in: slice(2, "b b", silent, deleting), want: ""},
 		{name: "deletion", in: slice(2, "b bt", deleting), want: "Announce 0 Deletion"},
 		{name: "deletion, told", in: slice(1, "b", deleting).with(0, carries(api.TerminationDeletion, 0)), want: ""},
 	})
@@ -201,6 +207,7 @@ func TestAnnounce(t *testing.T) {
 		{"told, Terminating and ended", slice(3, "b bt b!", deleting).with(0, carries(api.TerminationDeletion, 0)), true, 0},
 		{"told of something else", slice(1, "b", deleting).with(0, carries(api.TerminationUpdate, 0)), false, 15 * time.Second},
 		{"within the grace", slice(1, "b", deleting, grace).with(0, carries(api.TerminationDeletion, 4*time.Second)), false, 6 * time.Second},
+		{"silent", slice(2, "b b", deleting, silent), true, 0},
 		{"the pods stay", slice(2, "b b", deleting, func(in *Input) { in.Spec.Orphaning = true }), true, 0},
 		{"they cannot be told", slice(2, "b b", deleting, func(in *Input) { in.Spec.DeletingSince = noon.Add(-time.Minute) }), true, 0},
 		{"it is not deleted", slice(0, ""), false, 0},

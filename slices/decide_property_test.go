@@ -48,6 +48,7 @@ func anySpec(t *rapid.T) Spec {
 		TerminationGrace: rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "grace"),
 		Migrating:        seldom(t, "migrating"), Deleting: seldom(t, "deleting"), Orphaning: seldom(t, "orphaning"),
 	}
+	spec.Silent = spec.TerminationGrace == 0 && seldom(t, "silent")
 	var err error
 	if spec.Reserved, err = reservedOf(nil); err != nil {
 		t.Fatal(err)
@@ -263,7 +264,7 @@ func unlawfulDelete(in Input, a Action, pod *Pod) string {
 		return "the hook is passed over"
 	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same):
 		return "deleted without need"
-	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0:
+	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0 && !in.Spec.Silent:
 		return "deleted without a word"
 	default:
 		return ""

@@ -52,6 +52,8 @@ type Spec struct {
 	OnFailure    api.OnFailure
 	// Deadline is how long a roll-out may make no progress; 0: for ever.
 	Deadline time.Duration
+	// Silent: pods are not told why they are deleted.
+	Silent bool
 	// TerminationGrace is how long a pod carries its termination reason before it is
 	// deleted.
 	TerminationGrace time.Duration

@@ -33,6 +33,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		Policy:           api.ReCreate,
 		OnFailure:        api.Halt,
 		Deadline:         seconds(valueOr(set.Spec.ProgressDeadlineSeconds, defaultDeadlineSeconds)),
+		Silent:           set.Spec.TerminationReasonPolicy == api.TellNever,
 		TerminationGrace: seconds(set.Spec.TerminationReasonGraceSeconds),
 		Migrating:        migrating,
 		Deleting:         set.DeletionTimestamp != nil,

@@ -47,8 +47,9 @@ func TestSpecOf(t *testing.T) {
 	set.Spec = api.StatefulSetSpec{
 		Replicas: new(int32(10)), PodManagementPolicy: appsv1.ParallelPodManagement, MinReadySeconds: 5,
 		Ordinals: &api.Ordinals{Start: 3}, ProgressDeadlineSeconds: new(int32(0)), TerminationReasonGraceSeconds: 9,
-		ReserveOrdinals: []intstr.IntOrString{intstr.FromInt32(4), intstr.FromString("5-7"), intstr.FromString("20"), intstr.FromInt32(4)},
-		ScaleStrategy:   &api.ScaleStrategy{MaxUnavailable: new(intstr.FromString("11%"))},
+		ReserveOrdinals:         []intstr.IntOrString{intstr.FromInt32(4), intstr.FromString("5-7"), intstr.FromString("20"), intstr.FromInt32(4)},
+		ScaleStrategy:           &api.ScaleStrategy{MaxUnavailable: new(intstr.FromString("11%"))},
+		TerminationReasonPolicy: api.TellNever,
 		UpdateStrategy: api.StatefulSetUpdateStrategy{RollingUpdate: &api.RollingUpdateStrategy{
 			Partition: new(int32(8)), MaxUnavailable: new(intstr.FromString("0%")), MaxSurge: new(intstr.FromString("21%")),
 			MinReadySeconds: new(int32(7)), Paused: true, PodUpdatePolicy: api.InPlaceOnly, OnFailure: api.Rollback,
@@ -63,7 +64,7 @@ func TestSpecOf(t *testing.T) {
 	want := Spec{
 		Start: 3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
-		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
+		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Silent: true, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

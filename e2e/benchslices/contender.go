@@ -22,10 +22,20 @@ import (
 
 func addDefinitions(scheme *runtime.Scheme) error { return apiextensionsv1.AddToScheme(scheme) }
 
-// The contenders, by the apiVersion of their StatefulSet.
-const native = "apps/v1"
+// contender is a kind of StatefulSet.
+type contender struct {
+	name, version string
+	// silent sets tell no pod why it is deleted, as native ones.
+	silent bool
+}
 
-var ours = slicesapi.GroupVersion.String()
+var (
+	ours   = contender{name: "ours", version: slicesapi.GroupVersion.String()}
+	silent = contender{name: "ours-silent", version: ours.version, silent: true}
+	native = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
+)
+
+var contenders = []contender{ours, native, silent}
 
 // operationLimit bounds one operation.
 const operationLimit = 5 * time.Minute
@@ -33,8 +43,8 @@ const operationLimit = 5 * time.Minute
 // subject is one StatefulSet of a contender.
 type subject struct {
 	*bench
-	key     client.ObjectKey
-	version string
+	contender
+	key client.ObjectKey
 }
 
 func (s subject) object() *unstructured.Unstructured {
@@ -68,6 +78,9 @@ func (s subject) make(ctx context.Context, replicas int32, policy appsv1.PodMana
 		return err
 	}
 	set := s.object()
+	if s.silent {
+		spec["terminationReasonPolicy"] = string(slicesapi.TellNever)
+	}
 	set.Object["spec"] = spec
 	return s.client.Create(ctx, set)
 }

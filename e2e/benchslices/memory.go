@@ -66,7 +66,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	all := make([]subject, sets)
 	seconds, err := timed(func() error {
 		for i := range all {
-			all[i] = subject{b, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}, ours}
+			all[i] = subject{b, ours, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}}
 			if err := all[i].make(ctx, replicas, appsv1.ParallelPodManagement); err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ const many = 200
 // sample is what one contender took in one round.
 type sample struct{ create, ordered, tenPercent, down, writes, refused float64 }
 
-// times lets both contenders do the same operations in turn. Ours runs in this
+// times lets all contenders do the same operations in turn. Ours runs in this
 // process, so that its requests can be counted; events are not.
 func (b *bench) times(ctx context.Context, rounds int) error {
 	counts := &counter{}
@@ -40,17 +40,14 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	}
 	samples := map[string][]sample{}
 	for round := range rounds {
-		contenders := []string{ours, native}
-		if round%2 == 1 {
-			slices.Reverse(contenders)
-		}
-		for _, version := range contenders {
-			s, err := b.sample(ctx, version, round, counts)
+		first := round % len(contenders)
+		for _, c := range slices.Concat(contenders[first:], contenders[:first]) {
+			s, err := b.sample(ctx, c, round, counts)
 			if err != nil {
 				return err
 			}
-			samples[version] = append(samples[version], s)
-			b.say("round %d of %d, %-26s create %.1f s, ordered %.1f s, 10%% %.1f s, down %.1f s, %.2f writes an update", round+1, rounds, version, s.create, s.ordered, s.tenPercent, s.down, s.writes)
+			samples[c.name] = append(samples[c.name], s)
+			b.say("round %d of %d, %-11s create %.1f s, ordered %.1f s, 10%% %.1f s, down %.1f s, %.2f writes an update", round+1, rounds, c.name, s.create, s.ordered, s.tenPercent, s.down, s.writes)
 		}
 	}
 	b.settle(ctx, counts)
@@ -58,14 +55,14 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// warmUp lets both contenders do a little.
+// warmUp lets all contenders do a little.
 func (b *bench) warmUp(ctx context.Context) error {
 	const few = 20
 	if err := b.namespace(ctx, "warm-up"); err != nil {
 		return err
 	}
-	for name, version := range map[string]string{"ours": ours, "native": native} {
-		set := subject{b, client.ObjectKey{Namespace: "warm-up", Name: name}, version}
+	for _, c := range contenders {
+		set := subject{b, c, client.ObjectKey{Namespace: "warm-up", Name: c.name}}
 		if err := set.create(ctx, few, appsv1.ParallelPodManagement); err != nil {
 			return err
 		}
@@ -97,13 +94,13 @@ func pass(ctx context.Context, span time.Duration) {
 	}
 }
 
-func (b *bench) sample(ctx context.Context, version string, round int, counts *counter) (sample, error) {
-	name := fmt.Sprintf("%s-%d", map[string]string{ours: "ours", native: "native"}[version], round)
+func (b *bench) sample(ctx context.Context, c contender, round int, counts *counter) (sample, error) {
+	name := fmt.Sprintf("%s-%d", c.name, round)
 	if err := b.namespace(ctx, name); err != nil {
 		return sample{}, err
 	}
-	parallel := subject{b, client.ObjectKey{Namespace: name, Name: "parallel"}, version}
-	ordered := subject{b, client.ObjectKey{Namespace: name, Name: "ordered"}, version}
+	parallel := subject{b, c, client.ObjectKey{Namespace: name, Name: "parallel"}}
+	ordered := subject{b, c, client.ObjectKey{Namespace: name, Name: "ordered"}}
 	var s sample
 	err := measure(
 		step{&s.create, func() error { return parallel.create(ctx, many, appsv1.ParallelPodManagement) }},
@@ -128,7 +125,7 @@ func (b *bench) sample(ctx context.Context, version string, round int, counts *c
 	}); err != nil {
 		return s, err
 	}
-	if version == ours {
+	if c != native {
 		s.writes = float64(counts.writes.Load()-writes) / many
 	} else {
 		// Each change of the set but ours is a status that was written; each update of a
@@ -175,14 +172,14 @@ func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
 // medians fills the figures in.
 func (b *bench) medians(samples map[string][]sample) {
 	figure := func(of func(sample) float64) pair {
-		return pair{Ours: median(samples[ours], of), Native: median(samples[native], of)}
+		return pair{Ours: median(samples[ours.name], of), Silent: median(samples[silent.name], of), Native: median(samples[native.name], of)}
 	}
 	b.figures.Create = figure(func(s sample) float64 { return s.create })
 	b.figures.RollOrdered = figure(func(s sample) float64 { return s.ordered })
 	b.figures.RollTenPercent = figure(func(s sample) float64 { return s.tenPercent })
 	b.figures.ScaleDown = figure(func(s sample) float64 { return s.down })
 	b.figures.WritesPerUpdate = figure(func(s sample) float64 { return s.writes })
-	b.figures.RefusedOurs = median(samples[ours], func(s sample) float64 { return s.refused })
+	b.figures.RefusedOurs = median(samples[ours.name], func(s sample) float64 { return s.refused })
 }
 
 func median(samples []sample, of func(sample) float64) float64 {
