@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -77,6 +76,14 @@ func TestRefused(t *testing.T) {
 			_, err := v.source.PolicyV1().PodDisruptionBudgets(v.app.Namespace).Create(v.ctx, second, metav1.CreateOptions{})
 			v.must(err)
 		}, api.ReasonSeveralBudgets, "second"},
+		"a budget of others, too": {usual(1), acrossClusters, func(v *move) { v.stranger() }, api.ReasonBudgetCoversOthers, "stranger"},
+		"a budget's name is taken": {usual(1), acrossClusters, func(v *move) {
+			v.must(v.makeNamespace())
+			other := v.app.Budget()
+			other.Namespace, other.Spec.Selector = v.toNamespace, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
+			_, err := v.destination.PolicyV1().PodDisruptionBudgets(v.toNamespace).Create(v.ctx, other, metav1.CreateOptions{})
+			v.must(err)
+		}, api.ReasonForeignBudget, "needs its name"},
 		"a budget of nothing":  {fixture.App{Replicas: 1, MaxUnavailable: intOrString("0")}, acrossClusters, nil, api.ReasonBudgetZero, "PodDisruptionBudget"},
 		"d above the budget":   {usual(3), acrossClusters, func(v *move) { v.m.Spec.MaxUnavailable = intOrString("2") }, api.ReasonBudgetExceeded, "maxUnavailable"},
 		"secret missing":       {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.KubeConfigSecretRef.Name = "none" }, api.ReasonKubeConfigMissing, "none"},
@@ -141,6 +148,17 @@ func TestRefused(t *testing.T) {
 			v.eventually("the refused Migration is gone", gone(c, v.m))
 		})
 	}
+}
+
+// stranger is a pod that the application's PodDisruptionBudget selects, and of no slice.
+func (v *move) stranger() {
+	v.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.app.Namespace, Name: "stranger", Labels: v.app.Budget().Spec.Selector.MatchLabels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1"}}},
+	}
+	_, err := v.source.CoreV1().Pods(v.app.Namespace).Create(v.ctx, pod, metav1.CreateOptions{})
+	v.must(err)
 }
 
 // fingerprint is what a migration could have changed.
@@ -265,14 +283,11 @@ func (v *move) useKubeconfig(data []byte) {
 
 func (v *move) editKubeconfig(old, replacement string) {
 	v.t.Helper()
-	path, err := v.to.UserKubeconfig("mover")
-	v.must(err)
-	data, err := os.ReadFile(path)
-	v.must(err)
-	if !strings.Contains(string(data), old) {
+	data := string(v.kubeconfigOf("mover"))
+	if !strings.Contains(data, old) {
 		v.t.Fatalf("the kubeconfig has no %q", old)
 	}
-	v.useKubeconfig([]byte(strings.Replace(string(data), old, replacement, 1)))
+	v.useKubeconfig([]byte(strings.Replace(data, old, replacement, 1)))
 }
 
 // TestUnknownFields are refused by the API server, and so are contradictions.

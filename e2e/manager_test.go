@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -226,12 +227,18 @@ func (v *move) managed() client.Client {
 // useMover puts a kubeconfig of the user mover into the Secret of the destination.
 func (v *move) useMover() {
 	v.t.Helper()
-	kubeconfig, err := v.to.UserKubeconfig("mover")
-	v.must(err)
-	data, err := os.ReadFile(kubeconfig)
-	v.must(err)
-	v.secret("west", data)
+	v.secret("west", v.kubeconfigOf("mover"))
 	v.m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
+}
+
+// kubeconfigOf is one of the destination's.
+func (v *move) kubeconfigOf(user string) []byte {
+	v.t.Helper()
+	path, err := v.to.UserKubeconfig(user)
+	v.must(err)
+	data, err := os.ReadFile(path)
+	v.must(err)
+	return data
 }
 
 func (v *move) secret(name string, kubeconfig []byte) {
@@ -314,12 +321,51 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 	startManager(t, v.app.Namespace)
 	v.must(c.Create(v.ctx, v.m))
 	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+	v.eventually("nothing holds the Migration", func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(v.m), v.m)
+		return len(v.m.Finalizers) == 0, err
+	})
 	v.must(v.source.CoreV1().Secrets(v.app.Namespace).Delete(v.ctx, "west", metav1.DeleteOptions{}))
 	for _, role := range []string{"sliceshift-mover", "sliceshift-mover-cluster"} {
 		v.must(v.source.RbacV1().ClusterRoleBindings().Delete(v.ctx, role+"-"+v.app.Namespace, metav1.DeleteOptions{}))
 	}
 	v.must(c.Delete(v.ctx, v.m))
 	v.eventually("the Migration is gone", gone(c, v.m))
+}
+
+// TestAccountCorrected: a Migration that was refused for its account, or for the kubeconfig in
+// its Secret, goes on when it is given another one.
+func TestAccountCorrected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil, mend func(v *move, c client.Client)
+	}{
+		"the account": {
+			func(v *move, _ client.Client) { v.m.Spec.ServiceAccountName = "weak" },
+			func(v *move, c client.Client) {
+				v.must(c.Patch(v.ctx, v.m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":"default"}}`))))
+			},
+		},
+		"the kubeconfig": {
+			func(v *move, _ client.Client) { v.useKubeconfig(v.kubeconfigOf("nobody")) },
+			func(v *move, _ client.Client) { v.useKubeconfig(v.kubeconfigOf("mover")) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(1), acrossClusters)
+			c := v.managed()
+			tc.spoil(v, c)
+			startManager(t, v.app.Namespace)
+			v.must(c.Create(v.ctx, v.m))
+			if refused := v.await(c, api.ConditionAccepted, metav1.ConditionFalse); refused.Reason != api.ReasonPermissionMissing {
+				t.Errorf("refused with %s", refused.Reason)
+			}
+			tc.mend(v, c)
+			v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
+			v.expectMoved()
+			v.audit()
+		})
+	}
 }
 
 // TestManagerKilled kills the manager again and again, and each time another one

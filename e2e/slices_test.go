@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -82,7 +83,7 @@ func TestRollbackOfKinds(t *testing.T) {
 	v.audit()
 }
 
-// TestRolloutDuringMove edits the template of a slice in mid-move: the roll-out and the
+// TestRolloutDuringMove edits the template of both slices in mid-move: the roll-outs and the
 // handoffs share the budget, which the auditor watches, and both come to their end.
 func TestRolloutDuringMove(t *testing.T) {
 	t.Parallel()
@@ -93,7 +94,8 @@ func TestRolloutDuringMove(t *testing.T) {
 			return nil
 		}
 		edited = true
-		return v.patchKind(v.here(), slice, `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`)
+		const change = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+		return errors.Join(v.patchKind(v.here(), slice, change), v.patchKind(v.there(), slice, change))
 	})
 	if !edited {
 		t.Error("the template was not edited")

@@ -47,13 +47,23 @@ type link struct {
 	key        string
 }
 
+// way is how a cluster is reached.
+type way struct {
+	key, name string
+	config    *rest.Config
+}
+
 // open returns both connections of a Migration, source first.
 func (c *Connector) open(ctx context.Context, m *api.Migration) (source, destination link, err error) {
-	source, err = c.side(ctx, m, m.Spec.Source.KubeConfigSecretRef)
+	from, to, err := c.ways(ctx, m)
 	if err != nil {
 		return link{}, link{}, err
 	}
-	destination, err = c.side(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
+	source, err = c.get(from)
+	if err != nil {
+		return link{}, link{}, err
+	}
+	destination, err = c.get(to)
 	if err != nil {
 		source.release()
 		return link{}, link{}, err
@@ -61,7 +71,21 @@ func (c *Connector) open(ctx context.Context, m *api.Migration) (source, destina
 	return source, destination, nil
 }
 
-func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretKeyReference) (link, error) {
+// keys says what the connections of a Migration would be made from now.
+func (c *Connector) keys(ctx context.Context, m *api.Migration) (source, destination string, err error) {
+	from, to, err := c.ways(ctx, m)
+	return from.key, to.key, err
+}
+
+func (c *Connector) ways(ctx context.Context, m *api.Migration) (source, destination way, err error) {
+	if source, err = c.way(ctx, m, m.Spec.Source.KubeConfigSecretRef); err != nil {
+		return way{}, way{}, err
+	}
+	destination, err = c.way(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
+	return source, destination, err
+}
+
+func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKeyReference) (way, error) {
 	if ref == nil {
 		return c.local(m)
 	}
@@ -73,20 +97,20 @@ func (c *Connector) side(ctx context.Context, m *api.Migration, ref *api.SecretK
 	secret, err := get[corev1.Secret](ctx, c.Secrets, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name})
 	switch {
 	case len(validation.IsDNS1123Subdomain(ref.Name)) > 0:
-		return link{}, lacking(fmt.Sprintf("%q is not the name of a Secret", ref.Name), "name a Secret of namespace "+m.Namespace)
+		return way{}, lacking(fmt.Sprintf("%q is not the name of a Secret", ref.Name), "name a Secret of namespace "+m.Namespace)
 	case err != nil:
-		return link{}, fmt.Errorf("reading %s: %w", where, err)
+		return way{}, fmt.Errorf("reading %s: %w", where, err)
 	case secret == nil:
-		return link{}, lacking(where+" does not exist",
+		return way{}, lacking(where+" does not exist",
 			fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key))
 	case len(secret.Data[key]) == 0:
-		return link{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
+		return way{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
 	}
 	config, err := kubeconfig.Parse(secret.Data[key], c.KubeConfigs)
 	if err != nil {
-		return link{}, refusedKubeconfig(where, key, err)
+		return way{}, refusedKubeconfig(where, key, err)
 	}
-	return c.get(fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config)
+	return way{fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config}, nil
 }
 
 func lacking(message, remedy string) error {
@@ -102,13 +126,13 @@ func refusedKubeconfig(where, key string, err error) error {
 	return &refusal{hold}
 }
 
-func (c *Connector) local(m *api.Migration) (link, error) {
+func (c *Connector) local(m *api.Migration) (way, error) {
 	account := m.Spec.ServiceAccountName
 	if account == "" {
 		account = c.DefaultServiceAccount
 	}
 	if len(validation.IsDNS1123Subdomain(account)) > 0 {
-		return link{}, &refusal{Hold{
+		return way{}, &refusal{Hold{
 			Reason: api.ReasonPermissionMissing, Message: fmt.Sprintf("%q is not the name of a ServiceAccount", account),
 			Remedy: "name a ServiceAccount of namespace " + m.Namespace + " in spec.serviceAccountName", Stalled: true,
 		}}
@@ -116,14 +140,14 @@ func (c *Connector) local(m *api.Migration) (link, error) {
 	user := "system:serviceaccount:" + m.Namespace + ":" + account
 	config := rest.CopyConfig(c.Local)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return c.get("local/"+user, "local", config)
+	return way{"local/" + user, "local", config}, nil
 }
 
-func (c *Connector) get(key, name string, config *rest.Config) (link, error) {
-	config.QPS, config.Burst, config.Timeout = c.QPS, c.Burst, c.Timeout
-	connection, release, err := c.Pool.Get(key, name, config)
+func (c *Connector) get(w way) (link, error) {
+	w.config.QPS, w.config.Burst, w.config.Timeout = c.QPS, c.Burst, c.Timeout
+	connection, release, err := c.Pool.Get(w.key, w.name, w.config)
 	if err != nil {
 		return link{}, err
 	}
-	return link{connection: connection, release: release, key: key}, nil
+	return link{connection: connection, release: release, key: w.key}, nil
 }

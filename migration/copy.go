@@ -19,6 +19,7 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	delete(annotations, api.FenceAnnotationKey)
+	delete(annotations, api.TemplateAnnotationKey)
 	delete(annotations, slicesapi.MigratingAnnotationKey)
 	labels := maps.Clone(from.Labels)
 	for _, key := range trackers {

@@ -65,6 +65,8 @@ type Engine struct {
 	wrote *write
 	// refused counts the writes in a row that met a changed object.
 	refused int
+	// looked is when both StatefulSets were last read from their API servers.
+	looked time.Time
 	// untold is since when a wait has not been written into the status; zero: it has.
 	untold time.Time
 }
@@ -154,9 +156,14 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		finding := findings[0]
 		return e.conclude(ctx, m, Snapshot{}, *stalled(finding.Reason, finding.Message, finding.Remedy))
 	}
-	var sc scope
+	// A watch whose credentials have expired tells of nothing any more, and says so to
+	// nobody.
+	sc := scope{live: e.clock.Since(e.looked) >= againSafety}
 	for range rounds {
 		snapshot := e.observe(ctx, m, sc)
+		if sc.live && snapshot.Source.Reach == Seen && snapshot.Destination.Reach == Seen {
+			e.looked = e.clock.Now()
+		}
 		snapshot.Preflight = findings
 		decision := Plan(snapshot)
 		need := scopeOf(snapshot, decision)

@@ -58,6 +58,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 // of our own kind is told that it is being migrated.
 func (p place) fence(value any) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: value}
+	if value == nil {
+		annotations[api.TemplateAnnotationKey] = nil
+	}
 	if p.version == sliceVersion {
 		annotations[slicesapi.MigratingAnnotationKey] = nil
 		if value != nil {

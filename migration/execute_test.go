@@ -58,7 +58,7 @@ func TestExecute(t *testing.T) {
 		want   string
 	}{
 		"fence":          {judged(Effect{Verb: WriteFence, Fence: "m.2"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
-		"release":        {judged(Effect{Verb: ReleaseFence}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null},` + precondition + `}}`},
+		"release":        {judged(Effect{Verb: ReleaseFence}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null},` + precondition + `}}`},
 		"stop":           {judged(Effect{Verb: ScaleDown, Start: 1, Replicas: 2}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
 		"start":          {judged(Effect{Verb: ScaleUp, Start: 2, Replicas: 1}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
 		"budget":         {judged(Effect{Verb: SetBudget, Fence: "m.2", Form: pdb.Available(3)}), `patch web {` + budget + `"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},

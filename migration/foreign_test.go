@@ -140,6 +140,10 @@ func TestPreflightFindings(t *testing.T) {
 		"a budget at the destination only":   {c, func(s *Snapshot) { s.Source.Budgets = nil }, api.ReasonForeignBudget},
 		"one budget that selects one of two": {names, func(s *Snapshot) { s.Destination.Budgets = nil }, api.ReasonForeignBudget},
 		"two budgets in one namespace":       {names, func(s *Snapshot) { s.Destination.Budgets[0].UID = "another" }, api.ReasonForeignBudget},
+		"a budget of others, too":            {c, func(s *Snapshot) { s.Source.Budgets[0].Covers = "job-1" }, api.ReasonBudgetCoversOthers},
+		"a budget's name that is taken": {c, func(s *Snapshot) {
+			s.Destination.Budgets, s.Destination.OtherBudgets = nil, []string{s.Source.Budgets[0].Name}
+		}, api.ReasonForeignBudget},
 		"several budgets":                    {c, func(s *Snapshot) { s.Source.Budgets = append(s.Source.Budgets, Budget{Name: "more"}) }, api.ReasonSeveralBudgets},
 		"source missing":                     {c, func(s *Snapshot) { s.Source.Set.Presence = Absent }, api.ReasonSourceMissing},
 		"source being deleted":               {c, func(s *Snapshot) { s.Source.Set.Terminating = true }, api.ReasonSourceBeingDeleted},

@@ -46,6 +46,7 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		func() ([]Finding, error) { return e.quotas(ctx, m, source) },
 		func() ([]Finding, error) { return e.reachableVolumes(ctx, m, source) },
 		func() ([]Finding, error) { return e.rehearse(ctx, m, source, destination) },
+		func() ([]Finding, error) { return e.numbers(ctx, m, source, destination) },
 	} {
 		more, err := check()
 		if err != nil {
@@ -77,7 +78,7 @@ func owned(at place, set *appsv1.StatefulSet) []Finding {
 	return []Finding{{
 		Reason: api.ReasonOwnedByOperator, Object: at.object(),
 		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.object(), owner.Kind, owner.Name),
-		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch sts -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.namespace, at.set),
+		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch %s -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.resource(), at.namespace, at.set),
 	}}
 }
 
@@ -145,16 +146,21 @@ func differences(at place, m *api.Migration, source, destination *appsv1.Statefu
 	if len(paths) == 0 {
 		return nil
 	}
+	return []Finding{{
+		Reason: api.ReasonDestinationDiffers, Object: at.object(),
+		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.object(), listed(paths)),
+		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete %s -n %s %s", at.resource(), at.namespace, at.set),
+	}}
+}
+
+// listed names the first few paths.
+func listed(paths []string) string {
 	const shown = 5
 	text := strings.Join(paths[:min(shown, len(paths))], ", ")
 	if len(paths) > shown {
 		text += fmt.Sprintf(" and %d more", len(paths)-shown)
 	}
-	return []Finding{{
-		Reason: api.ReasonDestinationDiffers, Object: at.object(),
-		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.object(), text),
-		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete sts -n %s %s", at.namespace, at.set),
-	}}
+	return text
 }
 
 // spellOut fills in what apps/v1 stores without being asked and our kind does not, so

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -42,8 +44,55 @@ func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destina
 		if finding != nil {
 			findings = append(findings, *finding)
 		}
+		if set, native := object.(*appsv1.StatefulSet); native && finding == nil && !startsAt(set, 1) {
+			findings = append(findings, unnumbered(at))
+		}
 	}
 	return findings, nil
+}
+
+// numbers has the API servers of slices that will begin above 0 show that they know
+// spec.ordinals: one that drops the field, as those before Kubernetes 1.27 do (KEP-3335),
+// would start the ordinals from 0, which run on the other side. A slice that does not
+// exist yet is rehearsed.
+func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]Finding, error) {
+	lowest := m.Spec.Ordinals.Order == api.LowestFirst
+	var findings []Finding
+	for _, side := range []struct {
+		place
+		set  *appsv1.StatefulSet
+		asks bool
+	}{{e.source, source, lowest}, {e.destination, destination, !lowest}} {
+		if side.set == nil || !side.asks || side.version == sliceVersion {
+			continue
+		}
+		shifted := side.newSet(metav1.ObjectMeta{Namespace: side.namespace, Name: side.place.set})
+		err := side.live.Patch(ctx, shifted, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`)), client.DryRunAll)
+		finding, err := rehearsal(side.place, shifted, err)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+			continue
+		}
+		if set, native := shifted.(*appsv1.StatefulSet); native && !startsAt(set, 1) {
+			findings = append(findings, unnumbered(side.place))
+		}
+	}
+	return findings, nil
+}
+
+func startsAt(set *appsv1.StatefulSet, start int32) bool {
+	return set.Spec.Ordinals != nil && set.Spec.Ordinals.Start == start
+}
+
+func unnumbered(at place) Finding {
+	return Finding{
+		Reason: api.ReasonKindUnsupported, Object: at.object(),
+		Message: fmt.Sprintf("the API server of cluster %s does not keep spec.ordinals.start of a StatefulSet: its slice would begin with ordinal 0, whatever it is given", at.cluster),
+		Remedy:  "use a cluster of Kubernetes 1.27 or newer, with the feature StatefulSetStartOrdinal, or our own kind there: apiVersion " + sliceVersion,
+	}
 }
 
 func firstEffects(at place, source, destination *appsv1.StatefulSet) []Effect {
@@ -52,7 +101,7 @@ func firstEffects(at place, source, destination *appsv1.StatefulSet) []Effect {
 		effects = append(effects, Effect{Verb: CreateService, Name: source.Spec.ServiceName})
 	}
 	if destination == nil {
-		effects = append(effects, Effect{Verb: CreateSet, Name: at.set})
+		effects = append(effects, Effect{Verb: CreateSet, Name: at.set, Start: 1})
 	}
 	return effects
 }

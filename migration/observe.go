@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,20 @@ type place struct {
 	live   client.Client
 }
 
+// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
+const (
+	nativeResource = "sts"
+	sliceResource  = "slice"
+)
+
+// resource is how kubectl calls the kind of the side's StatefulSet.
+func (p place) resource() string {
+	if p.version == sliceVersion {
+		return sliceResource
+	}
+	return nativeResource
+}
+
 func (p place) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: p.namespace, Name: name}
 }
@@ -57,7 +72,11 @@ type found struct {
 	lacksNamespace bool
 	// labels are those of the slice's pods when its StatefulSet does not exist.
 	labels labels.Set
-	export Export
+	// now is when it was read.
+	now time.Time
+	// sibling is the other StatefulSet when it is in the same namespace.
+	sibling string
+	export  Export
 	// services and exports are those of the namespace that may bear an ordinal's name.
 	services map[string]*corev1.Service
 	exports  map[string]Export
@@ -86,13 +105,18 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.ordinal != nil,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace
+	source.now, destination.now = s.Now, s.Now
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()
+	if s.Spec.SameNamespace {
+		source.sibling, destination.sibling = destination.place.set, source.place.set
+	}
 	s.Source, s.Destination = sideOf(m, source), sideOf(m, destination)
 	s.Destination.Service = governing(source, destination)
 	s.Source.Service = governing(source, source)
 	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
 		return s
 	}
+	s.Template = templateChange(source.set, destination.set)
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, ordinalsOf(s, sc)), destination.names(m, ordinalsOf(s, sc))
 	}

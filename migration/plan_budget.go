@@ -38,11 +38,15 @@ func (p *planner) share(inFlight int32) *Decision {
 }
 
 // wanted is what both budgets shall allow. In one namespace the source's stands for
-// both: one PodDisruptionBudget selects both slices.
+// both: one PodDisruptionBudget selects both slices. Between two handoffs all of it goes
+// where a roll-out needs it, the source first: our own kind evicts, and would wait for ever.
 func (p *planner) wanted(inFlight int32) pdb.Share {
 	d := p.Record.Baseline.Budget
-	if p.Spec.SameNamespace {
+	switch there := p.Destination.Set; {
+	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
+	case inFlight == 0 && there.Replicas > 0 && !there.RolledOut && p.Source.Set.RolledOut:
+		return pdb.Share{Destination: d}
 	}
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
 }
@@ -152,15 +156,20 @@ func (p *planner) author() pdb.Form {
 func (p *planner) setBudget(name SideName, allows, inFlight int32) *Decision {
 	side := p.side(name)
 	if len(side.Budgets) == 0 {
-		return stalled(api.ReasonForeignBudget,
-			"PodDisruptionBudget "+p.Record.Baseline.DisruptionBudget.Name+" does not exist any more in cluster "+side.Cluster,
-			"create it again as it was")
+		return p.lostBudget(*side)
 	}
 	b := side.Budgets[0]
 	return effect(Effect{
 		Verb: SetBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
 		Fence: p.fence(), Form: p.form(name, allows, inFlight), MaxUnavailable: allows,
 	})
+}
+
+func (p *planner) lostBudget(side Side) *Decision {
+	original := p.Record.Baseline.DisruptionBudget
+	return stalled(api.ReasonForeignBudget,
+		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
+		"create it again as it was: "+p.author().String())
 }
 
 // restoreBudget writes the author's form on a side, once.

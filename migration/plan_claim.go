@@ -117,8 +117,8 @@ func claimedFinding(side Side) Finding {
 		Object: side.object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.object(), FenceOwner(side.Set.Fence)),
-		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate sts -n %s %s %s-",
-			side.Namespace, side.Set.Name, api.FenceAnnotationKey),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s-",
+			side.Set.resource(), side.Namespace, side.Set.Name, api.FenceAnnotationKey),
 	}
 }
 

@@ -3,6 +3,7 @@ package migration
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -23,7 +24,9 @@ func (p *planner) prepare() *Decision {
 	case side.Service.Needed && !side.Service.Found:
 		return on(CreateService, side.Service.Name)
 	case p.Record.Baseline.DisruptionBudget != nil && len(side.Budgets) == 0 && !p.Spec.SameNamespace:
-		return on(CreateBudget, p.Record.Baseline.DisruptionBudget.Name)
+		if decision := p.createBudget(p.Record.Baseline.DisruptionBudget.Name); decision.Effect != nil || !p.stopped() {
+			return decision
+		}
 	}
 	if decision := cmp.Or(p.exports(), p.names()); decision != nil {
 		return decision
@@ -35,6 +38,18 @@ func (p *planner) prepare() *Decision {
 		})
 	}
 	return nil
+}
+
+// createBudget copies the source's PodDisruptionBudget to the destination.
+func (p *planner) createBudget(name string) *Decision {
+	switch {
+	case len(p.Source.Budgets) == 0 || p.Source.Budgets[0].Name != name:
+		return p.lostBudget(p.Source)
+	case slices.Contains(p.Destination.OtherBudgets, name):
+		message, remedy := takenBudget(p.Destination, name)
+		return stalled(api.ReasonForeignBudget, message, remedy)
+	}
+	return effect(Effect{Verb: CreateBudget, Side: DestinationSide, Name: name, Fence: p.fence()})
 }
 
 // exports makes the ServiceExports of both sides, the destination's first, and

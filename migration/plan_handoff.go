@@ -111,7 +111,16 @@ func (p *planner) gate(k int32) *Hold {
 			Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
 		}
 	}
+	if hold := p.outdated(); hold != nil {
+		return hold
+	}
 	for _, side := range []*Side{&p.Source, &p.Destination} {
+		if finding := side.coversOthers(); finding != nil {
+			return finding.hold()
+		}
+		if finding := side.deletesClaims(); finding != nil && side == p.giver {
+			return finding.hold()
+		}
 		switch {
 		case side.Set.Presence != Seen:
 		case !side.Set.Observed:
@@ -126,6 +135,24 @@ func (p *planner) gate(k int32) *Hold {
 		}
 	}
 	return nil
+}
+
+// outdated holds while an ordinal would go back in time by moving: somebody has changed the
+// source's pod template in mid-move, and what was written by the new one would be read by
+// the old one. On the way back that is what is asked for.
+func (p *planner) outdated() *Hold {
+	if p.Template.Fields == "" || p.direction() == api.Back {
+		return nil
+	}
+	side := p.Destination
+	return &Hold{
+		Reason: api.ReasonDestinationDiffers,
+		Message: fmt.Sprintf("%s was changed in mid-move, and %s was not: they differ in %s, and the next ordinal would start as it was before",
+			p.Source.object(), side.object(), p.Template.Fields),
+		Remedy: fmt.Sprintf("make the same change there; when it has it in another form: kubectl annotate %s -n %s %s --overwrite %s=%s",
+			side.Set.resource(), side.Namespace, side.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
+		Stalled: true,
+	}
 }
 
 // carry moves the volumes of an ordinal that neither slice owns, and starts it.

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ func Preflight(s Snapshot) []Finding {
 		return append(findings, Finding{
 			Reason: api.ReasonSourceMissing, Object: s.Source.object(),
 			Message: s.Source.object() + " does not exist",
-			Remedy:  "kubectl get sts -n " + s.Source.Namespace,
+			Remedy:  fmt.Sprintf("kubectl get %s -n %s", s.Source.Set.resource(), s.Source.Namespace),
 		})
 	}
 	findings = append(findings, sourceFindings(s)...)
@@ -102,7 +103,7 @@ func sourceFindings(s Snapshot) []Finding {
 		add(api.ReasonSourceBeingDeleted, object+" is being deleted", "")
 	}
 	if set.Replicas == 0 {
-		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale sts -n %s %s --replicas=1", side.Namespace, set.Name))
+		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", set.resource(), side.Namespace, set.Name))
 	}
 	if s.Spec.Count > set.Replicas {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
@@ -110,23 +111,39 @@ func sourceFindings(s Snapshot) []Finding {
 	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
 		findings = append(findings, claimedFinding(side))
 	}
-	if set.DeletesClaims {
-		add(api.ReasonClaimsDeletedOnScale,
-			object+" has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
-			fmt.Sprintf(`kubectl patch sts -n %s %s -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`, side.Namespace, set.Name))
+	if finding := side.deletesClaims(); finding != nil {
+		findings = append(findings, *finding)
 	}
 	switch {
 	case !set.Observed:
 		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
 	case !set.RolledOut:
 		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
-			fmt.Sprintf("kubectl rollout status sts -n %s %s", side.Namespace, set.Name))
+			set.rolloutStatus(side.Namespace))
 	}
 	if names := unavailable(s, side, nil); len(names) > 0 {
 		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
 			"kubectl get pods -n "+side.Namespace)
 	}
 	return findings
+}
+
+// deletesClaims refuses a slice whose scale-downs delete claims.
+func (s Side) deletesClaims() *Finding {
+	if !s.Set.DeletesClaims {
+		return nil
+	}
+	return &Finding{
+		Reason: api.ReasonClaimsDeletedOnScale, Object: s.object(),
+		Message: s.object() + " has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
+		Remedy: fmt.Sprintf(`kubectl patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
+			s.Set.resource(), s.Namespace, s.Set.Name),
+	}
+}
+
+// hold waits for somebody to mend what was found.
+func (f Finding) hold() *Hold {
+	return &Hold{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy, Stalled: true}
 }
 
 // budget returns d, or why there is none.
@@ -180,10 +197,29 @@ func budgetFindings(s Snapshot) []Finding {
 			return []Finding{severalFinding(side)}
 		}
 	}
+	for _, side := range []Side{s.Source, s.Destination} {
+		if finding := side.coversOthers(); finding != nil {
+			return []Finding{*finding}
+		}
+	}
 	if _, finding := budget(s); finding != nil {
 		return []Finding{*finding}
 	}
 	return foreignBudgetFindings(s)
+}
+
+// coversOthers refuses a budget that other pods draw from as well: what it says of the
+// slice would be said of them too, and shrinking one would widen the other.
+func (s Side) coversOthers() *Finding {
+	if len(s.Budgets) != 1 || s.Budgets[0].Covers == "" {
+		return nil
+	}
+	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, s.Budgets[0].Name, s.Cluster)
+	return &Finding{
+		Reason: api.ReasonBudgetCoversOthers, Object: name,
+		Message: fmt.Sprintf("%s also selects pods of others, such as %s: it cannot be shared out between two slices without changing what it allows for those", name, s.Budgets[0].Covers),
+		Remedy:  fmt.Sprintf("give %s a PodDisruptionBudget of its own, and the others theirs: kubectl edit pdb -n %s %s", s.object(), s.Namespace, s.Budgets[0].Name),
+	}
 }
 
 // foreignBudgetFindings are about a PodDisruptionBudget that the destination has
@@ -202,7 +238,11 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 	case s.Spec.SameNamespace && len(source) == 1 && (len(destination) == 0 || destination[0].UID != source[0].UID):
 		return add(fmt.Sprintf("PodDisruptionBudget %s/%s does not select the pods of both StatefulSets: their replicas would have no budget in common", s.Source.Namespace, source[0].Name),
 			"let its selector match the labels of both pod templates")
-	case s.Spec.SameNamespace || len(destination) == 0:
+	case s.Spec.SameNamespace:
+		return nil
+	case len(destination) == 0 && len(source) == 1 && slices.Contains(s.Destination.OtherBudgets, source[0].Name):
+		return add(takenBudget(s.Destination, source[0].Name))
+	case len(destination) == 0:
 		return nil
 	case len(source) == 0:
 		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or delete this one")
@@ -211,6 +251,13 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 			"give both the same form, or delete this one")
 	}
 	return nil
+}
+
+// takenBudget is for a PodDisruptionBudget that bears the name of the one to be made, and
+// does not select the slice's pods.
+func takenBudget(side Side, name string) (message, remedy string) {
+	return fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s does not select the pods of %s, and the one that is to share its budget needs its name", side.Namespace, name, side.Cluster, side.Set.Name),
+		fmt.Sprintf("let it select them, or delete it: kubectl delete pdb -n %s %s", side.Namespace, name)
 }
 
 func severalFinding(side Side) Finding {
@@ -238,7 +285,7 @@ func destinationFindings(s Snapshot) []Finding {
 	}
 	if !side.NamespaceFound && !s.Spec.CreateNamespace {
 		add(api.ReasonNamespaceMissing, fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
-			"kubectl create namespace "+side.Namespace+" in that cluster")
+			"in that cluster: kubectl create namespace "+side.Namespace)
 	}
 	if set.Presence == Seen {
 		if set.UID == s.Source.Set.UID {
@@ -250,7 +297,7 @@ func destinationFindings(s Snapshot) []Finding {
 		}
 		if set.Replicas > 0 {
 			add(api.ReasonDestinationNotEmpty, fmt.Sprintf("%s has %d replicas: their ordinals may run at the source too", object, set.Replicas),
-				fmt.Sprintf("kubectl scale sts -n %s %s --replicas=0", side.Namespace, set.Name))
+				fmt.Sprintf("kubectl scale %s -n %s %s --replicas=0", set.resource(), side.Namespace, set.Name))
 		}
 		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
 			findings = append(findings, claimedFinding(side))

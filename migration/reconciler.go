@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -41,6 +43,10 @@ type driven struct {
 	engine              *Engine
 	uid                 types.UID
 	source, destination link
+	// checked is when the links were last compared with what the Migration names, at
+	// which generation of it.
+	checked    time.Time
+	generation int64
 }
 
 func (d *driven) close() {
@@ -71,12 +77,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.drop(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if done, err := r.finalizer(ctx, m); done || err != nil {
-		return ctrl.Result{}, err
+	if ended(m) {
+		r.drop(request.NamespacedName)
+		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
 	engine, err := r.engine(ctx, m)
 	if err != nil {
 		return r.refuse(ctx, m, err)
+	}
+	engine.newest(m)
+	if kept, err := r.keep(ctx, m); kept || err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	outcome, err := engine.Pass(ctx, m)
 	if err != nil {
@@ -94,9 +105,6 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 	key := client.ObjectKeyFromObject(m)
 	if outcome.Done {
 		r.drop(key)
-		if m.DeletionTimestamp.IsZero() {
-			return ctrl.Result{}, nil
-		}
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
 	if hold := outcome.Decision.Hold; hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
@@ -106,33 +114,37 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 	return ctrl.Result{RequeueAfter: outcome.Again}, nil
 }
 
-// finalizer keeps a Migration until it has let go of both StatefulSets.
-func (r *Reconciler) finalizer(ctx context.Context, m *api.Migration) (done bool, err error) {
-	has := controllerutil.ContainsFinalizer(m, api.Finalizer)
-	switch {
-	case !m.DeletionTimestamp.IsZero() && !has:
-		r.drop(client.ObjectKeyFromObject(m))
-		return true, nil
-	case !m.DeletionTimestamp.IsZero() && letGo(m):
-		// Its clusters need not be reached for that: who deletes a namespace takes the
-		// rights and the kubeconfig away with it.
-		r.drop(client.ObjectKeyFromObject(m))
-		return true, r.removeFinalizer(ctx, m)
-	case m.DeletionTimestamp.IsZero() && !has:
-		before := m.DeepCopy()
-		controllerutil.AddFinalizer(m, api.Finalizer)
-		return true, r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// keep puts the finalizer on a Migration before anything is written in its name.
+func (r *Reconciler) keep(ctx context.Context, m *api.Migration) (kept bool, err error) {
+	if m.Status.Baseline == nil || !m.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(m, api.Finalizer) {
+		return false, nil
 	}
-	return false, nil
+	before := m.DeepCopy()
+	controllerutil.AddFinalizer(m, api.Finalizer)
+	return true, r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// letGo says whether neither StatefulSet carries anything of a Migration: nothing was
-// written in its name, or it is at its end.
-func letGo(m *api.Migration) bool {
-	return m.Status.Baseline == nil || meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted)
+// ended says whether nothing is left to do for a Migration, because neither StatefulSet
+// carries anything of it. Its clusters need not be reached any more: they may be gone, and
+// who deletes a namespace takes the rights and the kubeconfig away with it.
+func ended(m *api.Migration) bool {
+	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+	atItsEnd := completed != nil && completed.Status == metav1.ConditionTrue
+	if !m.DeletionTimestamp.IsZero() {
+		return atItsEnd || m.Status.Baseline == nil || !controllerutil.ContainsFinalizer(m, api.Finalizer)
+	}
+	return atItsEnd && completed.ObservedGeneration == m.Generation && !begunAnew(m, completed.Reason)
+}
+
+// begunAnew says whether a Migration that was rolled back is to run again.
+func begunAnew(m *api.Migration, reason string) bool {
+	return reason == api.ReasonRolledBack && m.Spec.Mode != api.ModeRollback && m.Spec.Mode != api.ModePause
 }
 
 func (r *Reconciler) removeFinalizer(ctx context.Context, m *api.Migration) error {
+	if !controllerutil.ContainsFinalizer(m, api.Finalizer) {
+		return nil
+	}
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, api.Finalizer)
 	return client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
@@ -144,7 +156,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, err
 	r.mu.Lock()
 	found := r.engines[key]
 	r.mu.Unlock()
-	if found != nil && found.uid == m.UID {
+	if found != nil && found.uid == m.UID && !r.outdated(ctx, m, found) {
 		return found.engine, nil
 	}
 	r.drop(key)
@@ -152,7 +164,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, err
 	if err != nil {
 		return nil, err
 	}
-	created := &driven{uid: m.UID, source: from, destination: to, engine: NewEngine(m, Options{
+	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to, engine: NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder,
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify:  func() { r.queue.Add(reconcile.Request{NamespacedName: key}) },
@@ -161,6 +173,23 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, err
 	defer r.mu.Unlock()
 	r.engines[key] = created
 	return created.engine, nil
+}
+
+// outdated says whether a Migration is to be connected anew: it names another account, or a
+// Secret holds another kubeconfig, or none. The Secrets are read when the Migration was
+// changed, while it is stalled, and every now and then.
+func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) bool {
+	stalls := meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
+	if !stalls && d.generation == m.Generation && time.Since(d.checked) < againSafety {
+		return false
+	}
+	from, to, err := r.Connector.keys(ctx, m)
+	if err != nil {
+		_, refused := errors.AsType[*refusal](err)
+		return refused
+	}
+	d.checked, d.generation = time.Now(), m.Generation
+	return from != d.source.key || to != d.destination.key
 }
 
 func (r *Reconciler) drop(key types.NamespacedName) {

@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,6 +41,8 @@ type Snapshot struct {
 	// Focused is true when Volumes covers only one ordinal. What concerns all of
 	// them must not be concluded from such a snapshot.
 	Focused bool
+	// Template is a change of the source's pod template that the destination lacks.
+	Template TemplateChange
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
@@ -107,8 +111,10 @@ type Side struct {
 	Set            Set
 	// Pods are all pods named <set>-<ordinal>, ascending, Terminating ones included.
 	Pods []Pod
-	// Budgets are the PodDisruptionBudgets that select the slice's pods.
-	Budgets []Budget
+	// Budgets are the PodDisruptionBudgets that select the slice's pods, OtherBudgets
+	// the names of those that do not.
+	Budgets      []Budget
+	OtherBudgets []string
 	// Service is the governing Service; Needed is false when the set names none.
 	Service Dependent
 	// Export is the ServiceExport of the governing Service.
@@ -141,8 +147,21 @@ type Set struct {
 	// Ours is true when this migration created it.
 	Ours        bool
 	Terminating bool
+	// Resource is how kubectl calls its kind.
+	Resource string
 	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
 	DeletesClaims bool
+}
+
+// resource is how kubectl calls the set's kind.
+func (s Set) resource() string { return cmp.Or(s.Resource, nativeResource) }
+
+// rolloutStatus is the command that shows a roll-out: kubectl knows those of its own kinds.
+func (s Set) rolloutStatus(namespace string) string {
+	if s.resource() == nativeResource {
+		return fmt.Sprintf("kubectl rollout status -n %s sts/%s", namespace, s.Name)
+	}
+	return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
 }
 
 // End is the first ordinal above the slice.
@@ -178,6 +197,9 @@ type Budget struct {
 	Form            pdb.Form
 	// Observed is true when the disruption controller has seen this generation.
 	Observed bool
+	// Covers names a pod that it selects and that is of neither slice; empty: there is
+	// none.
+	Covers string
 	// Evictions is how many evictions the API server would grant now: what the
 	// disruption controller has computed from the pods as it knew them.
 	Evictions int32

@@ -62,7 +62,7 @@ func recordOf(m *api.Migration) Record {
 
 func sideOf(m *api.Migration, f *found) Side {
 	side := Side{Cluster: f.place.cluster, ClusterID: f.place.id, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
-	side.Set = Set{Presence: Absent, Name: f.place.set}
+	side.Set = Set{Presence: Absent, Name: f.place.set, Resource: f.place.resource()}
 	if f.err != nil {
 		side.ReachError = oneLine(f.err)
 		side.Set.Presence = Unreachable
@@ -70,9 +70,10 @@ func sideOf(m *api.Migration, f *found) Side {
 	}
 	side.Reach = Seen
 	side.Pods = podsOf(f)
-	side.Budgets = budgetsOf(m, f)
+	side.Budgets, side.OtherBudgets = budgetsOf(m, f)
 	if f.set != nil {
 		side.Set = setOf(m, f.set, f.pods)
+		side.Set.Resource = f.place.resource()
 	}
 	return side
 }
@@ -136,19 +137,69 @@ func podsOf(f *found) []Pod {
 	return pods
 }
 
-// budgetsOf are the PodDisruptionBudgets that select the pods of the slice.
-func budgetsOf(m *api.Migration, f *found) []Budget {
-	var budgets []Budget
+// budgetsOf are the PodDisruptionBudgets that select the pods of the slice, and the names
+// of the others.
+func budgetsOf(m *api.Migration, f *found) (budgets []Budget, others []string) {
 	for i := range f.budgets {
 		budget := &f.budgets[i]
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil || !selector.Matches(f.podLabels()) {
+			others = append(others, budget.Name)
 			continue
 		}
-		budgets = append(budgets, budgetOf(m, budget))
+		view := f.budgetOf(m, budget)
+		view.Covers = f.stranger(selector)
+		budgets = append(budgets, view)
 	}
 	slices.SortFunc(budgets, func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })
-	return budgets
+	slices.Sort(others)
+	return budgets, others
+}
+
+// evictedFor is how long an eviction that was granted may take to mark its pod.
+const evictedFor = 10 * time.Second
+
+// disrupted are the pods whose eviction was granted and not yet seen. The disruption
+// controller knows them by name alone: it keeps one for two minutes when it never saw the
+// former pod end (kubernetes disruption.go, buildDisruptedPodMap, DeletionTimeout). So one
+// that was made since, and bears no mark of an eviction, is not meant.
+func (f *found) disrupted(budget *policyv1.PodDisruptionBudget) []string {
+	var names []string
+	for name, granted := range budget.Status.DisruptedPods {
+		at := slices.IndexFunc(f.pods, func(pod corev1.Pod) bool { return pod.Name == name })
+		if at < 0 || !madeSince(&f.pods[at], granted, f.now) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// madeSince says whether a pod was made after an eviction was granted. Both times are
+// whole seconds.
+func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
+	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+	if marked || pod.CreationTimestamp.Before(&granted) {
+		return false
+	}
+	return granted.Before(&pod.CreationTimestamp) || now.Sub(granted.Time) > evictedFor
+}
+
+// stranger is a pod that is selected and of neither slice. One that has run to its end
+// does not count for a PodDisruptionBudget.
+func (f *found) stranger(selector labels.Selector) string {
+	for i := range f.pods {
+		pod := &f.pods[i]
+		_, own := ordinalOf(f.place.set, pod.Name)
+		_, siblings := ordinalOf(f.sibling, pod.Name)
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !own && !(siblings && f.sibling != "") && !ended && selector.Matches(labels.Set(pod.Labels)) {
+			return pod.Name
+		}
+	}
+	return ""
 }
 
 // podLabels are the labels of the slice's pods: those of its template.
@@ -159,17 +210,13 @@ func (f *found) podLabels() labels.Set {
 	return f.set.Spec.Template.Labels
 }
 
-func budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
+func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
 	view := Budget{
-		Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
+		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
 		Ours: budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
 	}
-	for pod := range budget.Status.DisruptedPods {
-		view.Disrupted = append(view.Disrupted, pod)
-	}
-	slices.Sort(view.Disrupted)
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
 	if FenceOwner(fence) != m.UID {
 		return view

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -66,6 +67,7 @@ func (e *Engine) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) met
 	none := int32(0)
 	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
 	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
+	to.Annotations[api.TemplateAnnotationKey] = templateHash(&to.Spec.Template)
 	mapClasses(to.Spec.VolumeClaimTemplates, classes)
 	if e.destination.version == sliceVersion {
 		return to, nil

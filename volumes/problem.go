@@ -96,6 +96,15 @@ func repointable(ref Ref, volume Volume) *Problem {
 	}
 }
 
+// claimLost is for an ordinal of which no claim says any more which volume it has.
+func claimLost(h Holding) *Problem {
+	return &Problem{
+		ReasonClaimMissing,
+		fmt.Sprintf("claim %s/%s has been deleted, and nothing else says which volume it had", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv | grep %s/%s)", h.Ref.Namespace, h.Ref.Name),
+	}
+}
+
 func volumeLost(h Holding) *Problem {
 	return &Problem{
 		ReasonVolumeLost,

@@ -217,6 +217,8 @@ func Rebind(pair Pair) Verdict {
 		return blocked(foreignVolume(taker, giver.Volume.Handle))
 	case taker.Volume.Found:
 		return bind(pair)
+	case !giver.Volume.Found && !giver.Claim.Found && !taker.Claim.Found:
+		return blocked(claimLost(giver))
 	case !giver.Volume.Found:
 		return blocked(volumeLost(giver))
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
@@ -256,7 +258,10 @@ func park(pair Pair) Verdict {
 // bind brings the taker's volume and claim together.
 func bind(pair Pair) Verdict {
 	taker := pair.Taker
-	if !taker.Volume.Found {
+	switch {
+	case !taker.Volume.Found && !pair.Giver.Claim.Found && !taker.Claim.Found:
+		return blocked(claimLost(pair.Giver))
+	case !taker.Volume.Found:
 		return blocked(volumeLost(taker))
 	}
 	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {

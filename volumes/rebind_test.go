@@ -38,6 +38,8 @@ func TestRebindBlocks(t *testing.T) {
 	disk.Volume = Volume{Found: true, Name: "pv", Handle: "another disk"}
 	taken := secure(held("east", corev1.PersistentVolumeReclaimRetain))
 	taken.Volume.ClaimRef = Ref{Namespace: "x", Name: "y", UID: "z"}
+	lost := empty("east")
+	lost.Claim = held("east", "").Claim
 	tests := map[string]struct {
 		pair Pair
 		want string
@@ -45,7 +47,9 @@ func TestRebindBlocks(t *testing.T) {
 		"a foreign claim":          {Pair{Giver: parked("east"), Taker: foreign}, ReasonForeignClaim},
 		"a foreign claim, shared":  {Pair{Shared: true, Giver: secure(held("east", "")), Taker: foreign}, ReasonForeignClaim},
 		"a foreign disk":           {Pair{Giver: parked("east"), Taker: disk}, ReasonForeignVolume},
-		"the volume is gone":       {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonVolumeLost},
+		"the volume is gone":       {Pair{Giver: lost, Taker: empty("west")}, ReasonVolumeLost},
+		"the claim is gone":        {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
+		"the same, shared":         {Pair{Shared: true, Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
 		"somebody took the volume": {Pair{Giver: taken, Taker: empty("west")}, ReasonForeignVolume},
 	}
 	for name, tc := range tests {

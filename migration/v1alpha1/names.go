@@ -18,6 +18,10 @@ const (
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
+	// TemplateAnnotationKey is on a destination that a migration created: the hash of the
+	// source's pod template that it is a copy of. Whoever has brought the destination up
+	// to a later one in another form writes that one's hash.
+	TemplateAnnotationKey = "migration.sliceshift.io/template"
 	// Finalizer keeps a Migration until its claim on both StatefulSets is released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the name under which every write of ours is recorded.

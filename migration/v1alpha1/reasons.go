@@ -19,6 +19,7 @@ const (
 	ReasonBudgetExceeded       = "BudgetExceeded"
 	ReasonBudgetInvalid        = "BudgetInvalid"
 	ReasonForeignBudget        = "ForeignBudget"
+	ReasonBudgetCoversOthers   = "BudgetCoversOthers"
 	ReasonSameStatefulSet      = "SameStatefulSet"
 	ReasonNamespaceMissing     = "NamespaceMissing"
 	ReasonDestinationDiffers   = "DestinationDiffers"

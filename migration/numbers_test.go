@@ -1,0 +1,90 @@
+package migration
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// server is an API server that does something to what it has stored. The fake one does not
+// answer a dry run, so what is asked is done.
+func server(stored func(client.Object), objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			err := c.Create(ctx, o)
+			stored(o)
+			return err
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+			err := c.Patch(ctx, o, p)
+			stored(o)
+			return err
+		},
+	}).Build()
+}
+
+// TestOrdinalsThatAreDropped: a slice that has to begin above 0 is not given to an API
+// server that forgets where it begins, as those before Kubernetes 1.27 do: it would start
+// ordinals that run elsewhere.
+func TestOrdinalsThatAreDropped(t *testing.T) {
+	set := func() *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
+	}
+	newer := func(objects ...client.Object) client.Client { return server(func(object client.Object) {}, objects...) }
+	older := func(objects ...client.Object) client.Client {
+		return server(func(object client.Object) {
+			if set, native := object.(*appsv1.StatefulSet); native {
+				set.Spec.Ordinals = nil
+			}
+		}, objects...)
+	}
+	for name, tc := range map[string]struct {
+		source, destination client.Client
+		// there is the destination StatefulSet, if it exists.
+		there *appsv1.StatefulSet
+		order api.Order
+		want  string
+	}{
+		"both know them":                       {newer(set()), newer(), nil, api.HighestFirst, ""},
+		"the destination drops them":           {newer(set()), older(), nil, api.HighestFirst, "west"},
+		"a destination that exists drops them": {newer(set()), older(set()), set(), api.HighestFirst, "west"},
+		"a destination that exists knows them": {newer(set()), newer(set()), set(), api.HighestFirst, ""},
+		"the source drops them":                {older(set()), newer(), nil, api.LowestFirst, "east"},
+		"a source that never begins above 0":   {older(set()), newer(), nil, api.HighestFirst, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Engine{
+				source:      place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: tc.source, id: "1"},
+				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: tc.destination, id: "2"},
+			}
+			m := &api.Migration{Spec: api.MigrationSpec{Ordinals: api.OrdinalsSpec{Order: tc.order}}}
+			rehearsed, err := e.rehearse(t.Context(), m, set(), tc.there)
+			if err != nil {
+				t.Fatal(err)
+			}
+			patched, err := e.numbers(t.Context(), m, set(), tc.there)
+			if err != nil {
+				t.Fatal(err)
+			}
+			findings := append(rehearsed, patched...)
+			if tc.want == "" {
+				if len(findings) > 0 {
+					t.Errorf("found %+v", findings)
+				}
+				return
+			}
+			if len(findings) != 1 || findings[0].Reason != api.ReasonKindUnsupported || findings[0].Warning || !strings.Contains(findings[0].Message, "cluster "+tc.want) {
+				t.Errorf("found %+v, want one of cluster %s", findings, tc.want)
+			}
+		})
+	}
+}
