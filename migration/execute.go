@@ -112,7 +112,7 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 		if err != nil {
 			return nil, err
 		}
-		return pdb.Copy(from, at.namespace, effect.Fence, m.UID), nil
+		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID), effect.Fence), nil
 	default:
 		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
 			meta := copyMeta(from, at.namespace, effect.Name, m.UID)

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -96,8 +97,15 @@ func TestBudgetThatCannotBeMade(t *testing.T) {
 // TestBudgetFollowsTheRollOut: between two handoffs the slice that rolls out has the budget,
 // for its controller evicts. A roll-out of the destination once waited for ever.
 func TestBudgetFollowsTheRollOut(t *testing.T) {
+	for moved := 1; moved < 3; moved++ {
+		t.Run(fmt.Sprintf("%d of 3 moved", moved), func(t *testing.T) { budgetFollows(t, moved) })
+	}
+}
+
+func budgetFollows(t *testing.T, moved int) {
+	t.Helper()
 	y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
-	y.until(ScaleDown, 2)
+	y.until(ScaleDown, moved+1)
 	rollOut := func(source, destination bool) {
 		y.state.Source.Set.RolledOut, y.state.Destination.Set.RolledOut = !source, !destination
 		y.version++

@@ -42,14 +42,19 @@ func (p *planner) share(inFlight int32) *Decision {
 // where a roll-out needs it, the source first: our own kind evicts, and would wait for ever.
 func (p *planner) wanted(inFlight int32) pdb.Share {
 	d := p.Record.Baseline.Budget
-	switch there := p.Destination.Set; {
+	switch {
 	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
-	case inFlight == 0 && there.Replicas > 0 && !there.RolledOut && p.Source.Set.RolledOut:
+	case inFlight == 0 && p.Source.Set.rollsOut():
+		return pdb.Share{Source: d}
+	case inFlight == 0 && p.Destination.Set.rollsOut():
 		return pdb.Share{Destination: d}
 	}
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
 }
+
+// rollsOut says whether pods of the slice have yet to get its update revision.
+func (s Set) rollsOut() bool { return s.Replicas > 0 && !s.RolledOut }
 
 // selected is how many replicas a side's PodDisruptionBudget is about, and how many
 // of them are unavailable. While an ordinal is in flight it does not count.

@@ -3,10 +3,8 @@ package pdb
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,17 +53,12 @@ func Unmark(mark string) (fence, form string) {
 	return fence, form
 }
 
-// Copy makes the other side's PodDisruptionBudget: the same selector and eviction
-// policy, and maxUnavailable 0.
-func Copy(from *policyv1.PodDisruptionBudget, namespace, fence string, owner types.UID) *policyv1.PodDisruptionBudget {
-	annotations := maps.Clone(from.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	annotations[api.OwnerAnnotationKey], annotations[api.BudgetAnnotationKey] = string(owner), Mark(fence, Unavailable(0))
+// Copy makes the other side's PodDisruptionBudget, under its metadata: the same selector
+// and eviction policy, and maxUnavailable 0.
+func Copy(from *policyv1.PodDisruptionBudget, meta metav1.ObjectMeta, fence string) *policyv1.PodDisruptionBudget {
+	metav1.SetMetaDataAnnotation(&meta, api.BudgetAnnotationKey, Mark(fence, Unavailable(0)))
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: annotations},
+		ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: Unavailable(0).MaxUnavailable, Selector: from.Spec.Selector.DeepCopy(),
 			UnhealthyPodEvictionPolicy: from.Spec.UnhealthyPodEvictionPolicy,

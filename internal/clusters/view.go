@@ -128,6 +128,25 @@ func (v *View) changed() {
 	}
 }
 
+// slimStatuses keeps what says why a container does not run.
+func slimStatuses(statuses []corev1.ContainerStatus) {
+	for i := range statuses {
+		s := &statuses[i]
+		statuses[i] = corev1.ContainerStatus{
+			Name:                 s.Name,
+			State:                corev1.ContainerState{Waiting: s.State.Waiting, Terminated: slimEnd(s.State.Terminated)},
+			LastTerminationState: corev1.ContainerState{Terminated: slimEnd(s.LastTerminationState.Terminated)},
+		}
+	}
+}
+
+func slimEnd(ended *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if ended == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{Reason: ended.Reason, ExitCode: ended.ExitCode}
+}
+
 // slim drops what no decision reads from an object before it is cached. The
 // StatefulSet and the PodDisruptionBudget keep their managed fields: they name the
 // foreign writer.
@@ -141,7 +160,8 @@ func slim(in any) (any, error) {
 		return in, nil
 	case *corev1.Pod:
 		object.Spec.Containers, object.Spec.InitContainers = nil, nil
-		object.Status.ContainerStatuses, object.Status.InitContainerStatuses = nil, nil
+		slimStatuses(object.Status.InitContainerStatuses)
+		slimStatuses(object.Status.ContainerStatuses)
 	}
 	object.SetManagedFields(nil)
 	if annotations := object.GetAnnotations(); annotations != nil {
