@@ -19,7 +19,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 
 test: ## Everything that proves the product: unit, property and end-to-end tests.
 	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/mcs ./e2e/etcd
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
@@ -44,7 +44,7 @@ bench-slices: ## Our StatefulSet kind against the native controller; out/bench-s
 	@$(GO) run ./e2e/benchslices
 
 e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
-	@E2E_KIND=1 $(GO) test -count=1 -timeout 90m -v ./e2e/kind/suite
+	@E2E_KIND=1 $(GO) test -count=1 -timeout 90m -p 1 -v ./e2e/kind/suite ./e2e/kind/quickstart
 
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...

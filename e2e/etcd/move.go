@@ -14,11 +14,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// migration is the Migration that the manager's pod acts upon.
-func migration() *api.Migration {
+// migration is the Migration that the manager's pod acts upon, with credentials of west.
+func migration(west *api.SecretKeyReference) *api.Migration {
 	return &api.Migration{ObjectMeta: object(name), Spec: api.MigrationSpec{
 		Source:             api.SourceReference{Name: name},
-		Destination:        api.DestinationReference{KubeConfigSecretRef: &api.SecretKeyReference{Name: setup.West}},
+		Destination:        api.DestinationReference{KubeConfigSecretRef: west},
 		Services:           api.ServicesSpec{PerOrdinal: api.PerOrdinalExport},
 		ServiceAccountName: setup.Mover,
 		Mode:               api.ModeRun,
@@ -28,12 +28,16 @@ func migration() *api.Migration {
 // moveAndTurn begins the move, and turns it round when one member has arrived and the next
 // one is stopped.
 func (p *play) moveAndTurn(ctx context.Context) error {
-	if err := setup.Create(ctx, p.pair.East, migration()); err != nil {
+	west, err := setup.Credentials(ctx, p.pair.West, p.pair.East, namespace)
+	if err != nil {
+		return err
+	}
+	if err := setup.Create(ctx, p.pair.East, migration(west)); err != nil {
 		return err
 	}
 	p.say("the Migration is created")
 	p.move = 1
-	err := p.await(ctx, func(m *api.Migration) bool {
+	err = p.await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
 		return m.Status.Moved == 1 && h != nil && h.Ordinal == members-2 && isStopped(h.Step)
 	})

@@ -79,9 +79,6 @@ func (p *play) deploy(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := setup.Credentials(ctx, p.pair, namespace); err != nil {
-		return err
-	}
 	objects := append(names(), governing(), budget(), statefulSet())
 	for _, member := range memberNames() {
 		objects = append([]client.Object{volume(p.number, member)}, objects...)

@@ -63,10 +63,16 @@ func (s *stage) prepare(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	if err := setup.Manager(ctx, s.pair, managerImage); err != nil {
-		return err
-	}
 	east, west := s.pair.East, s.pair.West
+	for _, step := range []func() error{
+		func() error { return setup.Roles(ctx, west) },
+		func() error { return setup.Manager(ctx, east, managerImage) },
+		func() error { return setup.AwaitManager(ctx, east) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
 	return mcs.Start(ctx, mcs.Member{Name: east.Name, Config: east.Config}, mcs.Member{Name: west.Name, Config: west.Config})
 }
 

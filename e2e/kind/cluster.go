@@ -31,6 +31,7 @@ type Cluster struct {
 	Nodes []string
 
 	podSubnet, serviceSubnet string
+	roles                    []string
 }
 
 // connect reads the kubeconfig.
@@ -112,7 +113,7 @@ func nodeNames(ctx context.Context, cluster string) ([]string, error) {
 	}
 	var first, rest []string
 	for node := range strings.FieldsSeq(output) {
-		if strings.HasSuffix(node, "-control-plane") {
+		if strings.HasSuffix(node, "-"+controlPlane) {
 			first = append(first, node)
 		} else {
 			rest = append(rest, node)

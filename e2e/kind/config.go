@@ -4,8 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"text/template"
-
-	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
 // Shared is the folder on every node that both clusters share.
@@ -18,21 +16,22 @@ var configTemplate = template.Must(template.New("cluster").Parse(configText))
 
 // setting is what the configuration of one cluster depends on.
 type setting struct {
-	Name, Image              string
+	Name                     string
 	PodSubnet, ServiceSubnet string
 	SharedDir, Shared        string
-	// Built says that the image is our own: it has no network daemon and no DNS.
-	Built bool
-	docker.Host
+	// Roles are those of the nodes.
+	Roles []string
 }
 
-// text is the configuration that kind reads.
-func (s setting) text() (string, error) {
+// text is the configuration that kind reads, on any machine.
+func (s setting) text() ([]byte, error) {
 	var out bytes.Buffer
 	err := configTemplate.Execute(&out, s)
-	return out.String(), err
+	return out.Bytes(), err
 }
 
-// Roles are the nodes of a cluster. The API server has a machine of its own, so that a test
-// can stop the machine that runs the pods.
-func (setting) Roles() []string { return []string{"control-plane", "worker"} }
+const controlPlane = "control-plane"
+
+// machines are the nodes of a cluster that runs an application. The API server has a machine
+// of its own, so that a test can stop the machine that runs the pods.
+var machines = []string{controlPlane, "worker"}

@@ -11,40 +11,52 @@ import (
 
 func TestConfig(t *testing.T) {
 	for name, tc := range map[string]struct {
-		setting      setting
+		machine      Machine
 		want, forbid []string
 	}{
 		"kind's own image": {
-			setting: setting{Image: "kindest/node:v1"},
+			machine: Machine{Image: "kindest/node:v1"},
 			want:    []string{"image: kindest/node:v1"}, forbid: []string{"failCgroupV1", "disableDefaultCNI", "skipPhases"},
 		},
 		"the image that is built": {
-			setting: setting{Image: "sliceshift/node:v1", Built: true},
-			want:    []string{"disableDefaultCNI: true", "kubeProxyMode: nftables", "addon/coredns"}, forbid: []string{"failCgroupV1"},
+			machine: Machine{Image: "sliceshift/node:v1"},
+			want:    []string{"disableDefaultCNI: true", "kubeProxyMode: nftables", "addon/coredns", "podSubnet: 10.1.0.0/16"}, forbid: []string{"failCgroupV1"},
 		},
 		"the first kind of control groups": {
-			setting: setting{Host: docker.Host{CgroupV1: true}},
-			want:    []string{"failCgroupV1: false"}, forbid: []string{"image:"},
+			machine: Machine{host: docker.Host{CgroupV1: true}},
+			want:    []string{"failCgroupV1: false"}, forbid: []string{"disableDefaultCNI"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := tc.setting
-			s.Name, s.PodSubnet, s.ServiceSubnet, s.SharedDir, s.Shared = "x", "10.1.0.0/16", "10.2.0.0/16", "/here", Shared
-			text, err := s.text()
+			plain, err := setting{
+				Name: "x", PodSubnet: "10.1.0.0/16", ServiceSubnet: "10.2.0.0/16", SharedDir: "/here", Shared: Shared, Roles: machines,
+			}.text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			adapted, err := tc.machine.Adapt(plain)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var parsed struct {
 				Nodes []struct {
+					Image       string
 					ExtraMounts []struct{ HostPath, ContainerPath string }
 				}
 			}
-			if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
+			text := string(adapted)
+			if err := yaml.Unmarshal(adapted, &parsed); err != nil {
 				t.Fatalf("%v:\n%s", err, text)
+			}
+			if len(parsed.Nodes) != len(machines) {
+				t.Errorf("%d nodes, want %d", len(parsed.Nodes), len(machines))
 			}
 			for _, node := range parsed.Nodes {
 				if len(node.ExtraMounts) != 1 || node.ExtraMounts[0].HostPath != "/here" || node.ExtraMounts[0].ContainerPath != Shared {
 					t.Errorf("a node does not mount the shared folder: %+v", node)
+				}
+				if node.Image != tc.machine.Image {
+					t.Errorf("a node has the image %q, want %q", node.Image, tc.machine.Image)
 				}
 			}
 			for _, part := range tc.want {
@@ -62,7 +74,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestConnectOwn(t *testing.T) {
-	if _, err := connectOwn("only-one"); err == nil || !strings.Contains(err.Error(), "must be two") {
+	if _, err := connectOwn("only-one"); err == nil || !strings.Contains(err.Error(), "SOURCE,DESTINATION") {
 		t.Errorf("one file is accepted: %v", err)
 	}
 }

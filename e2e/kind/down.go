@@ -11,26 +11,22 @@ import (
 
 // Down removes everything that Up and Load made, except for dir and the node image.
 func (p *Pair) Down(ctx context.Context) error {
-	var errs []error
-	if p.kind != "" {
-		errs = append(errs, p.deleteClusters(ctx))
-		if docker.Run(ctx, "network", "inspect", network) == nil {
-			errs = append(errs, docker.Run(ctx, "network", "rm", network))
-		}
+	if p.Own() {
+		return nil
+	}
+	errs := []error{p.deleteClusters(ctx)}
+	if docker.Run(ctx, "network", "inspect", network) == nil {
+		errs = append(errs, docker.Run(ctx, "network", "rm", network))
 	}
 	if len(p.loaded) > 0 {
 		errs = append(errs, docker.Run(ctx, append([]string{"image", "rm"}, p.loaded...)...))
 	}
-	errs = append(errs, p.daemon.Stop())
-	if p.release != nil {
-		p.release()
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.machine.Release())...)
 }
 
 func (p *Pair) deleteClusters(ctx context.Context) error {
 	var errs []error
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		nodes, err := nodeNames(ctx, prefix+c.Name)
 		if err != nil {
 			return err
@@ -49,11 +45,11 @@ func (p *Pair) deleteClusters(ctx context.Context) error {
 
 // KeepLogs copies what the nodes logged into dir/logs, for a run that failed.
 func (p *Pair) KeepLogs(ctx context.Context) error {
-	if p.kind == "" {
+	if p.Own() {
 		return nil
 	}
 	var errs []error
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		logs := filepath.Join(p.dir, "logs", c.Name)
 		errs = append(errs, os.MkdirAll(logs, 0o755), p.runKind(ctx, "export", "logs", logs, "--name", prefix+c.Name))
 	}

@@ -13,7 +13,7 @@ import (
 // BuildManager builds the image of the manager with the repository's Dockerfile. dir is for
 // what is built on the way.
 func BuildManager(ctx context.Context, dir, image string) error {
-	source, err := sourceDir()
+	source, err := SourceDir()
 	if err != nil {
 		return err
 	}

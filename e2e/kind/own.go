@@ -5,17 +5,21 @@ import (
 	"strings"
 )
 
-// kubeconfigsVariable names two kubeconfig files, of the source and of the destination.
+// kubeconfigsVariable names two kubeconfig files, of the source and of the destination, and
+// a third one, of the hub, where there is one.
 const kubeconfigsVariable = "E2E_KUBECONFIGS"
 
 // connectOwn connects to clusters that the user has.
 func connectOwn(list string) (*Pair, error) {
 	files := strings.Split(list, ",")
-	if len(files) != 2 {
-		return nil, fmt.Errorf("%s names %d files: it must be two, SOURCE,DESTINATION", kubeconfigsVariable, len(files))
+	if len(files) != 2 && len(files) != 3 {
+		return nil, fmt.Errorf("%s names %d files: it must be SOURCE,DESTINATION or SOURCE,DESTINATION,HUB", kubeconfigsVariable, len(files))
 	}
 	p := &Pair{East: &Cluster{Name: "east", Kubeconfig: files[0]}, West: &Cluster{Name: "west", Kubeconfig: files[1]}}
-	for _, c := range p.Both() {
+	if len(files) == 3 {
+		p.Hub = &Cluster{Name: "hub", Kubeconfig: files[2]}
+	}
+	for _, c := range p.All() {
 		if err := c.connect(); err != nil {
 			return nil, err
 		}
@@ -24,4 +28,4 @@ func connectOwn(list string) (*Pair, error) {
 }
 
 // Own says that the clusters are the user's, and no machine of theirs can be stopped.
-func (p *Pair) Own() bool { return p.kind == "" }
+func (p *Pair) Own() bool { return p.machine == nil }

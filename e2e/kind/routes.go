@@ -7,12 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Routes gives every node a way to the pods of every other node of both clusters. A node
+// Routes gives every node a way to the pods of every other node of all clusters. A node
 // forgets its routes when it is restarted: call it again then.
 func (p *Pair) Routes(ctx context.Context) error {
 	ways := map[string]string{} // from the subnet of a node's pods to its address
 	var all []string
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("cluster %s: list the nodes: %w", c.Name, err)

@@ -13,8 +13,8 @@ import (
 
 const kindModule = "sigs.k8s.io/kind"
 
-// sourceDir is the folder of this package: the tests run inside the repository.
-func sourceDir() (string, error) {
+// SourceDir is the folder of this package: the tests run inside the repository.
+func SourceDir() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
 		return "", errors.New("find the sources of e2e/kind: build without -trimpath, inside the repository")
@@ -39,7 +39,7 @@ func buildCommand(ctx context.Context, dir string) (string, error) {
 
 // inTools runs go in the module that pins kind.
 func inTools(ctx context.Context, args ...string) (string, error) {
-	source, err := sourceDir()
+	source, err := SourceDir()
 	if err != nil {
 		return "", err
 	}

@@ -27,15 +27,12 @@ const (
 // Pair is the two clusters.
 type Pair struct {
 	East, West *Cluster
+	// Hub is a third one, or nil: a place for a manager of its own, with one node.
+	Hub *Cluster
 
+	machine *Machine // nil: the clusters are the user's
 	dir     string
-	env     []string
-	kind    string
-	image   string
 	loaded  []string
-	host    docker.Host
-	daemon  *docker.Daemon
-	release func()
 	// Progress gets a line for each step.
 	progress io.Writer
 }
@@ -43,17 +40,33 @@ type Pair struct {
 // Both are east and west.
 func (p *Pair) Both() []*Cluster { return []*Cluster{p.East, p.West} }
 
+// All are both and the hub, if there is one.
+func (p *Pair) All() []*Cluster {
+	if p.Hub == nil {
+		return p.Both()
+	}
+	return append(p.Both(), p.Hub)
+}
+
 // Up starts both clusters, or connects to those that E2E_KUBECONFIGS names. dir, an absolute
 // path, gets what they leave.
 func Up(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
+	return up(ctx, &Pair{dir: dir, progress: progress})
+}
+
+// UpWithHub starts a hub as well; of the user's own clusters the third one is it.
+func UpWithHub(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
+	return up(ctx, &Pair{dir: dir, progress: progress, Hub: &Cluster{
+		Name: "hub", podSubnet: "10.246.0.0/16", serviceSubnet: "10.98.0.0/16", roles: []string{controlPlane},
+	}})
+}
+
+func up(ctx context.Context, p *Pair) (*Pair, error) {
 	if own := os.Getenv(kubeconfigsVariable); own != "" {
 		return connectOwn(own)
 	}
-	p := &Pair{
-		dir: dir, progress: progress,
-		East: &Cluster{Name: "east", podSubnet: "10.244.0.0/16", serviceSubnet: "10.96.0.0/16"},
-		West: &Cluster{Name: "west", podSubnet: "10.245.0.0/16", serviceSubnet: "10.97.0.0/16"},
-	}
+	p.East = &Cluster{Name: "east", podSubnet: "10.244.0.0/16", serviceSubnet: "10.96.0.0/16", roles: machines}
+	p.West = &Cluster{Name: "west", podSubnet: "10.245.0.0/16", serviceSubnet: "10.97.0.0/16", roles: machines}
 	if err := p.up(ctx); err != nil {
 		cleanup := context.WithoutCancel(ctx)
 		return nil, errors.Join(err, p.KeepLogs(cleanup), p.Down(cleanup))
@@ -69,7 +82,7 @@ func (p *Pair) up(ctx context.Context) error {
 		return err
 	}
 	group, within := errgroup.WithContext(ctx)
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		group.Go(func() error { return p.create(within, c) })
 	}
 	if err := group.Wait(); err != nil {
@@ -78,7 +91,7 @@ func (p *Pair) up(ctx context.Context) error {
 	if err := p.Routes(ctx); err != nil {
 		return err
 	}
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		if err := c.awaitSystem(ctx); err != nil {
 			return err
 		}
@@ -86,25 +99,9 @@ func (p *Pair) up(ctx context.Context) error {
 	return nil
 }
 
-// prepare brings about what kind needs: the lock, docker, the command and the image.
+// prepare brings about what the clusters need before they are made.
 func (p *Pair) prepare(ctx context.Context) (err error) {
-	if p.release, err = lock(); err != nil {
-		return err
-	}
-	if p.host, err = docker.Inspect(); err != nil {
-		return err
-	}
-	if p.daemon, err = docker.Ensure(ctx, p.dir, p.progress); err != nil {
-		return err
-	}
-	if p.env, err = p.host.Environment(filepath.Join(p.dir, "bin")); err != nil {
-		return err
-	}
-	p.env = append(p.env, "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)
-	if p.kind, err = buildCommand(ctx, p.dir); err != nil {
-		return err
-	}
-	if p.image, err = chooseImage(ctx, p.host, p.progress); err != nil {
+	if p.machine, err = Prepare(ctx, p.dir, p.progress); err != nil {
 		return err
 	}
 	if err := p.deleteClusters(ctx); err != nil { // what a run left that was killed
@@ -126,16 +123,19 @@ func ensureNetwork(ctx context.Context) error {
 func (p *Pair) SharedDir() string { return filepath.Join(p.dir, "shared") }
 
 func (p *Pair) create(ctx context.Context, c *Cluster) error {
-	text, err := setting{
-		Name: prefix + c.Name, Image: p.image, PodSubnet: c.podSubnet, ServiceSubnet: c.serviceSubnet,
-		SharedDir: p.SharedDir(), Shared: Shared, Built: isBuilt(p.image), Host: p.host,
+	plain, err := setting{
+		Name: prefix + c.Name, PodSubnet: c.podSubnet, ServiceSubnet: c.serviceSubnet, SharedDir: p.SharedDir(), Shared: Shared, Roles: c.roles,
 	}.text()
+	if err != nil {
+		return err
+	}
+	text, err := p.machine.Adapt(plain)
 	if err != nil {
 		return err
 	}
 	c.Kubeconfig = filepath.Join(p.dir, c.Name+".kubeconfig")
 	config := filepath.Join(p.dir, c.Name+".yaml")
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		return err
 	}
 	if err := p.runKind(ctx, "create", "cluster", "--config", config, "--kubeconfig", c.Kubeconfig, "--wait", "5m", "--retain"); err != nil {
@@ -149,8 +149,8 @@ func (p *Pair) create(ctx context.Context, c *Cluster) error {
 
 // runKind runs the kind command; an error holds the end of what it said.
 func (p *Pair) runKind(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, p.kind, args...)
-	cmd.Env = p.env
+	cmd := exec.CommandContext(ctx, p.machine.Kind, args...)
+	cmd.Env = append(slices.Clone(p.machine.Env), "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
@@ -164,7 +164,7 @@ func (p *Pair) runKind(ctx context.Context, args ...string) error {
 // Load puts images of this machine's docker into every node. Down removes them.
 func (p *Pair) Load(ctx context.Context, images ...string) error {
 	p.loaded = append(p.loaded, images...)
-	for _, c := range p.Both() {
+	for _, c := range p.All() {
 		args := slices.Concat([]string{"load", "docker-image"}, images, []string{"--name", prefix + c.Name})
 		if err := p.runKind(ctx, args...); err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)

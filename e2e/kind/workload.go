@@ -15,7 +15,7 @@ import (
 // BuildWorkload builds the application of the tests as an image that holds nothing but it,
 // and a second version with "-2" added to the tag. dir is for what is built on the way.
 func BuildWorkload(ctx context.Context, dir, image string) error {
-	source, err := sourceDir()
+	source, err := SourceDir()
 	if err != nil {
 		return err
 	}

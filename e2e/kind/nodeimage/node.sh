@@ -47,13 +47,24 @@ sed -i 's|^validate_userns$|. /kind/bin/writable-cgroups.sh\n&|' /usr/local/bin/
 install -m755 /source/writable-cgroups.sh /kind/bin/
 grep -q writable-cgroups /usr/local/bin/entrypoint
 
+# Pods leave the cluster with the address of their node, as with the network daemon of kind's own
+# image. Between the pods of clusters that are routed to each other nothing is rewritten.
+cat >/etc/nftables.conf <<'NFT'
+table ip leave {
+	chain postrouting {
+		type nat hook postrouting priority srcnat;
+		ip saddr 10.0.0.0/8 ip daddr != 10.0.0.0/8 oifname "eth0" masquerade
+	}
+}
+NFT
+
 # systemd starts what a node needs and nothing else.
 rm -f /lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service /lib/systemd/system/multi-user.target.wants/* \
 	/etc/systemd/system/*.wants/* /lib/systemd/system/local-fs.target.wants/* /lib/systemd/system/sockets.target.wants/*{udev,initctl}* \
 	/lib/systemd/system/basic.target.wants/*
 echo ReadKMsg=no >>/etc/systemd/journald.conf
 ln -sf /usr/lib/systemd/systemd /sbin/init
-systemctl enable kubelet.service containerd.service undo-mount-hacks.service
+systemctl enable kubelet.service containerd.service nftables.service undo-mount-hacks.service
 systemctl mask systemd-binfmt.service
 : >/etc/machine-id
 

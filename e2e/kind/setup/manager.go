@@ -23,9 +23,9 @@ const (
 // roles are what whoever moves needs, in both clusters.
 var roles = []string{"sliceshift-mover", "sliceshift-mover-cluster"}
 
-// Manager runs the manager in east exactly as it is shipped, and puts the mover's roles
-// into west.
-func Manager(ctx context.Context, p *kind.Pair, image string) error {
+// Manager runs the manager in a cluster exactly as it is shipped. Several begin at once:
+// AwaitManager waits for one.
+func Manager(ctx context.Context, at *kind.Cluster, image string) error {
 	objects, err := config.ManagerObjects()
 	if err != nil {
 		return err
@@ -36,16 +36,27 @@ func Manager(ctx context.Context, p *kind.Pair, image string) error {
 				return err
 			}
 		}
-		if err := Create(ctx, p.East, object.DeepCopy()); err != nil {
+		if err := Create(ctx, at, object); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Roles puts the roles of whoever moves into a cluster that has no manager.
+func Roles(ctx context.Context, at *kind.Cluster) error {
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
 		if slices.Contains(roles, object.GetName()) {
-			if err := Create(ctx, p.West, object); err != nil {
+			if err := Create(ctx, at, object); err != nil {
 				return err
 			}
 		}
 	}
-	return awaitManager(ctx, p.East)
+	return nil
 }
 
 func setImage(deployment *unstructured.Unstructured, image string) error {
@@ -57,7 +68,8 @@ func setImage(deployment *unstructured.Unstructured, image string) error {
 	return unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers")
 }
 
-func awaitManager(ctx context.Context, at *kind.Cluster) error {
+// AwaitManager waits until the manager's replicas are available.
+func AwaitManager(ctx context.Context, at *kind.Cluster) error {
 	const patience = 3 * time.Minute
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		deployment, err := at.Client.AppsV1().Deployments(ManagerNamespace).Get(ctx, ManagerName, metav1.GetOptions{})

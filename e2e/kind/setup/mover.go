@@ -14,14 +14,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Mover is the account that moves what is in a namespace, West the Secret with the
-// kubeconfig of that of west.
-const (
-	Mover = "mover"
-	West  = "west"
-)
+// Mover is the account that moves what is in a namespace.
+const Mover = "mover"
 
 // MoverIn makes the account with the rights to move. RemoveMover takes back what is not in
 // the namespace.
@@ -50,30 +47,36 @@ func RemoveMover(ctx context.Context, at *kind.Cluster, namespace string) error 
 	return err
 }
 
-// Credentials puts the kubeconfig of west's mover into a Secret of east, with an address
-// that the manager's pod can reach.
-func Credentials(ctx context.Context, p *kind.Pair, namespace string) error {
-	token, err := p.West.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, Mover, &authenticationv1.TokenRequest{
+// Credentials puts the kubeconfig of a cluster's mover into a Secret of another cluster, by
+// the name of the first, with an address that the manager's pod can reach. It returns the
+// reference to it.
+func Credentials(ctx context.Context, of, into *kind.Cluster, namespace string) (*api.SecretKeyReference, error) {
+	kubeconfig, err := moverKubeconfig(ctx, of, namespace)
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: of.Name}, Data: map[string][]byte{"value": kubeconfig}}
+	return &api.SecretKeyReference{Name: of.Name}, Create(ctx, into, secret)
+}
+
+func moverKubeconfig(ctx context.Context, of *kind.Cluster, namespace string) ([]byte, error) {
+	token, err := of.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, Mover, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	server, err := p.West.Inside(ctx)
+	server, err := of.Inside(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	west := rest.CopyConfig(p.West.Config)
-	if err := rest.LoadTLSFiles(west); err != nil {
-		return err
+	config := rest.CopyConfig(of.Config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, err
 	}
-	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:  map[string]*clientcmdapi.Cluster{West: {Server: server, CertificateAuthorityData: west.CAData}},
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{of.Name: {Server: server, CertificateAuthorityData: config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{Mover: {Token: token.Status.Token}},
-		Contexts:  map[string]*clientcmdapi.Context{West: {Cluster: West, AuthInfo: Mover}}, CurrentContext: West,
+		Contexts:  map[string]*clientcmdapi.Context{of.Name: {Cluster: of.Name, AuthInfo: Mover}}, CurrentContext: of.Name,
 	})
-	if err != nil {
-		return err
-	}
-	return Create(ctx, p.East, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: West}, Data: map[string][]byte{"value": kubeconfig}})
 }

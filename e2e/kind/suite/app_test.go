@@ -24,8 +24,10 @@ type app struct {
 	// drain is how long the preStop hook takes, linger for how long the replica goes on
 	// writing after it was asked to end; both may be empty.
 	drain, linger string
-	// ours makes it a set of our own kind.
-	ours bool
+	// ours makes it a set of our own kind, inPlace one whose pods are updated in place.
+	ours, inPlace bool
+	// liveness adds a probe that restarts a container that is stuck.
+	liveness bool
 	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
 	reasonGrace int32
 }
@@ -90,8 +92,9 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 	}}
 }
 
-// crashes is the ConfigMap that makes the workload crash in the cluster that has it.
-const crashes = "crash"
+// trouble is the ConfigMap that makes the workload's start fail or take long in the cluster
+// that has it.
+const trouble = "trouble"
 
 func (a app) template() corev1.PodTemplateSpec {
 	container := corev1.Container{
@@ -99,9 +102,7 @@ func (a app) template() corev1.PodTemplateSpec {
 		Env: []corev1.EnvVar{
 			fromField("POD_NAME", "metadata.name"), fromField("POD_UID", "metadata.uid"), fromField("NODE_NAME", "spec.nodeName"),
 			{Name: "LINGER", Value: a.linger},
-			{Name: "CRASH", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: crashes}, Key: "reason", Optional: new(true),
-			}}},
+			fromTrouble("CRASH"), fromTrouble("START_DELAY"),
 		},
 		VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}},
 		ReadinessProbe: &corev1.Probe{
@@ -112,6 +113,12 @@ func (a app) template() corev1.PodTemplateSpec {
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 		},
+	}
+	if a.liveness {
+		container.LivenessProbe = &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/livez", Port: intstr.FromInt32(port)}},
+			PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: 1,
+		}
 	}
 	if a.drain != "" {
 		container.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/workload", "drain", a.drain}}}}
@@ -132,6 +139,12 @@ func (a app) template() corev1.PodTemplateSpec {
 
 func fromField(variable, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}
+
+func fromTrouble(variable string) corev1.EnvVar {
+	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: trouble}, Key: variable, Optional: new(true),
+	}}}
 }
 
 // seeder makes the volumes with an empty journal each.

@@ -18,6 +18,12 @@ func (v *move) ask(ctx context.Context, c *kind.Cluster, pod, page string) (stri
 	return string(content), err
 }
 
+// tell posts to a page of the workload.
+func (v *move) tell(c *kind.Cluster, pod, page string) error {
+	return c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").Name(pod + ":" + strconv.Itoa(port)).
+		SubResource("proxy").Suffix(page).Do(v.ctx).Error()
+}
+
 // journals reads and checks the journal of every replica at one side: it is whole, and
 // nobody met another one that wrote to it.
 func (v *move) journals(c *kind.Cluster) []journal.Journal {
@@ -68,6 +74,10 @@ func (v *move) expectBack() []journal.Journal {
 // expectSlice checks how many replicas a side has, and that all of them are available.
 func (v *move) expectSlice(c *kind.Cluster, replicas int32) {
 	v.t.Helper()
+	if v.ours(c) {
+		v.must(v.awaitSlice(c, replicas))
+		return
+	}
 	set, err := c.Client.AppsV1().StatefulSets(v.app.namespace).Get(v.ctx, name, metav1.GetOptions{})
 	v.must(err)
 	if *set.Spec.Replicas != replicas {

@@ -62,14 +62,14 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// start brings up both clusters with what all tests need.
+// start brings up the clusters with what all tests need.
 func start(ctx context.Context, dir string) (*kind.Pair, error) {
 	begin := time.Now()
-	p, err := kind.Up(ctx, dir, os.Stderr)
+	p, err := kind.UpWithHub(ctx, dir, os.Stderr)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(os.Stderr, "both clusters are up after %.1f s\n", time.Since(begin).Seconds())
+	fmt.Fprintf(os.Stderr, "the clusters are up after %.1f s\n", time.Since(begin).Seconds())
 	if err := prepare(ctx, p, dir); err != nil {
 		return nil, errors.Join(err, p.Down(ctx))
 	}
@@ -85,9 +85,6 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 		if err := setup.Storage(ctx, c); err != nil {
 			return err
 		}
-		if err := setup.CRDs(ctx, c); err != nil {
-			return err
-		}
 		if p.Own() {
 			continue
 		}
@@ -95,5 +92,21 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 	}
-	return setup.Manager(ctx, p, managerImage)
+	return prepareManagers(ctx, p)
+}
+
+// prepareManagers runs a manager in every cluster: each acts upon the Migrations and the
+// slices of its own.
+func prepareManagers(ctx context.Context, p *kind.Pair) error {
+	for _, c := range p.All() {
+		if err := errors.Join(setup.CRDs(ctx, c), setup.Manager(ctx, c, managerImage)); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.All() {
+		if err := setup.AwaitManager(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -7,30 +7,66 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestManager moves by a Migration resource that the manager's pod acts upon, with the
-// rights that are shipped: an account of the namespace in east, a token of one in west.
+// TestManager moves by a Migration resource that a manager's pod acts upon, with the rights
+// that are shipped. Where it acts from is its own cluster, where it has an account of the
+// namespace, or another one, of which it has a token.
 func TestManager(t *testing.T) {
 	t.Parallel()
-	v := deploy(t, usual())
+	for from, at := range map[string]*kind.Cluster{"the source": pair.East, "the destination": pair.West, "a third cluster": pair.Hub} {
+		t.Run("from "+from, func(t *testing.T) {
+			if at == nil {
+				t.Skip("name a third cluster in E2E_KUBECONFIGS to try this")
+			}
+			t.Parallel()
+			v := deploy(t, usual())
+			v.grant()
+			v.watch()
+			v.must(v.reachFrom(at))
+			v.completes(at)
+			v.audit(v.expectMoved(), "by the manager's pod in "+at.Name)
+		})
+	}
+}
+
+// grant gives the mover its rights in both clusters.
+func (v *move) grant() {
+	v.t.Helper()
 	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
 	for _, c := range pair.Both() {
 		v.must(setup.MoverIn(v.ctx, c, v.app.namespace))
-		t.Cleanup(func() {
+		v.t.Cleanup(func() {
 			if err := setup.RemoveMover(context.WithoutCancel(v.ctx), c, v.app.namespace); err != nil {
-				t.Error(err)
+				v.t.Error(err)
 			}
 		})
 	}
-	v.must(setup.Credentials(v.ctx, pair, v.app.namespace))
-	v.watch()
-	v.m.Spec.ServiceAccountName = setup.Mover
+}
+
+// reachFrom gives the Migration credentials for what is not in the cluster it is in.
+func (v *move) reachFrom(at *kind.Cluster) error {
+	err := setup.Namespace(v.ctx, at, v.app.namespace)
+	if err == nil && at != pair.East {
+		v.m.Spec.Source.KubeConfigSecretRef, err = setup.Credentials(v.ctx, pair.East, at, v.app.namespace)
+	}
+	if err == nil && at != pair.West {
+		v.m.Spec.Destination.KubeConfigSecretRef, err = setup.Credentials(v.ctx, pair.West, at, v.app.namespace)
+	}
+	if at != pair.Hub {
+		v.m.Spec.ServiceAccountName = setup.Mover
+	}
 	v.m.Spec.Destination.CreateNamespace = false
-	v.m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: setup.West}
-	c, err := setup.Client(pair.East)
+	return err
+}
+
+// completes creates the Migration and waits until it is completed.
+func (v *move) completes(at *kind.Cluster) {
+	v.t.Helper()
+	c, err := setup.Client(at)
 	v.must(err)
 	v.must(c.Create(v.ctx, v.m))
 	err = pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
@@ -40,7 +76,6 @@ func TestManager(t *testing.T) {
 		return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted), nil
 	})
 	if err != nil {
-		t.Fatalf("the Migration is not completed: %v: %+v", err, v.m.Status.Conditions)
+		v.t.Fatalf("the Migration is not completed: %v: %+v", err, v.m.Status.Conditions)
 	}
-	v.audit(v.expectMoved(), "by the manager's pod")
 }

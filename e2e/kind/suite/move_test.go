@@ -123,11 +123,24 @@ func (v *move) awaitReady(c *kind.Cluster) error {
 func (v *move) watch() {
 	v.t.Helper()
 	side := func(c *kind.Cluster) auditor.Side {
-		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: v.app.namespace, Set: name}
+		side := auditor.Side{Name: c.Name, Config: c.Config, Namespace: v.app.namespace, Set: name}
+		if v.ours(c) {
+			side.Resource = sliceapi.GroupVersion.WithResource("statefulsets")
+		}
+		return side
 	}
 	watching, err := auditor.Start(v.ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
 	v.must(err)
 	v.auditor = watching
+}
+
+// ours says that the set in a cluster is of our own kind.
+func (v *move) ours(c *kind.Cluster) bool {
+	version := v.m.Spec.Source.APIVersion
+	if c == pair.West {
+		version = v.m.Spec.Destination.APIVersion
+	}
+	return version == sliceapi.GroupVersion.String()
 }
 
 // report looks at each pass of a run; an error ends the run.
@@ -182,7 +195,7 @@ func (v *move) clear() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, c := range pair.Both() {
+	for _, c := range pair.All() {
 		if err := c.Client.CoreV1().Namespaces().Delete(ctx, v.app.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			v.t.Error(err)
 		}

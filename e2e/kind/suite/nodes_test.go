@@ -82,7 +82,7 @@ func tryOutage(t *testing.T, o outage) {
 	healed := make(chan error, 1)
 	v.drive(v.mover(),
 		nth(1, migration.CarryVolume, func() error { return o.cut(v.ctx, worker) }), // sets Retain, before the stop
-		v.onStall(api.ReasonPodTerminating, func() error {
+		v.onStall(api.ReasonPodTerminating, "web-2", func() error {
 			if err := pair.East.AwaitNode(v.ctx, worker, corev1.ConditionUnknown); err != nil {
 				return err
 			}

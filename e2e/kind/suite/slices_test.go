@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// slice is the application as a set of our own kind, whose pods are updated in place.
+// slice is the application as a set of our own kind.
 func (a app) slice() *sliceapi.StatefulSet {
 	native := a.statefulSet()
 	set := &sliceapi.StatefulSet{ObjectMeta: native.ObjectMeta, Spec: sliceapi.StatefulSetSpec{
@@ -25,8 +26,10 @@ func (a app) slice() *sliceapi.StatefulSet {
 		VolumeClaimTemplates: native.Spec.VolumeClaimTemplates,
 	}}
 	set.Spec.TerminationReasonGraceSeconds = a.reasonGrace
-	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: sliceapi.InPlaceUpdateReady}}
-	set.Spec.UpdateStrategy.RollingUpdate = &sliceapi.RollingUpdateStrategy{PodUpdatePolicy: sliceapi.InPlaceOnly}
+	if a.inPlace {
+		set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: sliceapi.InPlaceUpdateReady}}
+		set.Spec.UpdateStrategy.RollingUpdate = &sliceapi.RollingUpdateStrategy{PodUpdatePolicy: sliceapi.InPlaceOnly}
+	}
 	return set
 }
 
@@ -40,7 +43,7 @@ type updating struct {
 func deploySlice(t *testing.T) *updating {
 	t.Helper()
 	a := usual()
-	a.ours = true
+	a.ours, a.inPlace = true, true
 	return deployedSlice(t, a)
 }
 
@@ -62,6 +65,27 @@ func (v *move) createSlice() error {
 		return err
 	}
 	return awaitSlice(v.ctx, c, types.NamespacedName{Namespace: v.app.namespace, Name: name})
+}
+
+// awaitSlice waits until the set of our own kind in a cluster has so many replicas, all of
+// them available.
+func (v *move) awaitSlice(at *kind.Cluster, replicas int32) error {
+	c, err := setup.Client(at)
+	if err != nil {
+		return err
+	}
+	set := &sliceapi.StatefulSet{}
+	key := types.NamespacedName{Namespace: v.app.namespace, Name: name}
+	if err := awaitSlice(v.ctx, c, key); err != nil {
+		return err
+	}
+	if err := c.Get(v.ctx, key, set); err != nil {
+		return err
+	}
+	if *set.Spec.Replicas != replicas {
+		return fmt.Errorf("cluster %s: slice %s has %d replicas, want %d", at.Name, key, *set.Spec.Replicas, replicas)
+	}
+	return nil
 }
 
 // change edits the template and waits until the update is complete.
@@ -107,7 +131,7 @@ func (u *updating) pods() map[string]corev1.Pod {
 }
 
 // TestInPlaceImage: a real kubelet puts another image into running pods. Each pod stays, and
-// its container is another one of the next version.
+// its container is another one of the next version. R-060.
 func TestInPlaceImage(t *testing.T) {
 	t.Parallel()
 	u := deploySlice(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
@@ -16,12 +17,13 @@ type replica struct {
 	journal *file
 	by      journal.Writer
 	mutex   sync.Mutex // guards journal
+	stuck   atomic.Bool
 }
 
 // run writes until ctx ends, and for as long after that as LINGER says.
 func run(ctx context.Context, dir string) error {
-	if reason := os.Getenv("CRASH"); reason != "" {
-		return fmt.Errorf("crashing, as CRASH asks for: %s", reason)
+	if err := trouble(ctx); err != nil {
+		return err
 	}
 	by := journal.Writer{Pod: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Node: os.Getenv("NODE_NAME")}
 	if by.Pod == "" || by.UID == "" || by.Node == "" {
@@ -39,6 +41,41 @@ func run(ctx context.Context, dir string) error {
 	failed := make(chan error, 1)
 	go func() { failed <- r.serve(dir) }()
 	return r.write(ctx, failed)
+}
+
+// trouble lets the start fail or take long, as the environment asks for.
+func trouble(ctx context.Context) error {
+	switch reason := os.Getenv("CRASH"); reason {
+	case "":
+	case "out of memory":
+		return hoard(ctx)
+	default:
+		return fmt.Errorf("crashing, as CRASH asks for: %s", reason)
+	}
+	delay, err := time.ParseDuration(or(os.Getenv("START_DELAY"), "0s"))
+	if err != nil {
+		return fmt.Errorf("START_DELAY: %w", err)
+	}
+	select {
+	case <-time.After(delay):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hoard takes memory until the kernel has had enough of it.
+func hoard(ctx context.Context) error {
+	const piece, page = 1 << 20, 1 << 12
+	var all [][]byte
+	for ctx.Err() == nil {
+		next := make([]byte, piece)
+		for i := 0; i < piece; i += page {
+			next[i] = 1
+		}
+		all = append(all, next)
+	}
+	return fmt.Errorf("ended with %d MiB: %w", len(all), ctx.Err())
 }
 
 // write appends a line a second.

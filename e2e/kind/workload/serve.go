@@ -16,19 +16,54 @@ import (
 const (
 	address    = ":8080"
 	reasonFile = "/podinfo/reason"
+	sick       = "sick"
 )
 
 // serve answers until the process ends. That it answers says that the journal is whole.
 func (r *replica) serve(dir string) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /livez", r.alive)
+	mux.HandleFunc("POST /stuck", func(http.ResponseWriter, *http.Request) { r.stuck.Store(true) })
+	mux.HandleFunc("GET /healthz", health(filepath.Join(dir, sick)))
 	mux.HandleFunc("GET /journal", serveFile(filepath.Join(dir, fileName)))
 	mux.HandleFunc("GET /violations", serveFile(filepath.Join(dir, violations)))
 	mux.HandleFunc("GET /reason", serveFile(reasonFile))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, os.Getenv("VERSION")) })
+	mux.HandleFunc("GET /hostname", func(w http.ResponseWriter, _ *http.Request) {
+		name, _ := os.Hostname()
+		fmt.Fprint(w, name)
+	})
 	mux.HandleFunc("POST /drain", r.drain)
+	mux.HandleFunc("POST /sick", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, os.WriteFile(filepath.Join(dir, sick), nil, 0o600))
+	})
+	mux.HandleFunc("POST /well", func(w http.ResponseWriter, _ *http.Request) { answer(w, os.Remove(filepath.Join(dir, sick))) })
+	mux.HandleFunc("POST /exit", func(http.ResponseWriter, *http.Request) { os.Exit(1) })
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
+}
+
+// alive is what a liveness probe asks for: once stuck, the process is so for good.
+func (r *replica) alive(w http.ResponseWriter, _ *http.Request) {
+	if r.stuck.Load() {
+		http.Error(w, "stuck, as somebody asked for", http.StatusServiceUnavailable)
+	}
+}
+
+// health is what a readiness probe asks for: a replica is sick for as long as its volume has a file that
+// says so.
+func health(sick string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := os.Stat(sick); err == nil {
+			http.Error(w, "sick, as somebody asked for", http.StatusServiceUnavailable)
+		}
+	}
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 // serveFile answers with a file as it is now; one that is not there is empty.
@@ -66,7 +101,5 @@ func (r *replica) drain(w http.ResponseWriter, request *http.Request) {
 			err = request.Context().Err()
 		}
 	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+	answer(w, err)
 }

@@ -1,0 +1,83 @@
+// Command probe says whether docker can be had on this machine: it installs and starts it
+// if need be, and runs a container with the rights that a node asks for, which mounts a file
+// system as a node does. It exits with 1, and the reason, when one of these cannot be done.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+)
+
+// inside is the argument of the program in the container.
+const inside = "inside"
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == inside {
+		if err := mountSomething(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := probe(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docker cannot be had:", err)
+		os.Exit(1)
+	}
+}
+
+func probe(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "sliceshift-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	host, err := docker.Inspect()
+	if err != nil {
+		return err
+	}
+	daemon, err := docker.Ensure(ctx, dir, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	return runContainer(ctx, host, dir)
+}
+
+func runContainer(ctx context.Context, host docker.Host, dir string) error {
+	const image = "sliceshift/probe:latest"
+	source, err := kind.SourceDir()
+	if err != nil {
+		return err
+	}
+	if err := kind.BuildImage(ctx, dir, source+"/probe", image); err != nil {
+		return err
+	}
+	env, err := host.Environment(dir + "/bin")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", "exec docker run --rm --privileged --tmpfs /run "+image+" "+inside) // sh looks docker up in that PATH
+	cmd.Env = env
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("run a container: %w: %s", err, output)
+	}
+	return docker.Run(ctx, "image", "rm", image)
+}
+
+func mountSomething() error {
+	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount a file system in the container: %w", err)
+	}
+	return nil
+}
