@@ -57,12 +57,12 @@ deploy: ## The manager, IMAGE, into the cluster of the current context; FLAGS="-
 	$(GO) run ./cmd/migrate install --image $(IMAGE) $(FLAGS)
 
 image: ## The manager's image, as IMAGE.
-	CGO_ENABLED=0 $(MAKE) build
+	$(MAKE) build
 	docker build -t $(IMAGE) -f Dockerfile $(BIN)
 
 build: ## The manager and the CLI, into bin/.
-	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
-	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ What contributors run
 .PHONY: generate verify lint fmt fuzz licences clean
