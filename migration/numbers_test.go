@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 	set := func() *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
 	}
-	newer := func(objects ...client.Object) client.Client { return server(func(object client.Object) {}, objects...) }
+	newer := func(objects ...client.Object) client.Client { return server(func(client.Object) {}, objects...) }
 	older := func(objects ...client.Object) client.Client {
 		return server(func(object client.Object) {
 			if set, native := object.(*appsv1.StatefulSet); native {
@@ -75,7 +76,7 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			findings := append(rehearsed, patched...)
+			findings := slices.Concat(rehearsed, patched)
 			if tc.want == "" {
 				if len(findings) > 0 {
 					t.Errorf("found %+v", findings)

@@ -193,9 +193,11 @@ func (f *found) stranger(selector labels.Selector) string {
 	for i := range f.pods {
 		pod := &f.pods[i]
 		_, own := ordinalOf(f.place.set, pod.Name)
-		_, siblings := ordinalOf(f.sibling, pod.Name)
+		if !own && f.sibling != "" {
+			_, own = ordinalOf(f.sibling, pod.Name)
+		}
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !own && !(siblings && f.sibling != "") && !ended && selector.Matches(labels.Set(pod.Labels)) {
+		if !own && !ended && selector.Matches(labels.Set(pod.Labels)) {
 			return pod.Name
 		}
 	}

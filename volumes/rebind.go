@@ -217,10 +217,8 @@ func Rebind(pair Pair) Verdict {
 		return blocked(foreignVolume(taker, giver.Volume.Handle))
 	case taker.Volume.Found:
 		return bind(pair)
-	case !giver.Volume.Found && !giver.Claim.Found && !taker.Claim.Found:
-		return blocked(claimLost(giver))
 	case !giver.Volume.Found:
-		return blocked(volumeLost(giver))
+		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
 		return blocked(foreignClaim(taker))
 	}
@@ -255,14 +253,20 @@ func park(pair Pair) Verdict {
 	return pair.act(Park, giver.Volume, Parked(giver.Ref))
 }
 
+// lost is for a volume that was not found where it must be: it is gone, or nothing says
+// any more which one it was.
+func (p Pair) lost(where Holding) Verdict {
+	if !p.Giver.Claim.Found && !p.Taker.Claim.Found {
+		return blocked(claimLost(p.Giver))
+	}
+	return blocked(volumeLost(where))
+}
+
 // bind brings the taker's volume and claim together.
 func bind(pair Pair) Verdict {
 	taker := pair.Taker
-	switch {
-	case !taker.Volume.Found && !pair.Giver.Claim.Found && !taker.Claim.Found:
-		return blocked(claimLost(pair.Giver))
-	case !taker.Volume.Found:
-		return blocked(volumeLost(taker))
+	if !taker.Volume.Found {
+		return pair.lost(taker)
 	}
 	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
 		return blocked(foreignClaim(taker))
