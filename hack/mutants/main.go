@@ -47,7 +47,7 @@ type verdict struct {
 func (v verdict) caught() bool { return v.model != "" || len(v.tests) > 0 }
 
 func main() {
-	only := flag.String("only", "", "a regular expression: plant only the faults that match")
+	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their lines in the list")
 	out := flag.String("o", "docs/mutants.md", "the list that is written; empty: none")
 	flag.Parse()
 	if err := run(context.Background(), *only, *out); err != nil {
@@ -73,10 +73,17 @@ func run(ctx context.Context, only, out string) error {
 		return err
 	}
 	defer os.RemoveAll(bench.dir)
+	known := knownFrom(out)
 	var verdicts []verdict
 	var wrong error
 	for i, m := range mutants {
 		if !match.MatchString(m.File + " " + m.Fault) {
+			v, found := known[m.File+m.Fault]
+			if !found && out != "" {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: it has never been planted", m.File, m.Fault))
+			}
+			v.mutant = m
+			verdicts = append(verdicts, v)
 			continue
 		}
 		v, err := bench.try(ctx, m)
@@ -89,10 +96,30 @@ func run(ctx context.Context, only, out string) error {
 		fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
 		verdicts = append(verdicts, v)
 	}
-	if wrong != nil || out == "" || only != "" {
+	if wrong != nil || out == "" {
 		return wrong
 	}
 	return os.WriteFile(out, []byte(table(verdicts)), 0o644)
+}
+
+// knownFrom reads the list again that table has written, by file and fault; nothing where
+// there is none.
+func knownFrom(list string) map[string]verdict {
+	data, _ := os.ReadFile(list)
+	known := map[string]verdict{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "| "), " |"), " | ")
+		const columns = 5
+		if len(cells) != columns {
+			continue
+		}
+		v := verdict{model: uncell(cells[3])}
+		if tests := uncell(cells[4]); tests != "" {
+			v.tests = strings.Split(tests, ", ")
+		}
+		known[cells[0]+cells[1]] = v
+	}
+	return known
 }
 
 // planted checks that each fault can be planted.
@@ -155,4 +182,11 @@ func cell(s string) string {
 		return "-"
 	}
 	return strings.ReplaceAll(s, "|", `\|`)
+}
+
+func uncell(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return strings.ReplaceAll(s, `\|`, "|")
 }
