@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -253,4 +255,40 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	dirs["alive"].lock.Close()
+}
+
+// TestSweepSparesWhatIsMade: a folder that is being made is not taken for one whose process
+// has died. One was, between the creation of its lock and the locking.
+func TestSweepSparesWhatIsMade(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	made := make(chan struct{})
+	var sweeping errgroup.Group
+	for range 2 {
+		sweeping.Go(func() error {
+			for {
+				select {
+				case <-made:
+					return nil
+				default:
+					sweep()
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		c := &Cluster{options: Options{Name: "made"}}
+		if err := c.makeDir(); err != nil {
+			t.Errorf("folder %d: %v", i, err)
+			break
+		}
+		if _, err := os.Stat(filepath.Join(c.dir, lockName)); err != nil || c.lock == nil {
+			t.Errorf("folder %d was swept away: %v", i, err)
+			break
+		}
+		c.lock.Close()
+	}
+	close(made)
+	if err := sweeping.Wait(); err != nil {
+		t.Error(err)
+	}
 }

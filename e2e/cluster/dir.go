@@ -31,8 +31,12 @@ func (c *Cluster) makeDir() error {
 	if err := os.Mkdir(c.logDir(), 0o700); err != nil {
 		return err
 	}
-	c.lock, err = tryLockFile(filepath.Join(c.dir, lockName))
-	return err
+	// The lock gets its name when it is held: another process may sweep at any time.
+	unnamed := filepath.Join(c.dir, lockName+".new")
+	if c.lock, err = tryLockFile(unnamed); err != nil {
+		return err
+	}
+	return os.Rename(unnamed, filepath.Join(c.dir, lockName))
 }
 
 // linkBinary gives the cluster a name of its own for the binary, for the roles
@@ -67,7 +71,7 @@ func (c *Cluster) removeDir() error {
 	c.mu.Unlock()
 	switch {
 	case c.options.Keep:
-		return os.Remove(c.lock.Name()) // without it, sweep leaves the folder alone
+		return os.Remove(filepath.Join(c.dir, lockName)) // without it, sweep leaves the folder alone
 	case !keepLogs:
 		return os.RemoveAll(c.dir)
 	}
