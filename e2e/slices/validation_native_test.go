@@ -324,6 +324,7 @@ func plain(object *unstructured.Unstructured) any {
 	object = object.DeepCopy()
 	// What only ours has.
 	unstructured.RemoveNestedField(object.Object, "spec", "progressDeadlineSeconds")
+	unstructured.RemoveNestedField(object.Object, "spec", "terminationReasonPolicy")
 	// Ours leaves out what means the default anyway, where a default of OpenAPI would
 	// also be filled in beside a value that forbids it (OnDelete), or is 1 only behind
 	// a feature gate.
