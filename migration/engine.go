@@ -67,6 +67,9 @@ type Engine struct {
 	refused int
 	// looked is when both StatefulSets were last read from their API servers.
 	looked time.Time
+	// rehearsed is what the destination's API server was asked before the first ordinal is
+	// stopped.
+	rehearsed asked
 	// untold is since when a wait has not been written into the status; zero: it has.
 	untold time.Time
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -56,31 +57,82 @@ func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destina
 // would start the ordinals from 0, which run on the other side. A slice that does not
 // exist yet is rehearsed.
 func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]Finding, error) {
-	lowest := m.Spec.Ordinals.Order == api.LowestFirst
+	spec := specOf(m, e.sameCluster())
+	lo := setOf(m, source, nil).Start
 	var findings []Finding
 	for _, side := range []struct {
 		place
 		set  *appsv1.StatefulSet
 		asks bool
-	}{{e.source, source, lowest}, {e.destination, destination, !lowest}} {
-		if side.set == nil || !side.asks || side.version == sliceVersion {
+	}{{e.source, source, spec.Order == api.LowestFirst}, {e.destination, destination, spec.beginsAbove(lo)}} {
+		if side.set == nil || !side.asks {
 			continue
 		}
-		shifted := side.newSet(metav1.ObjectMeta{Namespace: side.namespace, Name: side.place.set})
-		err := side.live.Patch(ctx, shifted, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`)), client.DryRunAll)
-		finding, err := rehearsal(side.place, shifted, err)
+		finding, err := numbered(ctx, side.place)
 		if err != nil {
 			return nil, err
 		}
 		if finding != nil {
 			findings = append(findings, *finding)
-			continue
-		}
-		if set, native := shifted.(*appsv1.StatefulSet); native && !startsAt(set, 1) {
-			findings = append(findings, unnumbered(side.place))
 		}
 	}
 	return findings, nil
+}
+
+// beginsAbove says whether the destination is given a slice that begins above 0, of an
+// application that begins with the ordinal lo.
+func (s Spec) beginsAbove(lo int32) bool { return s.Order != api.LowestFirst || lo > 0 }
+
+// numbered has one StatefulSet's API server show, without keeping anything, that it keeps
+// spec.ordinals; our own kind does.
+func numbered(ctx context.Context, at place) (*Finding, error) {
+	if at.version == sliceVersion {
+		return nil, nil
+	}
+	shifted := at.newSet(metav1.ObjectMeta{Namespace: at.namespace, Name: at.set})
+	err := at.live.Patch(ctx, shifted, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`)), client.DryRunAll)
+	answered := err == nil
+	finding, err := rehearsal(at, shifted, err)
+	if err != nil || finding != nil || !answered {
+		return finding, err
+	}
+	if set, native := shifted.(*appsv1.StatefulSet); native && !startsAt(set, 1) {
+		dropped := unnumbered(at)
+		return &dropped, nil
+	}
+	return nil, nil
+}
+
+// asked is what an API server was asked of a StatefulSet, and when; a nil finding: all is
+// well.
+type asked struct {
+	of      types.UID
+	finding *Finding
+	at      time.Time
+}
+
+// keepsNumbers asks the destination's API server once more whether it keeps spec.ordinals,
+// before the first ordinal is stopped: where its namespace is made by the migration, it
+// could not be asked before the migration began. It returns what was found.
+func (e *Engine) keepsNumbers(ctx context.Context, s Snapshot) (*Finding, error) {
+	base, set := s.Record.Baseline, s.Destination.Set
+	switch {
+	case base == nil || set.Presence != Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas:
+		return nil, nil
+	case !s.Spec.beginsAbove(base.Start):
+		return nil, nil
+	case e.rehearsed.of == set.UID && (e.rehearsed.finding == nil || e.clock.Since(e.rehearsed.at) < againSafety):
+		return e.rehearsed.finding, nil
+	}
+	finding, err := numbered(ctx, e.destination)
+	if err != nil {
+		return nil, err
+	}
+	if finding != nil && finding.Warning {
+		finding = nil
+	}
+	e.rehearsed = asked{of: set.UID, finding: finding, at: e.clock.Now()}
+	return finding, nil
 }
 
 func startsAt(set *appsv1.StatefulSet, start int32) bool {

@@ -36,6 +36,7 @@ func tinyBounds() []bound {
 		{"2 of 2, calm", scenario{replicas: 2, budget: maxUnavailable(1)}, 0, nil},
 		{"4, claims, lowest first, calm", scenario{replicas: 4, templates: oneClaim, budget: maxUnavailable(2), ordered: true, spec: Spec{Order: api.LowestFirst}}, 0, nil},
 		{"1, writes", scenario{replicas: 1, budget: maxUnavailable(1)}, 1, ofWrites},
+		{"2, ordinals are dropped, calm", scenario{replicas: 2, budget: maxUnavailable(1), prepared: true, forgets: true}, 0, nil},
 	}
 }
 
@@ -52,6 +53,7 @@ func fullBounds() []bound {
 	d := maxUnavailable
 	lowest, one, names := Spec{Order: api.LowestFirst}, Spec{SameCluster: true}, Spec{SameNamespace: true}
 	return append(smallBounds(), []bound{
+		{"2, claims, ordinals are dropped, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), prepared: true, forgets: true}, 1, nil},
 		{"2, claims, any", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, nil},
 		{"2, claims, lowest first, in order, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), ordered: true, spec: lowest}, 1, nil},
 		{"2, claims, in one cluster, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), spec: one}, 1, nil},
@@ -90,6 +92,9 @@ func (b bound) cells() []string {
 		d = b.budget.MaxUnavailable.String()
 	}
 	var also []string
+	if b.forgets {
+		also = append(also, "the destination's API server drops spec.ordinals")
+	}
 	if b.spec.Count > 0 {
 		also = append(also, fmt.Sprintf("only %d move", b.spec.Count))
 	}

@@ -210,6 +210,9 @@ func (w *model) goodRest(last Decision, g goal) string {
 		}
 		return ""
 	}
+	if w.state.Numbers != nil && last.Hold.Reason == api.ReasonKindUnsupported && w.state.Destination.Set.Replicas == 0 {
+		return "" // it can never move, and says so
+	}
 	if g.heals && w.tardy && w.state.Record.Baseline == nil {
 		return w.placed() // what has come too late is in the way of a new beginning
 	}

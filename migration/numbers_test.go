@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -85,6 +86,59 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 			}
 			if len(findings) != 1 || findings[0].Reason != api.ReasonKindUnsupported || findings[0].Warning || !strings.Contains(findings[0].Message, "cluster "+tc.want) {
 				t.Errorf("found %+v, want one of cluster %s", findings, tc.want)
+			}
+		})
+	}
+}
+
+// TestOrdinalsThatAreDroppedAfterTheBeginning: a destination whose namespace is made by
+// the migration cannot be rehearsed before that; it is, once, before the first stop.
+func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
+	set := func() *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}
+	}
+	for name, tc := range map[string]struct {
+		keeps bool
+		spec  Spec
+		lo    int32
+		moved int32
+		asks  int
+		want  bool
+	}{
+		"it keeps them":                   {true, Spec{}, 0, 0, 1, false},
+		"it drops them":                   {false, Spec{}, 0, 0, 1, true},
+		"its slice begins with 0":         {false, Spec{Order: api.LowestFirst}, 0, 0, 0, false},
+		"the application begins above 0":  {false, Spec{Order: api.LowestFirst}, 4, 0, 1, true},
+		"the first ordinal is on its way": {false, Spec{}, 0, 1, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asks := 0
+			live := server(func(object client.Object) {
+				asks++
+				if stored, native := object.(*appsv1.StatefulSet); native && !tc.keeps {
+					stored.Spec.Ordinals = nil
+				}
+			}, set())
+			e := &Engine{
+				clock:       clock.RealClock{},
+				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: live, id: "2"},
+			}
+			s := Snapshot{
+				Spec: tc.spec, Record: Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},
+				Source:      Side{Set: Set{Presence: Seen, Start: tc.lo, Replicas: 3 - tc.moved}},
+				Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+			}
+			for range 3 {
+				found, err := e.keepsNumbers(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := found != nil && found.Reason == api.ReasonKindUnsupported; got != tc.want {
+					t.Errorf("found %+v", found)
+				}
+			}
+			if asks != tc.asks {
+				t.Errorf("asked %d times, want %d", asks, tc.asks)
 			}
 		})
 	}

@@ -116,6 +116,11 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
 		return s
 	}
+	var err error
+	if s.Numbers, err = e.keepsNumbers(ctx, s); err != nil {
+		s.Destination.Reach, s.Destination.ReachError = Unreachable, oneLine(err)
+		return s
+	}
 	s.Template = templateChange(source.set, destination.set)
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, ordinalsOf(s, sc)), destination.names(m, ordinalsOf(s, sc))

@@ -114,6 +114,9 @@ func (p *planner) gate(k int32) *Hold {
 	if hold := p.outdated(); hold != nil {
 		return hold
 	}
+	if p.Numbers != nil {
+		return p.Numbers.hold()
+	}
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if finding := side.coversOthers(); finding != nil {
 			return finding.hold()

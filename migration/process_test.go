@@ -138,7 +138,7 @@ func (m *machine) observe(p *process, shown Snapshot, sc scope, c conditions) Sn
 		empty(&s, name)
 	}
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[SourceSide], p.ids[DestinationSide]
-	s.Now = m.state.Now
+	s.Now, s.Numbers = m.state.Now, m.state.Numbers
 	return p.through(s)
 }
 

@@ -43,6 +43,9 @@ type Snapshot struct {
 	Focused bool
 	// Template is a change of the source's pod template that the destination lacks.
 	Template TemplateChange
+	// Numbers is why the destination cannot be given a slice that begins above 0; nil: it
+	// can, or has been given it.
+	Numbers *Finding
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding

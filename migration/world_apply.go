@@ -86,6 +86,9 @@ func (w *world) applySet(side *Side, e Effect) error {
 		return nil
 	default:
 		set.Start, set.Replicas, set.Observed, set.ScalesBy = e.Start, e.Replicas, false, ""
+		if e.Side == DestinationSide && w.state.Numbers != nil {
+			set.Start = 0
+		}
 	}
 	set.ResourceVersion = w.version()
 	return nil

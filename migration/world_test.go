@@ -27,6 +27,8 @@ type scenario struct {
 	prepared bool
 	// service is true when the slice has a governing Service.
 	service bool
+	// forgets is true when the destination's API server drops spec.ordinals; with prepared.
+	forgets bool
 	// ownNames is true when the user has made Services for the pods of the source.
 	ownNames bool
 }
@@ -77,6 +79,10 @@ func (c scenario) build() Snapshot {
 		},
 	}
 	s.Destination = c.destination(s.Source)
+	if c.forgets {
+		finding := unnumbered(place{cluster: s.Destination.Cluster, namespace: s.Destination.Namespace, set: s.Destination.Set.Name})
+		s.Numbers = &finding
+	}
 	if c.budget != nil {
 		s.Source.Budgets = []Budget{{Name: "web", UID: "pdb", ResourceVersion: "1", Form: *c.budget, Observed: true}}
 		switch {
