@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -42,9 +43,9 @@ func (s *storm) faults() []fault {
 		{aPause, s.detourOfMode(api.ModePause)},
 		{aChange, s.detourOfMode(api.ModeRollback)},
 	}
-	sides := map[string]*cluster.Cluster{"source": s.from}
+	sides := map[string]*cluster.Cluster{"source": parts(s.from)}
 	if s.to != s.from {
-		sides["destination"] = s.to
+		sides["destination"] = parts(s.to)
 		all = append(all,
 			fault{"the way is cut", s.cutWay},
 			fault{"the way is slow", s.slowWay},
@@ -150,39 +151,47 @@ func (s *storm) failPod(ctx context.Context, c kubernetes.Interface, namespace, 
 // editBudget lets somebody forbid all disruptions for a while. What was written since
 // is left as it is.
 func (s *storm) editBudget(d time.Duration) error {
-	before, err := s.budgetTo(func(*policyv1.PodDisruptionBudget) *intstr.IntOrString { return new(intstr.FromInt32(0)) })
+	edit, fence := rand.String(8), ""
+	var before *intstr.IntOrString
+	err := s.budgetTo(func(budget *policyv1.PodDisruptionBudget) bool {
+		if budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() == 0 || budget.Annotations[editMark] == edit {
+			return false // one of the migration's, or the first try has landed without an answer
+		}
+		before, fence = budget.Spec.MaxUnavailable, budget.Annotations[api.BudgetAnnotationKey]
+		metav1.SetMetaDataAnnotation(&budget.ObjectMeta, editMark, edit)
+		budget.Spec.MaxUnavailable = new(intstr.FromInt32(0))
+		return true
+	})
 	if err != nil || before == nil {
 		return err
 	}
 	pass(s.ctx, d)
-	_, err = s.budgetTo(func(now *policyv1.PodDisruptionBudget) *intstr.IntOrString {
-		if now.Generation != before.Generation+1 {
-			return nil
+	return s.budgetTo(func(budget *policyv1.PodDisruptionBudget) bool {
+		if budget.Annotations[editMark] != edit {
+			return false // it never landed: what is written there is not ours
 		}
-		return before.Spec.MaxUnavailable
+		delete(budget.Annotations, editMark)
+		if budget.Annotations[api.BudgetAnnotationKey] == fence {
+			budget.Spec.MaxUnavailable = before
+		} // else the migration has written since
+		return true
 	})
-	return err
 }
 
-// budgetTo writes another maxUnavailable on the source's budget, and returns what it was
-// before; nil when it is left alone.
-func (s *storm) budgetTo(value func(*policyv1.PodDisruptionBudget) *intstr.IntOrString) (before *policyv1.PodDisruptionBudget, err error) {
+// editMark is on a budget for as long as somebody else's edit stands.
+const editMark = "e2e.sliceshift.io/edit"
+
+// budgetTo lets somebody edit the source's budget; false leaves it alone.
+func (s *storm) budgetTo(edit func(*policyv1.PodDisruptionBudget) bool) error {
 	budgets := s.source.PolicyV1().PodDisruptionBudgets(s.app.Namespace)
-	err = s.insist(func(ctx context.Context) error {
-		now, err := budgets.Get(ctx, s.app.Name, metav1.GetOptions{})
-		if err != nil {
+	return s.insist(func(ctx context.Context) error {
+		budget, err := budgets.Get(ctx, s.app.Name, metav1.GetOptions{})
+		if err != nil || !edit(budget) {
 			return err
 		}
-		next := now.DeepCopy()
-		next.Spec.MaxUnavailable = value(now)
-		if next.Spec.MaxUnavailable == nil || now.Spec.MaxUnavailable == nil || same(next.Spec.MaxUnavailable, now.Spec.MaxUnavailable) {
-			return nil
-		}
-		before = now // it may land without an answer
-		_, err = budgets.Update(ctx, next, metav1.UpdateOptions{})
+		_, err = budgets.Update(ctx, budget, metav1.UpdateOptions{})
 		return err
 	})
-	return before, err
 }
 
 // insist repeats a request until it is answered; what does not exist is fine.
