@@ -44,7 +44,9 @@ bench-slices: ## Our StatefulSet kind against the native controller; out/bench-s
 	@$(GO) run ./e2e/benchslices
 
 e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
-	@E2E_KIND=1 $(GO) test -count=1 -timeout 90m -p 1 -v ./e2e/kind/suite ./e2e/kind/quickstart
+	@$(STAGE) "moves on kind"       env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 6 -v ./e2e
+	@$(STAGE) "kubelets, machines"  env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 4 -v ./e2e/kind/suite
+	@$(STAGE) "quickstart"          env E2E_KIND=1 $(GO) test -count=1 -timeout 30m -v ./e2e/kind/quickstart
 
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...

@@ -15,14 +15,13 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // installMCS puts the Multi-Cluster Services API into both clusters.
 var installMCS = sync.OnceValue(func() error {
-	for _, each := range []*cluster.Cluster{east, west} {
+	for _, each := range []site{east, west} {
 		c, err := direct(each)
 		if err != nil {
 			return err

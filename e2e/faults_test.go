@@ -28,11 +28,11 @@ const outage = 4 * time.Second
 func TestAPIServerAway(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		of   func(*move) *cluster.Cluster
+		of   func(*move) site
 		verb migration.Verb
 	}{
-		{"source after the stop", func(v *move) *cluster.Cluster { return v.from }, migration.ScaleDown},
-		{"destination before the start", func(v *move) *cluster.Cluster { return v.to }, migration.CarryVolume},
+		{"source after the stop", func(v *move) site { return v.from }, migration.ScaleDown},
+		{"destination before the start", func(v *move) site { return v.to }, migration.CarryVolume},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := newMove(t, usual(2), acrossClusters)
@@ -40,7 +40,7 @@ func TestAPIServerAway(t *testing.T) {
 			var gone atomic.Bool
 			away := make(chan struct{})
 			v.drive(mover, onVerb(tc.verb, func() error {
-				if err := tc.of(v).Kill(cluster.APIServer); err != nil {
+				if err := parts(tc.of(v)).Kill(cluster.APIServer); err != nil {
 					return err
 				}
 				gone.Store(true)
@@ -48,7 +48,7 @@ func TestAPIServerAway(t *testing.T) {
 					defer close(away)
 					pass(v.ctx, outage)
 					gone.Store(false)
-					if err := tc.of(v).StartRole(v.ctx, cluster.APIServer); err != nil {
+					if err := parts(tc.of(v)).StartRole(v.ctx, cluster.APIServer); err != nil {
 						t.Error(err)
 					}
 				}()
@@ -72,12 +72,12 @@ func TestFrozenSource(t *testing.T) {
 	v := newMove(t, usual(2), acrossClusters)
 	mover := v.mover()
 	v.drive(mover, onVerb(migration.ScaleDown, func() error {
-		if err := v.from.Freeze(cluster.APIServer); err != nil {
+		if err := parts(v.from).Freeze(cluster.APIServer); err != nil {
 			return err
 		}
 		go func() {
 			pass(v.ctx, outage)
-			if err := v.from.Thaw(cluster.APIServer); err != nil {
+			if err := parts(v.from).Thaw(cluster.APIServer); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -101,9 +101,9 @@ func TestBinderBehind(t *testing.T) {
 			return nil
 		}
 		if verb := outcome.Decision.Effect.Volume.Verb; verb == volumes.Point {
-			return v.to.Freeze(cluster.ControllerManager)
+			return parts(v.to).Freeze(cluster.ControllerManager)
 		} else if verb == volumes.CreateClaim {
-			return v.to.Thaw(cluster.ControllerManager)
+			return parts(v.to).Thaw(cluster.ControllerManager)
 		}
 		return nil
 	})

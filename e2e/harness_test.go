@@ -20,21 +20,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
-
-// limit bounds every test: none waits for ever.
-const limit = 2 * time.Minute
 
 // move is one application on its way, watched by an auditor.
 type move struct {
 	t           *testing.T
 	ctx         context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	app         fixture.App
-	from, to    *cluster.Cluster
+	from, to    site
 	toNamespace string
 	toName      string
 	m           *api.Migration
@@ -67,7 +63,7 @@ func intOrString(s string) *intstr.IntOrString {
 // newMove deploys an application in a namespace of its own.
 func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), stage.limit())
 	t.Cleanup(cancel)
 	app.Namespace, app.Name = "t-"+rand.String(8), "web"
 	m := fixture.NewMigration(app.Namespace, app.Name)
@@ -79,7 +75,7 @@ func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
 	v.m.Spec.Destination.Namespace, v.m.Spec.Destination.Name = v.toNamespace, v.toName
 	v.source = kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	v.destination = kubernetes.NewForConfigOrDie(v.to.RESTConfig())
-	v.must(app.Deploy(ctx, v.source))
+	v.must(stage.deploy(v))
 	if v.deployed != nil {
 		v.deployed()
 	}
@@ -183,6 +179,7 @@ func (v *move) audit() auditor.Report {
 	if !verdict.OK() {
 		v.t.Errorf("the auditor does not agree:\n%s", verdict)
 	}
+	v.must(stage.check(v, verdict))
 	return verdict
 }
 

@@ -4,65 +4,43 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// east and west are shared by all tests: each works in namespaces of its own.
-var east, west *cluster.Cluster
+// onKindVariable is set by make e2e-kind: the cases of onKind run between kind clusters then.
+const onKindVariable = "E2E_KIND"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	binary, err := cluster.Build(ctx, os.Stderr)
-	if err != nil {
+	start := startEmbedded
+	if os.Getenv(onKindVariable) != "" {
+		start = startKind
+		flag.Parse()
+		if chosen := flag.Lookup("test.run"); chosen.Value.String() == "" {
+			if err := chosen.Value.Set("^(" + strings.Join(onKind, "|") + ")$"); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+	}
+	var err error
+	if stage, err = start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	both, err := cluster.StartAll(ctx, cluster.Options{Binary: binary}, "east", "west")
-	if err != nil {
+	code := m.Run()
+	if err := errors.Join(stage.close(code != 0), os.RemoveAll(programs.dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	east, west = both[0], both[1]
-	code := 1
-	if err := prepare(ctx, both); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
-	_ = os.RemoveAll(programs.dir)
-	for _, c := range both {
-		if code != 0 {
-			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
-		}
-		if err := c.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+		code = 1
 	}
 	return code
-}
-
-// prepare installs the resource definitions. The disruption controller looks for new
-// kinds every 30 s only, so it is started anew.
-func prepare(ctx context.Context, all []*cluster.Cluster) error {
-	for _, each := range all {
-		if err := installCRDs(each); err != nil {
-			return err
-		}
-		if err := each.Kill(cluster.ControllerManager); err != nil {
-			return err
-		}
-		if err := each.StartRole(ctx, cluster.ControllerManager); err != nil {
-			return err
-		}
-	}
-	return nil
 }

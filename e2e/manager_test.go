@@ -23,7 +23,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/child"
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -65,7 +64,7 @@ const managerUser = "system:serviceaccount:sliceshift-system:sliceshift-manager"
 // install puts the resource definition and the shipped roles into a cluster. The
 // manager itself is not among what is applied: the tests run it.
 var install = sync.OnceValue(func() error {
-	for _, each := range []*cluster.Cluster{east, west} {
+	for _, each := range []site{east, west} {
 		if err := installRoles(each); err != nil {
 			return err
 		}
@@ -75,7 +74,7 @@ var install = sync.OnceValue(func() error {
 
 // installCRDs puts the resource definitions into a cluster, and waits until they are
 // served.
-func installCRDs(at *cluster.Cluster) error {
+func installCRDs(at site) error {
 	c, err := direct(at)
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func installCRDs(at *cluster.Cluster) error {
 		}
 	}
 	for _, list := range []client.ObjectList{&api.MigrationList{}, &slicesapi.StatefulSetList{}} {
-		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			return c.List(ctx, list) == nil, nil
 		})
 		if err != nil {
@@ -100,7 +99,7 @@ func installCRDs(at *cluster.Cluster) error {
 	return nil
 }
 
-func installRoles(c *cluster.Cluster) error {
+func installRoles(c site) error {
 	connection, err := direct(c)
 	if err != nil {
 		return err
@@ -127,7 +126,7 @@ func create(c client.Client, object client.Object) error {
 	return nil
 }
 
-func direct(c *cluster.Cluster) (client.Client, error) {
+func direct(c site) (client.Client, error) {
 	scheme := clusters.NewScheme()
 	for _, add := range extraTypes {
 		if err := add(scheme); err != nil {

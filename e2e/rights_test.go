@@ -319,7 +319,7 @@ type sliceOf struct {
 // newSlice makes it after other objects of its namespace.
 func (r *theatre) newSlice(namespace string, before ...client.Object) *sliceOf {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	ctx, cancel := context.WithTimeout(r.t.Context(), stage.limit())
 	r.t.Cleanup(cancel)
 	app := map[string]string{"app": "web"}
 	container := corev1.Container{Name: "web", Image: "web:1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}}

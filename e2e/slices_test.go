@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -30,7 +29,7 @@ var slice = slicesapi.GroupVersion.String()
 
 // sliceControllers run in both clusters, for all tests.
 var sliceControllers = sync.OnceValue(func() error {
-	for _, each := range []*cluster.Cluster{east, west} {
+	for _, each := range []site{east, west} {
 		if err := fixture.RunSlices(context.Background(), each.RESTConfig()); err != nil {
 			return err
 		}

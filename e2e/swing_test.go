@@ -83,7 +83,7 @@ func TestSwing(t *testing.T) {
 // outlasting gives a move more time than one test may take.
 func outlasting(lasts time.Duration) setting {
 	return func(v *move) {
-		ctx, cancel := context.WithTimeout(v.t.Context(), lasts+10*limit)
+		ctx, cancel := context.WithTimeout(v.t.Context(), lasts+10*stage.limit())
 		v.t.Cleanup(cancel)
 		v.ctx = ctx
 	}

@@ -9,6 +9,9 @@ import (
 // Shared is the folder on every node that both clusters share.
 const Shared = "/shared"
 
+// StorageClass is that of the volumes in this folder.
+const StorageClass = "sliceshift-shared"
+
 //go:embed cluster.yaml.tmpl
 var configText string
 

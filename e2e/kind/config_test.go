@@ -74,7 +74,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestConnectOwn(t *testing.T) {
-	if _, err := connectOwn("only-one"); err == nil || !strings.Contains(err.Error(), "SOURCE,DESTINATION") {
+	if _, err := connectOwn("", "only-one"); err == nil || !strings.Contains(err.Error(), "SOURCE,DESTINATION") {
 		t.Errorf("one file is accepted: %v", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 const kubeconfigsVariable = "E2E_KUBECONFIGS"
 
 // connectOwn connects to clusters that the user has.
-func connectOwn(list string) (*Pair, error) {
+func connectOwn(dir, list string) (*Pair, error) {
 	files := strings.Split(list, ",")
 	if len(files) != 2 && len(files) != 3 {
 		return nil, fmt.Errorf("%s names %d files: it must be SOURCE,DESTINATION or SOURCE,DESTINATION,HUB", kubeconfigsVariable, len(files))
 	}
-	p := &Pair{East: &Cluster{Name: "east", Kubeconfig: files[0]}, West: &Cluster{Name: "west", Kubeconfig: files[1]}}
+	p := &Pair{dir: dir, East: &Cluster{Name: "east", Kubeconfig: files[0]}, West: &Cluster{Name: "west", Kubeconfig: files[1]}}
 	if len(files) == 3 {
 		p.Hub = &Cluster{Name: "hub", Kubeconfig: files[2]}
 	}

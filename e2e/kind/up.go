@@ -63,7 +63,7 @@ func UpWithHub(ctx context.Context, dir string, progress io.Writer) (*Pair, erro
 
 func up(ctx context.Context, p *Pair) (*Pair, error) {
 	if own := os.Getenv(kubeconfigsVariable); own != "" {
-		return connectOwn(own)
+		return connectOwn(p.dir, own)
 	}
 	p.East = &Cluster{Name: "east", podSubnet: "10.244.0.0/16", serviceSubnet: "10.96.0.0/16", roles: machines}
 	p.West = &Cluster{Name: "west", podSubnet: "10.245.0.0/16", serviceSubnet: "10.97.0.0/16", roles: machines}

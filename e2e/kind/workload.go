@@ -12,6 +12,27 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
+// WorkloadVariable names the workload for clusters of the user, which pull it; "-2" is added to
+// its tag for its second version.
+const WorkloadVariable = "E2E_WORKLOAD_IMAGE"
+
+// Workload builds the application of the tests in two versions, puts it into every node and
+// returns the name of its image. dir is for what is built on the way.
+func (p *Pair) Workload(ctx context.Context, dir string) (string, error) {
+	if p.Own() {
+		image := os.Getenv(WorkloadVariable)
+		if image == "" {
+			return "", fmt.Errorf("%s must name an image that both clusters can pull: see docs/quickstart.md", WorkloadVariable)
+		}
+		return image, nil
+	}
+	const image = "sliceshift/workload:e2e"
+	if err := BuildWorkload(ctx, dir, image); err != nil {
+		return "", err
+	}
+	return image, p.Load(ctx, image, image+"-2")
+}
+
 // BuildWorkload builds the application of the tests as an image that holds nothing but it,
 // and a second version with "-2" added to the tag. dir is for what is built on the way.
 func BuildWorkload(ctx context.Context, dir, image string) error {

@@ -23,9 +23,6 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// StorageClass is that of the volumes in the folder that both clusters share.
-const StorageClass = "sliceshift-shared"
-
 // poll is how often a condition is looked at.
 const poll = 100 * time.Millisecond
 
@@ -79,7 +76,7 @@ func CRDs(ctx context.Context, at *kind.Cluster) error {
 // Storage makes the storage class.
 func Storage(ctx context.Context, at *kind.Cluster) error {
 	return Create(ctx, at, &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: StorageClass}, Provisioner: "kubernetes.io/no-provisioner",
+		ObjectMeta: metav1.ObjectMeta{Name: kind.StorageClass}, Provisioner: "kubernetes.io/no-provisioner",
 		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate), ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
 	})
 }

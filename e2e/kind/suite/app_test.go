@@ -8,11 +8,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 )
 
 // app is the application that a test moves.
@@ -36,6 +36,9 @@ const name = "web"
 
 var labels = map[string]string{"app": name}
 
+// usual is the application that most tests move.
+func usual() app { return app{replicas: 3, grace: 5} }
+
 // pods are the names of its pods.
 func (a app) pods() []string {
 	var names []string
@@ -51,7 +54,7 @@ func (a app) object() metav1.ObjectMeta {
 
 func (a app) service() *corev1.Service {
 	return &corev1.Service{ObjectMeta: a.object(), Spec: corev1.ServiceSpec{
-		ClusterIP: corev1.ClusterIPNone, Selector: labels, Ports: []corev1.ServicePort{{Port: port}},
+		ClusterIP: corev1.ClusterIPNone, Selector: labels, Ports: []corev1.ServicePort{{Port: replica.Port}},
 	}}
 }
 
@@ -63,21 +66,8 @@ func (a app) budget() *policyv1.PodDisruptionBudget {
 
 // volume is one in the shared folder, reserved for the claim of a pod.
 func (a app) volume(pod string) *corev1.PersistentVolume {
-	return &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: a.namespace + "-" + pod},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: setup.StorageClass,
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			ClaimRef:                      &corev1.ObjectReference{Namespace: a.namespace, Name: "data-" + pod},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
-				Path: a.folder() + "/" + pod, Type: ptr.To(corev1.HostPathDirectory),
-			}},
-		},
-	}
+	return replica.Volume(types.NamespacedName{Namespace: a.namespace, Name: "data-" + pod}, pod)
 }
-
-func (a app) folder() string { return kind.Shared + "/" + a.namespace }
 
 func (a app) statefulSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: a.object(), Spec: appsv1.StatefulSetSpec{
@@ -85,7 +75,7 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
 			ObjectMeta: metav1.ObjectMeta{Name: "data"},
 			Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(setup.StorageClass),
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(kind.StorageClass),
 				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 			},
 		}},
@@ -97,26 +87,12 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 const trouble = "trouble"
 
 func (a app) template() corev1.PodTemplateSpec {
-	container := corev1.Container{
-		Name: "workload", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"run", "/data"},
-		Env: []corev1.EnvVar{
-			fromField("POD_NAME", "metadata.name"), fromField("POD_UID", "metadata.uid"), fromField("NODE_NAME", "spec.nodeName"),
-			{Name: "LINGER", Value: a.linger},
-			fromTrouble("CRASH"), fromTrouble("START_DELAY"),
-		},
-		VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}},
-		ReadinessProbe: &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(port)}},
-			PeriodSeconds: 1,
-		},
-		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
-		},
-	}
+	container := replica.Container(image, replica.PodName, "/data")
+	container.Env = append(container.Env, corev1.EnvVar{Name: "LINGER", Value: a.linger}, fromTrouble("CRASH"), fromTrouble("START_DELAY"))
+	container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}}
 	if a.liveness {
 		container.LivenessProbe = &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/livez", Port: intstr.FromInt32(port)}},
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/livez", Port: intstr.FromInt32(replica.Port)}},
 			PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: 1,
 		}
 	}
@@ -137,10 +113,6 @@ func (a app) template() corev1.PodTemplateSpec {
 	}
 }
 
-func fromField(variable, field string) corev1.EnvVar {
-	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
-}
-
 func fromTrouble(variable string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: trouble}, Key: variable, Optional: new(true),
@@ -148,15 +120,4 @@ func fromTrouble(variable string) corev1.EnvVar {
 }
 
 // seeder makes the volumes with an empty journal each.
-func (a app) seeder() *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "seed"}, Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
-		Containers: []corev1.Container{{
-			Name: "seed", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: append([]string{"seed", "/volumes"}, a.pods()...),
-			VolumeMounts: []corev1.VolumeMount{{Name: "volumes", MountPath: "/volumes"}},
-		}},
-		Volumes: []corev1.Volume{{Name: "volumes", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-			Path: a.folder(), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
-		}}}},
-	}}
-}
+func (a app) seeder() *corev1.Pod { return replica.Seeder(image, a.namespace, a.pods()...) }

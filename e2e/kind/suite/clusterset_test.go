@@ -19,6 +19,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
@@ -50,13 +52,13 @@ func TestClusterset(t *testing.T) {
 	if page := v.getInWest("get-nothing", "web-0", corev1.PodFailed); !strings.Contains(page, "no such host") {
 		t.Errorf("web-0 is still found: %q", page)
 	}
-	results.add(result{name: t.Name(), remark: fmt.Sprintf("another address is known in west %d ms after east", took.Milliseconds())})
+	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("another address is known in west %d ms after east", took.Milliseconds())})
 }
 
 // named is a Service that selects the only pod.
 func (v *move) named(name, ip string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: name}, Spec: corev1.ServiceSpec{
-		ClusterIP: ip, Selector: map[string]string{"statefulset.kubernetes.io/pod-name": "web-0"}, Ports: []corev1.ServicePort{{Port: port}},
+		ClusterIP: ip, Selector: map[string]string{"statefulset.kubernetes.io/pod-name": "web-0"}, Ports: []corev1.ServicePort{{Port: replica.Port}},
 	}}
 }
 
@@ -96,7 +98,7 @@ func (v *move) awaitNoImport(service string) error {
 func (v *move) getInWest(name, service string, want corev1.PodPhase) string {
 	v.t.Helper()
 	// With the dot at its end a name is looked up as it is, and under no search domain.
-	url := fmt.Sprintf("http://%s.%s.svc.clusterset.local.:%d/journal", service, v.app.namespace, port)
+	url := fmt.Sprintf("http://%s.%s.svc.clusterset.local.:%d/journal", service, v.app.namespace, replica.Port)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: name}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false), TerminationGracePeriodSeconds: ptr.To[int64](0),
 		Containers: []corev1.Container{{

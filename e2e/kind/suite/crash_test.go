@@ -12,6 +12,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -52,7 +53,7 @@ func TestSlowStart(t *testing.T) {
 	v.drive(v.mover())
 	journals := v.expectMoved()
 	for _, j := range journals {
-		for _, silent := range silences(j) {
+		for _, silent := range cases.Silences(j) {
 			if silent < delay {
 				t.Errorf("%s was silent for %s only: it did not start slowly", j.Pod, silent)
 			}

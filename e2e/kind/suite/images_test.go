@@ -9,16 +9,12 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
-// Variables that name images for clusters of the user, which pull them; "-2" is added to the
-// workload's tag for its second version.
-const (
-	workloadVariable = "E2E_WORKLOAD_IMAGE"
-	managerVariable  = "E2E_MANAGER_IMAGE"
-)
+// managerVariable names the manager's image for clusters of the user, which pull it.
+const managerVariable = "E2E_MANAGER_IMAGE"
 
 // image is the workload, image2 its next version.
 var (
-	image, image2 = "sliceshift/workload:e2e", "sliceshift/workload:e2e-2"
+	image, image2 string
 	managerImage  = "sliceshift/manager:e2e"
 )
 
@@ -27,11 +23,16 @@ const dnsImage = "sliceshift/coredns:e2e"
 
 // loadImages builds the workload and the manager, and puts them into every node.
 func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
-	if p.Own() {
-		return ownImages()
-	}
-	if err := kind.BuildWorkload(ctx, dir, image); err != nil {
+	workload, err := p.Workload(ctx, dir)
+	if err != nil {
 		return err
+	}
+	image, image2 = workload, workload+"-2"
+	if p.Own() {
+		if managerImage = os.Getenv(managerVariable); managerImage == "" {
+			return fmt.Errorf("%s must name an image that both clusters can pull: see docs/quickstart.md", managerVariable)
+		}
+		return nil
 	}
 	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
 		return err
@@ -43,14 +44,5 @@ func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	if err := kind.BuildImage(ctx, dir, source, dnsImage); err != nil {
 		return err
 	}
-	return p.Load(ctx, image, image2, managerImage, dnsImage)
-}
-
-func ownImages() error {
-	image, managerImage = os.Getenv(workloadVariable), os.Getenv(managerVariable)
-	if image == "" || managerImage == "" {
-		return fmt.Errorf("%s and %s must name images that both clusters can pull: see docs/quickstart.md", workloadVariable, managerVariable)
-	}
-	image2 = image + "-2"
-	return nil
+	return p.Load(ctx, managerImage, dnsImage)
 }

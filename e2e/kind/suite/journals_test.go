@@ -1,26 +1,30 @@
 package suite
 
 import (
-	"context"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 )
 
-// ask gets a page of the workload through the API server: it needs no way to the pods.
-func (v *move) ask(ctx context.Context, c *kind.Cluster, pod, page string) (string, error) {
-	content, err := c.Client.CoreV1().Pods(v.app.namespace).ProxyGet("http", pod, strconv.Itoa(port), page, nil).DoRaw(ctx)
-	return string(content), err
+func (v *move) pod(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: v.app.namespace, Name: name}
+}
+
+// ask gets a page of the workload.
+func (v *move) ask(c *kind.Cluster, pod, page string) (string, error) {
+	return replica.Page(v.ctx, c.Client, v.pod(pod), page, nil)
 }
 
 // tell posts to a page of the workload.
 func (v *move) tell(c *kind.Cluster, pod, page string) error {
-	return c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").Name(pod + ":" + strconv.Itoa(port)).
+	return c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").Name(pod + ":" + strconv.Itoa(replica.Port)).
 		SubResource("proxy").Suffix(page).Do(v.ctx).Error()
 }
 
@@ -30,16 +34,9 @@ func (v *move) journals(c *kind.Cluster) []journal.Journal {
 	v.t.Helper()
 	var all []journal.Journal
 	for _, pod := range v.app.pods() {
-		content, err := v.ask(v.ctx, c, pod, "journal")
-		v.must(err)
-		read, err := journal.Read(content, pod)
+		read, err := replica.Journal(v.ctx, c.Client, v.pod(pod), pod, "/data")
 		if err != nil {
-			v.t.Errorf("journal of %s: %v", pod, err)
-		}
-		accused, err := v.ask(v.ctx, c, pod, "violations")
-		v.must(err)
-		if accused != "" {
-			v.t.Errorf("%s ran twice: %s", pod, accused)
+			v.t.Error(err)
 		}
 		all = append(all, read)
 	}
@@ -94,21 +91,5 @@ func (v *move) audit(journals []journal.Journal, remark string) {
 		v.t.Errorf("the auditor does not agree:\n%s", verdict)
 	}
 	v.t.Log(verdict)
-	row := result{name: v.t.Name(), fewest: verdict.FewestAvailable, of: verdict.Replicas, handoffs: handoffsOf(verdict), verdict: "OK", remark: remark}
-	if !verdict.OK() {
-		row.verdict = "REFUTED"
-	}
-	for _, j := range journals {
-		row.interruption = append(row.interruption, silences(j)...)
-	}
-	results.add(row)
-}
-
-// silences are the times between the last line of each run and the first of the next.
-func silences(j journal.Journal) []time.Duration {
-	var all []time.Duration
-	for i := 1; i < len(j.Runs); i++ {
-		all = append(all, j.Runs[i].First.Sub(j.Runs[i-1].Last))
-	}
-	return all
+	results.Add(cases.Row{Name: v.t.Name(), Verdict: &verdict, Journals: journals, Remark: remark})
 }

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
@@ -23,6 +24,9 @@ const enabled = "E2E_KIND"
 
 // pair is shared by all tests: each works in namespaces of its own.
 var pair *kind.Pair
+
+// results are printed when all tests are through.
+var results cases.Table
 
 func TestMain(m *testing.M) {
 	if os.Getenv(enabled) == "" {
@@ -55,7 +59,7 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
-	results.print(os.Stdout)
+	results.Print(os.Stdout)
 	if code == 0 {
 		_ = os.RemoveAll(dir)
 	}

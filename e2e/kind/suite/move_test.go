@@ -2,20 +2,17 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -26,10 +23,7 @@ const (
 	// limit bounds every test: the machine may be busy with others.
 	limit = 6 * time.Minute
 	// poll is how often a condition is looked at.
-	poll = 100 * time.Millisecond
-	// port of the workload.
-	port = 8080
-
+	poll             = 100 * time.Millisecond
 	reasonAnnotation = sliceapi.TerminationReasonAnnotationKey
 )
 
@@ -69,7 +63,7 @@ func (v *move) create() error {
 	if err := setup.Namespace(v.ctx, pair.East, a.namespace); err != nil {
 		return err
 	}
-	if err := v.seed(); err != nil {
+	if err := replica.Seed(v.ctx, client, a.seeder()); err != nil {
 		return err
 	}
 	for _, pod := range a.pods() {
@@ -90,29 +84,6 @@ func (v *move) create() error {
 		return err
 	}
 	return v.awaitReady(pair.East)
-}
-
-// seed runs the pod that makes the folders of the volumes.
-func (v *move) seed() error {
-	pods := pair.East.Client.CoreV1().Pods(v.app.namespace)
-	if _, err := pods.Create(v.ctx, v.app.seeder(), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	var phase corev1.PodPhase
-	err := wait.PollUntilContextCancel(v.ctx, poll, true, func(ctx context.Context) (bool, error) {
-		pod, err := pods.Get(ctx, "seed", metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		if phase = pod.Status.Phase; phase == corev1.PodFailed {
-			return false, errors.New("the pod that makes the volumes failed")
-		}
-		return phase == corev1.PodSucceeded, nil
-	})
-	if err != nil {
-		return fmt.Errorf("making the volumes (%s): %w", phase, err)
-	}
-	return pods.Delete(v.ctx, "seed", metav1.DeleteOptions{})
 }
 
 func (v *move) awaitReady(c *kind.Cluster) error {
@@ -145,6 +116,19 @@ func (v *move) ours(c *kind.Cluster) bool {
 
 // report looks at each pass of a run; an error ends the run.
 type report func(*api.Migration, migration.Outcome) error
+
+// nth makes a report that calls do once, after the n-th write of that kind.
+func nth(n int, verb migration.Verb, do func() error) report {
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		if !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
+			return nil
+		}
+		if n--; n != 0 {
+			return nil
+		}
+		return do()
+	}
+}
 
 func (v *move) mover() *fixture.Mover {
 	v.t.Helper()
@@ -190,19 +174,14 @@ func narrate(outcome migration.Outcome) string {
 // clear removes what the test made, unless it failed.
 func (v *move) clear() {
 	if v.t.Failed() {
-		v.keep()
+		v.t.Log(pair.Keep(v.t.Name(), v.app.namespace))
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for _, c := range pair.All() {
-		if err := c.Client.CoreV1().Namespaces().Delete(ctx, v.app.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			v.t.Error(err)
-		}
-		for _, pod := range v.app.pods() {
-			if err := c.Client.CoreV1().PersistentVolumes().Delete(ctx, v.app.volume(pod).Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				v.t.Error(err)
-			}
-		}
+	var volumes []string
+	for _, pod := range v.app.pods() {
+		volumes = append(volumes, v.app.volume(pod).Name)
+	}
+	if err := pair.Clear(volumes, v.app.namespace); err != nil {
+		v.t.Error(err)
 	}
 }

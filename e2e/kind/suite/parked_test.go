@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -30,7 +31,7 @@ func TestParkedVolume(t *testing.T) {
 		return v.intrude()
 	})
 	v.expectMoved()
-	results.add(result{name: t.Name(), remark: "no pod could mount the parked volume"})
+	results.Add(cases.Row{Name: t.Name(), Remark: "no pod could mount the parked volume"})
 }
 
 // intrude tries both ways to the parked volume, and takes both back.
@@ -68,7 +69,7 @@ func (v *move) intrude() error {
 func (v *move) intruder() *corev1.Pod {
 	template := v.app.template()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: "intruder"}, Spec: template.Spec}
-	pod.Spec.Containers[0].Env[0] = corev1.EnvVar{Name: "POD_NAME", Value: "web-2"}
+	pod.Spec.Containers[0].Env[0] = corev1.EnvVar{Name: "OWNER", Value: "web-2"}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
 	}})

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -29,7 +31,7 @@ func TestReasonDelay(t *testing.T) {
 	}
 	slices.Sort(delays)
 	median, longest := delays[len(delays)/2], delays[len(delays)-1]
-	results.add(result{name: t.Name(), remark: fmt.Sprintf(
+	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf(
 		"annotation to file, %d samples: median %.1f s, max %.1f s", len(delays), median.Seconds(), longest.Seconds())})
 	t.Log(delays)
 }
@@ -49,7 +51,7 @@ func TestReason(t *testing.T) {
 			if want := journal.DrainFor(string(sliceapi.TerminationScaleDown)); grace > 0 && !slices.Contains(notes, want) {
 				t.Errorf("the hook did not read the reason: %v, want %s", notes, want)
 			}
-			results.add(result{name: t.Name(), remark: fmt.Sprintf("what the preStop hook noted: %v", notes)})
+			results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("what the preStop hook noted: %v", notes)})
 		})
 	}
 }
@@ -76,7 +78,7 @@ func (v *move) reasonDelay(pod, reason string) time.Duration {
 	_, err := pair.East.Client.CoreV1().Pods(v.app.namespace).Patch(v.ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	v.must(err)
 	v.must(pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
-		have, err := v.ask(ctx, pair.East, pod, "reason")
+		have, err := replica.Page(ctx, pair.East.Client, v.pod(pod), "reason", nil)
 		return have == reason, err
 	}))
 	return time.Since(begin)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	u := deployOurs(t, usual())
 	for _, pod := range u.app.pods() {
-		if host, err := u.ask(u.ctx, pair.East, pod, "hostname"); err != nil || host != pod {
+		if host, err := u.ask(pair.East, pod, "hostname"); err != nil || host != pod {
 			t.Errorf("inside %s the host is called %q: %v", pod, host, err)
 		}
 	}
@@ -58,7 +59,7 @@ func TestRefusedByTheKubelet(t *testing.T) {
 	t.Parallel()
 	u := deployOurs(t, app{replicas: 1, grace: 1})
 	pods := pair.East.Client.CoreV1().Pods(u.app.namespace)
-	taken := corev1.ContainerPort{ContainerPort: port, HostPort: 31313}
+	taken := corev1.ContainerPort{ContainerPort: replica.Port, HostPort: 31313}
 	holder := u.app.seeder()
 	holder.Name, holder.Spec.NodeName = "holder", u.nodeOf("web-0")
 	holder.Spec.Containers[0].Args = []string{"get", "1h", "http://127.0.0.1:1"}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -145,7 +146,7 @@ func TestInPlaceImage(t *testing.T) {
 		if status := now.Status.ContainerStatuses[0]; status.ContainerID == was.Status.ContainerStatuses[0].ContainerID || status.RestartCount != 1 {
 			t.Errorf("%s: its container was not exchanged once: %+v", pod, status)
 		}
-		version, err := u.ask(u.ctx, pair.East, pod, "version")
+		version, err := u.ask(pair.East, pod, "version")
 		u.must(err)
 		if version != "2" {
 			t.Errorf("%s runs version %q", pod, version)
@@ -156,7 +157,7 @@ func TestInPlaceImage(t *testing.T) {
 			t.Errorf("%s: %d runs, %d starts, want one pod that started twice", j.Pod, len(j.Runs), starts)
 		}
 	}
-	results.add(result{name: t.Name(), remark: fmt.Sprintf("3 pods in %.1f s", took.Seconds())})
+	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("3 pods in %.1f s", took.Seconds())})
 }
 
 func count(notes []journal.Note, note journal.Note) int {
@@ -189,5 +190,5 @@ func TestInPlaceResources(t *testing.T) {
 			t.Errorf("%s has %+v", pod, is.Resources)
 		}
 	}
-	results.add(result{name: t.Name(), remark: fmt.Sprintf("3 pods in %.1f s", took.Seconds())})
+	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("3 pods in %.1f s", took.Seconds())})
 }

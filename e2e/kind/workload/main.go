@@ -2,10 +2,10 @@
 // second to the journal on its volume, and will not start on a volume that is not its own,
 // that is not whole, or that another process writes to.
 //
-//	workload run DIR           write, and answer on port 8080 (POD_NAME, POD_UID, NODE_NAME)
-//	workload seed DIR POD...   make a folder with a new journal for each pod
-//	workload drain DURATION    be the preStop hook: ask the one that runs to drain for so long
-//	workload get DURATION URL  print what is there, and try for so long
+//	workload run [DIR...]        write in each, and answer on port 8080 (OWNER, POD_UID, NODE_NAME)
+//	workload seed DIR FOLDER...  make each folder, with a new journal of whom it is called after
+//	workload drain DURATION      be the preStop hook: ask the one that runs to drain for so long
+//	workload get DURATION URL    print what is there, and try for so long
 package main
 
 import (
@@ -33,8 +33,8 @@ func main() {
 
 func command(ctx context.Context, args []string) error {
 	switch {
-	case len(args) == 2 && args[0] == "run":
-		return run(ctx, args[1])
+	case len(args) > 0 && args[0] == "run":
+		return run(ctx, args[1:])
 	case len(args) > 2 && args[0] == "seed":
 		return seed(args[1], args[2:])
 	case len(args) == 2 && args[0] == "drain":
@@ -42,17 +42,20 @@ func command(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "get":
 		return get(ctx, args[1], args[2])
 	}
-	return fmt.Errorf("usage: workload {run DIR|seed DIR POD...|drain DURATION|get DURATION URL}, got %q", args)
+	return fmt.Errorf("usage: workload {run [DIR...]|seed DIR FOLDER...|drain DURATION|get DURATION URL}, got %q", args)
 }
 
-// seed refuses a folder that is there already.
-func seed(dir string, pods []string) error {
-	for _, pod := range pods {
-		volume := filepath.Join(dir, pod)
+// seed refuses a folder that is there already. It may be within another one.
+func seed(dir string, folders []string) error {
+	for _, folder := range folders {
+		volume := filepath.Join(dir, folder)
+		if err := os.MkdirAll(filepath.Dir(volume), 0o777); err != nil {
+			return err
+		}
 		if err := os.Mkdir(volume, 0o777); err != nil {
 			return err
 		}
-		first := journal.First(pod, time.Now()).String() + "\n"
+		first := journal.First(filepath.Base(folder), time.Now()).String() + "\n"
 		if err := os.WriteFile(filepath.Join(volume, fileName), []byte(first), 0o666); err != nil {
 			return err
 		}

@@ -14,32 +14,35 @@ import (
 
 // replica is the application while it runs.
 type replica struct {
-	journal *file
-	by      journal.Writer
-	mutex   sync.Mutex // guards journal
-	stuck   atomic.Bool
+	journals []*file
+	by       journal.Writer
+	mutex    sync.Mutex // guards journals
+	stuck    atomic.Bool
 }
 
 // run writes until ctx ends, and for as long after that as LINGER says.
-func run(ctx context.Context, dir string) error {
+func run(ctx context.Context, dirs []string) error {
 	if err := trouble(ctx); err != nil {
 		return err
 	}
-	by := journal.Writer{Pod: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Node: os.Getenv("NODE_NAME")}
+	by := journal.Writer{Pod: os.Getenv("OWNER"), UID: os.Getenv("POD_UID"), Node: os.Getenv("NODE_NAME")}
 	if by.Pod == "" || by.UID == "" || by.Node == "" {
-		return errors.New("POD_NAME, POD_UID and NODE_NAME must be set")
+		return errors.New("OWNER, POD_UID and NODE_NAME must be set")
 	}
-	opened, err := open(dir, by)
-	if err != nil {
-		return err
+	r := &replica{by: by}
+	for _, dir := range dirs {
+		opened, err := open(dir, by)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		r.journals = append(r.journals, opened)
 	}
-	defer opened.Close()
-	r := &replica{journal: opened, by: by}
 	if err := r.note(journal.Start); err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- r.serve(dir) }()
+	go func() { failed <- r.serve(dirs) }()
 	return r.write(ctx, failed)
 }
 
@@ -104,11 +107,16 @@ func (r *replica) write(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// note appends one line.
+// note appends one line to each journal.
 func (r *replica) note(note journal.Note) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return r.journal.append(note, r.by)
+	for _, each := range r.journals {
+		if err := each.append(note, r.by); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func or(value, fallback string) string {

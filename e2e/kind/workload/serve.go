@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,14 +20,20 @@ const (
 	sick       = "sick"
 )
 
-// serve answers until the process ends. That it answers says that the journal is whole.
-func (r *replica) serve(dir string) error {
+// serve answers until the process ends. That it answers says that the journals are whole.
+// What is of one folder is of the first, or of the one that is asked for.
+func (r *replica) serve(dirs []string) error {
+	first := ""
+	if len(dirs) > 0 {
+		first = dirs[0]
+	}
+	sick := filepath.Join(first, sick)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", r.alive)
 	mux.HandleFunc("POST /stuck", func(http.ResponseWriter, *http.Request) { r.stuck.Store(true) })
-	mux.HandleFunc("GET /healthz", health(filepath.Join(dir, sick)))
-	mux.HandleFunc("GET /journal", serveFile(filepath.Join(dir, fileName)))
-	mux.HandleFunc("GET /violations", serveFile(filepath.Join(dir, violations)))
+	mux.HandleFunc("GET /healthz", health(sick))
+	mux.HandleFunc("GET /journal", serveIn(dirs, fileName))
+	mux.HandleFunc("GET /violations", serveIn(dirs, violations))
 	mux.HandleFunc("GET /reason", serveFile(reasonFile))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, os.Getenv("VERSION")) })
 	mux.HandleFunc("GET /hostname", func(w http.ResponseWriter, _ *http.Request) {
@@ -35,9 +42,9 @@ func (r *replica) serve(dir string) error {
 	})
 	mux.HandleFunc("POST /drain", r.drain)
 	mux.HandleFunc("POST /sick", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, os.WriteFile(filepath.Join(dir, sick), nil, 0o600))
+		answer(w, os.WriteFile(sick, nil, 0o600))
 	})
-	mux.HandleFunc("POST /well", func(w http.ResponseWriter, _ *http.Request) { answer(w, os.Remove(filepath.Join(dir, sick))) })
+	mux.HandleFunc("POST /well", func(w http.ResponseWriter, _ *http.Request) { answer(w, os.Remove(sick)) })
 	mux.HandleFunc("POST /exit", func(http.ResponseWriter, *http.Request) { os.Exit(1) })
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
@@ -63,6 +70,21 @@ func health(sick string) http.HandlerFunc {
 func answer(w http.ResponseWriter, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// serveIn answers with a file of the folder that is asked for.
+func serveIn(dirs []string, name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, request *http.Request) {
+		dir := request.FormValue("dir")
+		if dir == "" && len(dirs) > 0 {
+			dir = dirs[0]
+		}
+		if !slices.Contains(dirs, dir) {
+			http.Error(w, fmt.Sprintf("no journal is kept in %q", dir), http.StatusNotFound)
+			return
+		}
+		serveFile(filepath.Join(dir, name))(w, request)
 	}
 }
 

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// onKind are the cases that make e2e-kind runs again where kubelets and data are real.
+var onKind = []string{
+	"TestMove", "TestPartOfTheOrdinals", "TestMoveOfKinds", "TestRolloutDuringMove", "TestAdoptCommand",
+	"TestRollback", "TestRollbackOfKinds", "TestMigrateRollBackMigrateAgain", "TestPause",
+	"TestSourcePodStaysTerminating", "TestPodNeverCreated", "TestPodNeverReady", "TestAttachmentHoldsTheVolume",
+	"TestForeignWriter", "TestNothingIsWrittenWhenSettled", "TestStorageClass",
+	"TestExports", "TestExportConflict", "TestOrdinalNames", "TestOrdinalNamesBack",
+	"TestManagerMoves", "TestManagerKilled", "TestTwoManagers", "TestTwoMigrations", "TestRunBesideManager", "TestRunInterrupted",
+	"TestDeletedInMidMove", "TestDeletedAfterTheEnd", "TestAccountCorrected", "TestKubeconfigReplaced", "TestCleanup",
+}
+
+// embeddedOnly are the others, with the reason.
+var embeddedOnly = map[string]string{
+	"TestAPIServerAway":         partsStop,
+	"TestFrozenSource":          partsStop,
+	"TestBinderBehind":          partsStop,
+	"TestChaos":                 partsStop,
+	"TestSwing":                 partsStop,
+	"TestCrashMatrix":           "hundreds of processes, each killed at a write: the kubelets have no part in it",
+	"TestRefused":               refused,
+	"TestUnknownFields":         refused,
+	"TestRunRefused":            refused,
+	"TestReach":                 refused,
+	"TestProxy":                 "it moves nothing",
+	"TestRights":                ownServers,
+	"TestInstall":               ownServers,
+	"TestFence":                 ownServers,
+	"TestMetrics":               "what the manager says of itself",
+	"TestSecretsOfTheManager":   "what the manager says of itself",
+	"TestSecretsOfTheCommand":   "what the command says of itself",
+	"TestCSIVolumes":            "a driver that exists in name only: no kubelet could mount its volumes",
+	"TestEveryCaseHasItsGround": "it moves nothing",
+}
+
+const (
+	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
+	refused    = "nothing runs: it is refused before the first write"
+	ownServers = "it needs API servers of its own, which note every request"
+)
+
+// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+func TestEveryCaseHasItsGround(t *testing.T) {
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, parser.SkipObjectResolution) //nolint:staticcheck // one folder, no build tags
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, file := range packages["e2e"].Files {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
+				all = append(all, f.Name.Name)
+			}
+		}
+	}
+	for _, name := range all {
+		if runs, reason := slices.Contains(onKind, name), embeddedOnly[name]; runs == (reason != "") {
+			t.Errorf("%s must be either in onKind or, with the reason, in embeddedOnly", name)
+		}
+	}
+	for _, name := range onKind {
+		if !slices.Contains(all, name) {
+			t.Errorf("onKind names %s, which is not there", name)
+		}
+	}
+	for name := range embeddedOnly {
+		if !slices.Contains(all, name) {
+			t.Errorf("embeddedOnly names %s, which is not there", name)
+		}
+	}
+}

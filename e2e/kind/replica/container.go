@@ -1,0 +1,40 @@
+package replica
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Port is where the workload answers.
+const Port = 8080
+
+// Fields by which a replica knows whose journal is its own.
+const (
+	// PodName is for an application that keeps its name.
+	PodName = "metadata.name"
+	// PodIndex is the ordinal (KEP-3335): for one that gets another name on the way.
+	PodIndex = "metadata.labels['apps.kubernetes.io/pod-index']"
+)
+
+// Container runs the workload over the journals in folders that it mounts; owner is the field
+// of the pod that says whose they are. Without a folder it only answers.
+func Container(image, owner string, dirs ...string) corev1.Container {
+	return corev1.Container{
+		Name: "workload", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: append([]string{"run"}, dirs...),
+		Env: []corev1.EnvVar{Field("OWNER", owner), Field("POD_UID", "metadata.uid"), Field("NODE_NAME", "spec.nodeName")},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(Port)}},
+			PeriodSeconds: 1,
+		},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+	}
+}
+
+// Field is a variable that holds a field of the pod.
+func Field(variable, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}
