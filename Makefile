@@ -45,6 +45,7 @@ bench-slices: ## Our StatefulSet kind against the native controller; out/bench-s
 
 e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
 	@$(STAGE) "moves on kind"       env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 6 -v ./e2e
+	@$(STAGE) "slices on kind"      env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 6 ./e2e/slices
 	@$(STAGE) "kubelets, machines"  env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 4 -v ./e2e/kind/suite
 	@$(STAGE) "quickstart"          env E2E_KIND=1 $(GO) test -count=1 -timeout 30m -v ./e2e/kind/quickstart
 

@@ -38,6 +38,9 @@ const (
 	stateNone = "none"
 )
 
+// withPods says whether real pods run in a scenario.
+func (s scenario) withPods() bool { return s.Tier == "N" || s.Tier == "2" }
+
 // TestScenarios: every scenario has a test, or is said to have none. With -update it
 // writes scenarios.md, the list of scenarios and their tests.
 func TestScenarios(t *testing.T) {
@@ -55,6 +58,8 @@ func TestScenarios(t *testing.T) {
 			t.Logf("%s is tested by now: take its state out of scenarios.yaml", each.ID)
 		case each.State == stateNone && each.Reason == "":
 			t.Errorf("%s has no test and no reason: give it one in scenarios.yaml", each.ID)
+		case each.State == "" && each.withPods() && each.Kubelet == "" && !strings.Contains(strings.Join(tests[each.ID], " "), "kind"):
+			t.Errorf("no test on kind names %s (%s): write one, or say in scenarios.yaml what is not shown without", each.ID, each.Title)
 		case each.State != "" && each.State != stateNone:
 			t.Errorf("%s has the unknown state %q", each.ID, each.State)
 		}
@@ -134,6 +139,9 @@ func addTests(found map[string][]string, path string) error {
 			function, ok := declaration.(*ast.FuncDecl)
 			if ok && strings.HasPrefix(function.Name.Name, "Test") && holds(files, function, match[0]) {
 				where = folder + " " + function.Name.Name
+				if onKind(filepath.Dir(path), function.Name.Name) {
+					where += " (and on kind)"
+				}
 			}
 		}
 		id := string(source[match[0]:match[1]])
@@ -142,6 +150,14 @@ func addTests(found map[string][]string, path string) error {
 		}
 	}
 	return nil
+}
+
+// onKind says whether a test runs again between kind clusters: its folder's list names it.
+func onKind(folder, test string) bool {
+	source, err := os.ReadFile(filepath.Join(folder, "cases_test.go"))
+	_, list, found := strings.Cut(string(source), "var onKind = []string{")
+	list, _, closed := strings.Cut(list, "\n}")
+	return err == nil && found && closed && strings.Contains(list, `"`+test+`"`)
 }
 
 // holds says whether a byte of the file belongs to the function or its comment.

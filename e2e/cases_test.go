@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 )
 
 // onKind are the cases that make e2e-kind runs again where kubelets and data are real.
@@ -51,31 +48,11 @@ const (
 
 // TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
 func TestEveryCaseHasItsGround(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, parser.SkipObjectResolution) //nolint:staticcheck // one folder, no build tags
+	wrong, err := cases.Grounds(".", onKind, embeddedOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, file := range packages["e2e"].Files {
-		for _, decl := range file.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
-				all = append(all, f.Name.Name)
-			}
-		}
-	}
-	for _, name := range all {
-		if runs, reason := slices.Contains(onKind, name), embeddedOnly[name]; runs == (reason != "") {
-			t.Errorf("%s must be either in onKind or, with the reason, in embeddedOnly", name)
-		}
-	}
-	for _, name := range onKind {
-		if !slices.Contains(all, name) {
-			t.Errorf("onKind names %s, which is not there", name)
-		}
-	}
-	for name := range embeddedOnly {
-		if !slices.Contains(all, name) {
-			t.Errorf("embeddedOnly names %s, which is not there", name)
-		}
+	for _, each := range wrong {
+		t.Error(each)
 	}
 }

@@ -24,9 +24,6 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// limit bounds every test: none waits for ever.
-const limit = time.Minute
-
 // controller runs the slice controller in this process, for all tests and all sets but
 // those that have one of their own.
 var controller = sync.OnceValue(func() error {
@@ -35,7 +32,7 @@ var controller = sync.OnceValue(func() error {
 		return err
 	}
 	scope := cache.Options{ByObject: map[client.Object]cache.ByObject{&sliceapi.StatefulSet{}: {Label: immortal}}}
-	_, err = fixture.StartSlices(context.Background(), one.RESTConfig(), scope)
+	_, err = fixture.StartSlices(context.Background(), one, scope)
 	return err
 })
 

@@ -80,7 +80,7 @@ func TestScale(t *testing.T) {
 }
 
 // TestReplaced: a pod that is deleted or given up comes again, with its claim. K-015,
-// K-016, K-017, K-036.
+// K-016, K-017, K-036, D-015.
 func TestReplaced(t *testing.T) {
 	p := begin(t, withClaim(slice(3)))
 	before := p.uids()
@@ -99,7 +99,7 @@ func TestReplaced(t *testing.T) {
 }
 
 // TestRollingUpdate rolls in descending order, and back to the same revision. K-050,
-// K-051, K-062, S-006.
+// K-051, K-062, S-006, D-012.
 func TestRollingUpdate(t *testing.T) {
 	p := begin(t, slice(3))
 	first := p.read().Status.UpdateRevision
@@ -111,8 +111,13 @@ func TestRollingUpdate(t *testing.T) {
 		}
 	}
 	second := p.read().Status.UpdateRevision
-	if second == first {
-		t.Error("another template has the same revision")
+	if number := p.revisions()[second].Revision; second == first || number != 2 {
+		t.Errorf("another template is revision %d, %s; the first was %s", number, second, first)
+	}
+	for _, pod := range p.pods() {
+		if label := pod.Labels[appsv1.StatefulSetRevisionLabel]; label != second {
+			t.Errorf("%s is labelled %s, want %s", pod.Name, label, second)
+		}
 	}
 	p.image("web:1")
 	p.complete()
@@ -158,13 +163,29 @@ func rolling(edit func(*sliceapi.RollingUpdateStrategy)) sliceapi.StatefulSetUpd
 	return sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: r}
 }
 
-// TestOnDelete leaves it to whoever deletes a pod. K-059, K-061.
+// TestNoHistory keeps no revision that no pod is of. D-045.
+func TestNoHistory(t *testing.T) {
+	set := slice(2)
+	set.Spec.RevisionHistoryLimit = new(int32(0))
+	p := begin(t, set)
+	p.image("web:2")
+	p.complete()
+	p.eventually("only the revision in use is left", func() bool {
+		_, found := p.revisions()[p.read().Status.UpdateRevision]
+		return found && len(p.revisions()) == 1
+	})
+}
+
+// TestOnDelete leaves it to whoever deletes a pod. K-059, K-061, D-013.
 func TestOnDelete(t *testing.T) {
 	set := slice(2)
 	set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.OnDelete}
 	p := begin(t, set)
 	p.image("web:2")
 	p.eventually("the new revision is known", func() bool { s := p.read().Status; return s.UpdateRevision != s.CurrentRevision })
+	if s := p.read().Status; p.revisions()[s.UpdateRevision].Revision != 2 || p.pod(0).Labels[appsv1.StatefulSetRevisionLabel] != s.CurrentRevision {
+		t.Errorf("status %+v, revisions %v", s, p.revisions())
+	}
 	p.must(api.Delete(p.ctx, p.pod(1)))
 	p.eventually("only web-1 is updated", func() bool {
 		return equality.Semantic.DeepEqual(p.images(), map[string]string{"web-0": "web:1", "web-1": "web:2"})

@@ -4,8 +4,10 @@ package slices
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/config"
@@ -26,58 +29,82 @@ import (
 // lookAgain is how often what is waited for is read.
 const lookAgain = 50 * time.Millisecond
 
-// one is shared by all tests: each works in a namespace of its own. api is its
-// administrator.
+// one is the cluster that is shared by all tests: each works in a namespace of its own. api
+// is its administrator.
 var (
-	one *cluster.Cluster
+	one *rest.Config
 	api client.Client
 )
+
+// limit bounds every test: none waits for ever.
+var limit = time.Minute
+
+// onKindVariable is set by make e2e-kind: the cases of onKind run on a kind cluster then.
+const onKindVariable = "E2E_KIND"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	if err := start(ctx); err != nil {
+	start := startEmbedded
+	if os.Getenv(onKindVariable) != "" {
+		start = startKind
+		flag.Parse()
+		if chosen := flag.Lookup("test.run"); chosen.Value.String() == "" {
+			if err := chosen.Value.Set("^(" + strings.Join(onKind, "|") + ")$"); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+	}
+	end, err := start(ctx)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
-	if code != 0 {
-		fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", one.Name(), one.KeepLogs())
-	}
-	if err := one.Stop(); err != nil {
+	if err := end(code != 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	return code
 }
 
-// start brings up the cluster with the resource definition of our kind.
-func start(ctx context.Context) error {
+// startEmbedded brings up a control plane in processes of this machine, with the resource
+// definition of our kind.
+func startEmbedded(ctx context.Context) (end func(failed bool) error, err error) {
 	binary, err := cluster.Build(ctx, os.Stderr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	often := map[cluster.Role][]string{cluster.ControllerManager: {"--horizontal-pod-autoscaler-sync-period=1s"}}
-	if one, err = cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary, Args: often}); err != nil {
-		return err
+	c, err := cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary, Args: often})
+	if err != nil {
+		return nil, err
 	}
+	one = c.RESTConfig()
 	if api, err = connect(one); err == nil {
-		err = errors.Join(install(ctx), restart(ctx, one))
+		err = errors.Join(install(ctx), restart(ctx, c))
+	}
+	end = func(failed bool) error {
+		if failed {
+			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
+		}
+		return c.Stop()
 	}
 	if err != nil {
-		return errors.Join(err, one.Stop())
+		return nil, errors.Join(err, end(true))
 	}
-	return nil
+	return end, nil
 }
 
-func connect(c *cluster.Cluster) (client.Client, error) {
+func connect(at *rest.Config) (client.Client, error) {
 	scheme := clusters.NewScheme()
 	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), sliceapi.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	return client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+	return client.New(at, client.Options{Scheme: scheme})
 }
 
 // restart starts the controller manager anew: its disruption controller looks for new

@@ -86,7 +86,7 @@ func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 // ended; leave ends it before its time.
 func live(ctx context.Context, namespace string, l life) (ended <-chan struct{}, leave context.CancelFunc, err error) {
 	var lifetime context.Context
-	at := rest.CopyConfig(one.RESTConfig())
+	at := rest.CopyConfig(one)
 	if l.span > 0 {
 		lifetime, leave = context.WithTimeout(ctx, l.span)
 	} else {

@@ -294,7 +294,7 @@ func watchPods(ctx context.Context, namespace string, labels map[string]string, 
 
 // watchAll is watchPods for any kind.
 func watchAll(ctx context.Context, list client.ObjectList, namespace string, labels map[string]string, look func(object client.Object, gone bool) error) error {
-	watcher, err := client.NewWithWatch(one.RESTConfig(), client.Options{Scheme: api.Scheme()})
+	watcher, err := client.NewWithWatch(one, client.Options{Scheme: api.Scheme()})
 	if err != nil {
 		return err
 	}

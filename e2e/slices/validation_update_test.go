@@ -263,7 +263,7 @@ func wantReplicas(t *testing.T, object *unstructured.Unstructured, want int64) {
 // TestDiscovery: K-215: how people name the kind. The short name of apps/v1 is not
 // taken: kubectl would then answer for either kind.
 func TestDiscovery(t *testing.T) {
-	resources, err := discovery.NewDiscoveryClientForConfigOrDie(one.RESTConfig()).ServerResourcesForGroupVersion(ours)
+	resources, err := discovery.NewDiscoveryClientForConfigOrDie(one).ServerResourcesForGroupVersion(ours)
 	if err != nil {
 		t.Fatal(err)
 	}

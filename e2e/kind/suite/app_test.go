@@ -26,6 +26,8 @@ type app struct {
 	drain, linger string
 	// ours makes it a set of our own kind, inPlace one whose pods are updated in place.
 	ours, inPlace bool
+	// parallel makes its pods all at once.
+	parallel bool
 	// liveness adds a probe that restarts a container that is stuck.
 	liveness bool
 	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
@@ -70,8 +72,13 @@ func (a app) volume(pod string) *corev1.PersistentVolume {
 }
 
 func (a app) statefulSet() *appsv1.StatefulSet {
+	policy := appsv1.OrderedReadyPodManagement
+	if a.parallel {
+		policy = appsv1.ParallelPodManagement
+	}
 	return &appsv1.StatefulSet{ObjectMeta: a.object(), Spec: appsv1.StatefulSetSpec{
-		Replicas: &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: a.template(),
+		PodManagementPolicy: policy,
+		Replicas:            &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: a.template(),
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
 			ObjectMeta: metav1.ObjectMeta{Name: "data"},
 			Spec: corev1.PersistentVolumeClaimSpec{

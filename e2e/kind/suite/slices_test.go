@@ -24,7 +24,7 @@ func (a app) slice() *sliceapi.StatefulSet {
 	native := a.statefulSet()
 	set := &sliceapi.StatefulSet{ObjectMeta: native.ObjectMeta, Spec: sliceapi.StatefulSetSpec{
 		Replicas: native.Spec.Replicas, ServiceName: native.Spec.ServiceName, Selector: native.Spec.Selector, Template: native.Spec.Template,
-		VolumeClaimTemplates: native.Spec.VolumeClaimTemplates,
+		VolumeClaimTemplates: native.Spec.VolumeClaimTemplates, PodManagementPolicy: native.Spec.PodManagementPolicy,
 	}}
 	set.Spec.TerminationReasonGraceSeconds = a.reasonGrace
 	if a.inPlace {

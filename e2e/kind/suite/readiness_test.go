@@ -1,0 +1,232 @@
+package suite
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// The tests of this file have replicas whose readiness probe fails, and passes again.
+
+// aWhile is how long nothing may happen that is not to happen.
+const aWhile = 10 * time.Second
+
+// TestOneAfterTheOther: in order, no pod is made, and none deleted, beside one that is not
+// Ready; one that is deleted comes again all the same. K-001, K-004, K-005, K-006, K-007,
+// K-008, K-009.
+func TestOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	u := deployOurs(t, usual())
+	u.must(u.tell(pair.East, "web-1", "sick"))
+	u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	before := u.pods()["web-0"].UID
+	u.must(pair.East.Client.CoreV1().Pods(u.app.namespace).Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && ready(pod) }))
+	u.must(u.tell(pair.East, "web-1", "well"))
+	u.scale(1)
+
+	u.must(u.tell(pair.East, "web-0", "sick"))
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	seen := u.follow()
+	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
+	u.stays(1)
+	u.must(u.tell(pair.East, "web-0", "well"))
+	u.must(awaitSlice(u.ctx, u.client, u.key))
+	if made := seen.names(&seen.made); !slices.Equal(made, []string{"web-1", "web-2"}) {
+		t.Errorf("made in the order %v", made)
+	}
+
+	u.must(u.tell(pair.East, "web-1", "sick"))
+	u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
+	u.stays(3)
+	u.must(u.tell(pair.East, "web-1", "well"))
+	u.must(awaitSlice(u.ctx, u.client, u.key))
+	u.must(pollUntil(u.ctx, func(context.Context) (bool, error) { return len(u.pods()) == 0, nil }))
+	if gone := seen.names(&seen.gone); !slices.Equal(gone, []string{"web-2", "web-1", "web-0"}) {
+		t.Errorf("deleted in the order %v", gone)
+	}
+}
+
+// TestAllAtOnce: in parallel nobody waits for anybody. K-010.
+func TestAllAtOnce(t *testing.T) {
+	t.Parallel()
+	a := usual()
+	a.parallel = true
+	u := deployOurs(t, a)
+	u.scale(1)
+	u.must(u.tell(pair.East, "web-0", "sick"))
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
+	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 3 && s.ReadyReplicas == 2 }))
+	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
+	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 0 }))
+}
+
+// TestMinReadySeconds: a replica is available when it has been Ready for so long. K-090,
+// K-091, K-092.
+func TestMinReadySeconds(t *testing.T) {
+	t.Parallel()
+	a := usual()
+	a.parallel = true
+	u := deployOurs(t, a)
+	available := func(n int32) func(sliceapi.StatefulSetStatus) bool {
+		return func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 3 && s.AvailableReplicas == n }
+	}
+	minReady := func(seconds int32) {
+		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.MinReadySeconds = seconds })
+	}
+	u.must(u.awaitStatus(available(3)))
+	minReady(3600)
+	u.must(u.awaitStatus(available(0)))
+	minReady(0)
+	u.must(u.awaitStatus(available(3)))
+	u.scale(0)
+	const seconds = 15
+	begin := time.Now()
+	u.edit(func(set *sliceapi.StatefulSet) {
+		set.Spec.Replicas, set.Spec.MinReadySeconds = ptr.To[int32](3), seconds
+	})
+	u.must(u.awaitStatus(available(0)))
+	u.must(u.awaitStatus(available(3)))
+	if took := time.Since(begin); took < seconds*time.Second {
+		t.Errorf("available after %s", took)
+	}
+}
+
+// TestEvictionOfTheSick: what may be evicted of replicas that are not Ready is what the
+// policy of their PodDisruptionBudget says. K-249, K-251.
+func TestEvictionOfTheSick(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[policyv1.UnhealthyPodEvictionPolicyType]int{policyv1.IfHealthyBudget: 0, policyv1.AlwaysAllow: 3} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			u := deployOurs(t, usual())
+			budgets := pair.East.Client.PolicyV1().PodDisruptionBudgets(u.app.namespace)
+			budget, err := budgets.Get(u.ctx, name, metav1.GetOptions{})
+			u.must(err)
+			budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, ptr.To(intstr.FromInt32(1))
+			_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
+			u.must(err)
+			for _, pod := range u.app.pods() {
+				u.must(u.tell(pair.East, pod, "sick"))
+			}
+			u.must(pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
+				budget, err := budgets.Get(ctx, name, metav1.GetOptions{})
+				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.CurrentHealthy == 0, err
+			}))
+			evicted := 0
+			for _, pod := range u.app.pods() {
+				err := pair.East.Client.PolicyV1().Evictions(u.app.namespace).Evict(u.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: u.app.namespace, Name: pod}})
+				if err == nil {
+					evicted++
+				} else if !apierrors.IsTooManyRequests(err) {
+					t.Error(err)
+				}
+			}
+			if evicted != want {
+				t.Errorf("%d of 3 were evicted, want %d", evicted, want)
+			}
+		})
+	}
+}
+
+// TestImageThatNeverComes: a roll-out to an image that nobody has stops at what the budget
+// allows, and the next one repairs all of it, one by one and all at once., D-046.
+func TestImageThatNeverComes(t *testing.T) {
+	t.Parallel()
+	for title, most := range map[string]intstr.IntOrString{"one by one": intstr.FromInt32(1), "all at once": intstr.FromString("100%")} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			a := usual()
+			a.parallel = true
+			u := deployOurs(t, a)
+			down := map[bool]int32{true: 1, false: 3}[most.Type == intstr.Int]
+			u.edit(func(set *sliceapi.StatefulSet) {
+				set.Spec.UpdateStrategy.RollingUpdate = &sliceapi.RollingUpdateStrategy{MaxUnavailable: &most}
+				set.Spec.Template.Spec.Containers[0].Image = image + "-that-never-comes"
+			})
+			u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == down && s.ReadyReplicas == 3-down }))
+			if most.Type == intstr.Int {
+				u.remain(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 2 })
+			}
+			u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = image2 })
+			u.must(awaitSlice(u.ctx, u.client, u.key))
+			u.journals(pair.East)
+		})
+	}
+}
+
+// stays checks that there are so many pods, for a while.
+func (u *updating) stays(pods int) {
+	u.t.Helper()
+	u.hold(func() bool { return len(u.pods()) == pods })
+}
+
+// remain checks that a status stays as it is, for a while.
+func (u *updating) remain(as func(sliceapi.StatefulSetStatus) bool) {
+	u.t.Helper()
+	set := &sliceapi.StatefulSet{}
+	u.hold(func() bool { return u.client.Get(u.ctx, u.key, set) != nil || as(set.Status) })
+}
+
+func (u *updating) hold(condition func() bool) {
+	u.t.Helper()
+	err := wait.PollUntilContextTimeout(u.ctx, poll, aWhile, true, func(context.Context) (bool, error) { return !condition(), nil })
+	if err == nil {
+		u.t.Errorf("it did not stay: %v", u.pods())
+	}
+}
+
+// sequence is in which order pods were made, and began to end.
+type sequence struct {
+	mu         sync.Mutex
+	made, gone []string
+}
+
+func (s *sequence) names(of *[]string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(*of)
+}
+
+// follow notes what happens to pods from now on.
+func (u *updating) follow() *sequence {
+	u.t.Helper()
+	known := u.pods()
+	events, err := pair.East.Client.CoreV1().Pods(u.app.namespace).Watch(u.ctx, metav1.ListOptions{})
+	u.must(err)
+	s := &sequence{}
+	go func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok {
+				s.note(pod, known)
+			}
+		}
+	}()
+	return s
+}
+
+func (s *sequence) note(pod *corev1.Pod, known map[string]corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if former, was := known[pod.Name]; (!was || former.UID != pod.UID) && !slices.Contains(s.made, pod.Name) {
+		s.made = append(s.made, pod.Name)
+	}
+	if pod.DeletionTimestamp != nil && !slices.Contains(s.gone, pod.Name) {
+		s.gone = append(s.gone, pod.Name)
+	}
+}

@@ -1,0 +1,64 @@
+package slices
+
+import (
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+)
+
+// onKind are the cases that make e2e-kind runs again where kubelets are real.
+var onKind = []string{
+	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
+	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold",
+	"TestStartOrdinal", "TestPhases", "TestRevisions", "TestSurge", "TestSurgeClaims",
+	"TestQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",
+	"TestPreDelete", "TestPreDeleteFinalizer", "TestInPlaceHook", "TestSpecifiedDelete", "TestPausedHeals", "TestTerminationGrace",
+	"TestUnorderedUpdate", "TestReserveOrdinals",
+	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestScaleSubresource",
+	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
+	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
+}
+
+// embeddedOnly are the others, with the reason.
+var embeddedOnly = map[string]string{
+	"TestInPlace":            slowPulls,
+	"TestInPlaceResumes":     slowPulls,
+	"TestInPlaceResize":      "it plays the kubelet's part of a resize; a real one does in TestInPlaceResources of e2e/kind/suite",
+	"TestLostClaim":          slowStarts,
+	"TestPodsToCome":         slowStarts,
+	"TestUnhealthyEvictions": slowStarts,
+	"TestDeadline":           slowStarts,
+	"TestScaleStrategy":      slowStarts,
+	"TestGrowth":             noGrowth,
+	"TestGrowthOnDelete":     noGrowth,
+	"TestGrowthRefused":      noGrowth,
+	"TestGrowthPartition":    noGrowth,
+	"TestGrowthOfSome":       noGrowth,
+	"TestKilled":             manyRuns,
+	"TestSoak":               manyRuns,
+	"TestSameManifestAgain":  nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
+	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
+	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
+	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,
+	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
+	"TestEveryCaseHasItsGround": nothingRuns,
+}
+
+const (
+	slowPulls   = "it needs a kubelet that goes on with the former image for a while"
+	slowStarts  = "it plays the kubelet of a pod that never becomes Ready, and then does"
+	noGrowth    = "no storage driver there can make a volume larger"
+	manyRuns    = "hundreds of pods, and controllers that are killed: the kubelets have no part in it"
+	nothingRuns = "it asks the API server, and runs nothing"
+)
+
+// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+func TestEveryCaseHasItsGround(t *testing.T) {
+	wrong, err := cases.Grounds(".", onKind, embeddedOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range wrong {
+		t.Error(each)
+	}
+}

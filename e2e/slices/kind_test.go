@@ -1,0 +1,118 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+// startKind brings up a kind cluster, whose nodes have the images that the sets of these
+// tests name: each is the workload without a volume. The one called stuck is none of them,
+// and can be had nowhere.
+func startKind(ctx context.Context) (end func(failed bool) error, err error) {
+	ctrl.SetLogger(logr.Discard())
+	dir, err := filepath.Abs("../../out/e2e-kind-slices")
+	if err == nil {
+		err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
+	}
+	if err != nil {
+		return nil, err
+	}
+	pair, err := kind.Up(ctx, dir, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	providing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	end = func(failed bool) error {
+		stop()
+		if failed {
+			return errors.Join(pair.KeepLogs(context.Background()), pair.Down(context.Background()))
+		}
+		return pair.Down(context.Background())
+	}
+	one, limit = pair.East.Config, 6*time.Minute
+	if api, err = connect(one); err == nil {
+		err = errors.Join(loadWebs(ctx, pair, dir), install(ctx))
+	}
+	if err != nil {
+		return nil, errors.Join(err, end(true))
+	}
+	go provide(providing)
+	return end, nil
+}
+
+// loadWebs builds the images web:1 to web:3 and puts them into the nodes.
+func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
+	source, err := kind.SourceDir()
+	if err != nil {
+		return err
+	}
+	var images []string
+	for version := range 3 {
+		image := fmt.Sprintf("web:%d", version+1)
+		changes := []string{`CMD ["run"]`, fmt.Sprintf("ENV VERSION=%d", version+1)}
+		if err := kind.BuildImage(ctx, dir, filepath.Join(source, "workload"), image, changes...); err != nil {
+			return err
+		}
+		images = append(images, image)
+	}
+	return pair.Load(ctx, images...)
+}
+
+// provide makes a volume for each claim that waits for one, where the cluster's default
+// StorageClass makes none.
+func provide(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, lookAgain, true, func(ctx context.Context) (bool, error) {
+		var claims corev1.PersistentVolumeClaimList
+		if api.List(ctx, &claims) != nil {
+			return false, nil
+		}
+		for i := range claims.Items {
+			claim := &claims.Items[i]
+			if claim.Status.Phase == corev1.ClaimPending && claim.Spec.VolumeName == "" && unprovided(ctx, claim) {
+				if err := api.Create(ctx, volumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
+					fmt.Fprintln(os.Stderr, err)
+				}
+			}
+		}
+		return false, nil
+	})
+}
+
+// unprovided says whether a claim's class leaves it to others to make volumes.
+func unprovided(ctx context.Context, claim *corev1.PersistentVolumeClaim) bool {
+	if claim.Spec.StorageClassName == nil {
+		return false
+	}
+	class := &storagev1.StorageClass{}
+	err := api.Get(ctx, client.ObjectKey{Name: *claim.Spec.StorageClassName}, class)
+	return err == nil && class.Provisioner == "kubernetes.io/no-provisioner"
+}
+
+func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, StorageClassName: *claim.Spec.StorageClassName,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			ClaimRef:                      &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: kind.Shared + "/" + string(claim.UID), Type: new(corev1.HostPathDirectoryOrCreate),
+			}},
+		},
+	}
+}
