@@ -79,7 +79,9 @@ func newPlay(t *testing.T, set *sliceapi.StatefulSet) *play {
 	p := &play{t: t, ctx: ctx, set: set}
 	p.must(controller())
 	set.Namespace = "s-" + rand.String(8)
-	p.must(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: set.Namespace}}))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: set.Namespace}}
+	p.must(api.Create(ctx, namespace))
+	t.Cleanup(func() { tidy(t, namespace) })
 	p.eventually("the namespace has its ServiceAccount", func() bool {
 		return api.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: "default"}, &corev1.ServiceAccount{}) == nil
 	})

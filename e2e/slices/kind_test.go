@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,7 +45,7 @@ func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 		}
 		return pair.Down(context.Background())
 	}
-	one, limit = pair.East.Config, 6*time.Minute
+	one, limit, tidy = pair.East.Config, 6*time.Minute, remove
 	if api, err = connect(one); err == nil {
 		err = errors.Join(loadWebs(ctx, pair, dir), install(ctx))
 	}
@@ -53,6 +54,17 @@ func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 	}
 	go provide(providing)
 	return end, nil
+}
+
+func remove(t *testing.T, namespace *corev1.Namespace) {
+	if t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := api.Delete(ctx, namespace); err != nil {
+		t.Error(err)
+	}
 }
 
 // loadWebs builds the images web:1 to web:3 and puts them into the nodes.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,6 +39,10 @@ var (
 
 // limit bounds every test: none waits for ever.
 var limit = time.Minute
+
+// tidy removes what a test that has passed leaves in the cluster: real nodes have only so
+// much room. An embedded cluster goes with all that is in it.
+var tidy = func(*testing.T, *corev1.Namespace) {}
 
 // onKindVariable is set by make e2e-kind: the cases of onKind run on a kind cluster then.
 const onKindVariable = "E2E_KIND"
