@@ -13,7 +13,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind e2e-etcd kind-image deploy image build
+.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -43,11 +43,17 @@ swing: ## Half an hour of 20 Migrations at once, turned round again and again wh
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
 
-e2e-kind: ## Moves of real data between two kind clusters with real kubelets; needs Docker, or root to install it.
-	@$(STAGE) "moves on kind"       env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 6 -v ./e2e
-	@$(STAGE) "slices on kind"      env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 6 ./e2e/slices
-	@$(STAGE) "kubelets, machines"  env E2E_KIND=1 $(GO) test -count=1 -timeout 40m -parallel 4 -v ./e2e/kind/suite
-	@$(STAGE) "quickstart"          env E2E_KIND=1 $(GO) test -count=1 -timeout 30m -v ./e2e/kind/quickstart
+e2e-kind: kind-moves kind-slices kind-suite kind-quickstart ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
+
+KINDTEST = env E2E_KIND=1 $(GO) test -count=1 -timeout 40m
+kind-moves: # the cases of e2e
+	@$(STAGE) "moves on kind"       $(KINDTEST) -parallel 6 -v ./e2e
+kind-slices: # those of e2e/slices
+	@$(STAGE) "slices on kind"      $(KINDTEST) -parallel 6 -v ./e2e/slices
+kind-suite: # what only kubelets and machines can show
+	@$(STAGE) "kubelets, machines"  $(KINDTEST) -parallel 4 -v ./e2e/kind/suite
+kind-quickstart: # every command of the page
+	@$(STAGE) "quickstart"          $(KINDTEST) -v ./e2e/kind/quickstart
 
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...

@@ -34,7 +34,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("slice").
-		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions()))).
+		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions(), rolledOut()))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod), builder.WithPredicates(podEvents())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.setsOfClaim), builder.WithPredicates(claimEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: patience()}).
@@ -52,6 +52,16 @@ func patience() workqueue.TypedRateLimiter[reconcile.Request] {
 func deletions() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+// rolledOut passes the update by which status.currentRevision becomes another one: the former
+// one may be beyond revisionHistoryLimit now, and it was kept until this could be seen.
+func rolledOut() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, was := e.ObjectOld.(*api.StatefulSet)
+		after, is := e.ObjectNew.(*api.StatefulSet)
+		return was && is && before.Status.CurrentRevision != after.Status.CurrentRevision
 	}}
 }
 
