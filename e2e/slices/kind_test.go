@@ -86,23 +86,30 @@ func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
 }
 
 // provide makes a volume for each claim that waits for one, where the cluster's default
-// StorageClass makes none.
+// StorageClass makes none, until ctx ends.
 func provide(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, lookAgain, true, func(ctx context.Context) (bool, error) {
-		var claims corev1.PersistentVolumeClaimList
-		if api.List(ctx, &claims) != nil {
-			return false, nil
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := provideOnce(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, err)
 		}
-		for i := range claims.Items {
-			claim := &claims.Items[i]
-			if claim.Status.Phase == corev1.ClaimPending && claim.Spec.VolumeName == "" && unprovided(ctx, claim) {
-				if err := api.Create(ctx, volumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
-					fmt.Fprintln(os.Stderr, err)
-				}
-			}
+	}, lookAgain)
+}
+
+func provideOnce(ctx context.Context) error {
+	var claims corev1.PersistentVolumeClaimList
+	if err := api.List(ctx, &claims); err != nil {
+		return err
+	}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Status.Phase != corev1.ClaimPending || claim.Spec.VolumeName != "" || !unprovided(ctx, claim) {
+			continue
 		}
-		return false, nil
-	})
+		if err := api.Create(ctx, volumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // unprovided says whether a claim's class leaves it to others to make volumes.

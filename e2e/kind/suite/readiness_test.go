@@ -117,7 +117,7 @@ func TestEvictionOfTheSick(t *testing.T) {
 			budgets := pair.East.Client.PolicyV1().PodDisruptionBudgets(u.app.namespace)
 			budget, err := budgets.Get(u.ctx, name, metav1.GetOptions{})
 			u.must(err)
-			budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, ptr.To(intstr.FromInt32(1))
+			budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, new(intstr.FromInt32(1))
 			_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
 			u.must(err)
 			for _, pod := range u.app.pods() {
