@@ -23,9 +23,9 @@ import (
 // aWhile is how long nothing may happen that is not to happen.
 const aWhile = 10 * time.Second
 
-// TestOneAfterTheOther: in order, no pod is made, and none deleted, beside one that is not
-// Ready; one that is deleted comes again all the same. K-001, K-004, K-005, K-006, K-007,
-// K-008, K-009.
+// TestOneAfterTheOther: in order, no pod is made beside one that is not Ready, and none deleted
+// when no pod is Ready; one that is deleted comes again all the same. K-001, K-004, K-005, K-006,
+// K-007, K-008, K-009.
 func TestOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	u := deployOurs(t, usual())
@@ -36,6 +36,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && ready(pod) }))
 	u.must(u.tell(pair.East, "web-1", "well"))
 	u.scale(1)
+	u.become(1)
 
 	u.must(u.tell(pair.East, "web-0", "sick"))
 	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
@@ -48,13 +49,12 @@ func TestOneAfterTheOther(t *testing.T) {
 		t.Errorf("made in the order %v", made)
 	}
 
-	u.must(u.tell(pair.East, "web-1", "sick"))
-	u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	u.all("sick")
+	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 0 }))
 	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
 	u.stays(3)
-	u.must(u.tell(pair.East, "web-1", "well"))
-	u.must(awaitSlice(u.ctx, u.client, u.key))
-	u.must(pollUntil(u.ctx, func(context.Context) (bool, error) { return len(u.pods()) == 0, nil }))
+	u.all("well")
+	u.become(0)
 	if gone := seen.names(&seen.gone); !slices.Equal(gone, []string{"web-2", "web-1", "web-0"}) {
 		t.Errorf("deleted in the order %v", gone)
 	}
@@ -120,9 +120,7 @@ func TestEvictionOfTheSick(t *testing.T) {
 			budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, new(intstr.FromInt32(1))
 			_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
 			u.must(err)
-			for _, pod := range u.app.pods() {
-				u.must(u.tell(pair.East, pod, "sick"))
-			}
+			u.all("sick")
 			u.must(pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
 				budget, err := budgets.Get(ctx, name, metav1.GetOptions{})
 				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.CurrentHealthy == 0, err
@@ -167,6 +165,20 @@ func TestImageThatNeverComes(t *testing.T) {
 			u.journals(pair.East)
 		})
 	}
+}
+
+// all tells every replica that it is sick, or well.
+func (u *updating) all(how string) {
+	u.t.Helper()
+	for _, pod := range u.app.pods() {
+		u.must(u.tell(pair.East, pod, how))
+	}
+}
+
+// become waits until there are so many pods, those that are on their way out included.
+func (u *updating) become(pods int) {
+	u.t.Helper()
+	u.must(pollUntil(u.ctx, func(context.Context) (bool, error) { return len(u.pods()) == pods, nil }))
 }
 
 // stays checks that there are so many pods, for a while.

@@ -118,16 +118,20 @@ func TestExitBelowThePartition(t *testing.T) {
 		set.Spec.Template.Spec.Containers[0].Image = image2
 	})
 	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == 2 && s.ReadyReplicas == 3 }))
-	old := u.pods()["web-0"].Labels[revisionLabel]
+	old := u.pods()["web-0"]
 	_ = u.tell(pair.East, "web-0", "exit") // it cannot answer
-	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount > 0 }))
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool {
+		return pod.Status.ContainerStatuses[0].RestartCount > 0 && ready(pod)
+	}))
+	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 3 }))
 	pods := pair.East.Client.CoreV1().Pods(u.app.namespace)
 	u.must(pods.Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
 	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == 2 && s.ReadyReplicas == 2 }))
 	u.patchPod("web-0", `{"metadata":{"finalizers":null}}`)
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != old.UID && ready(pod) }))
 	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == 2 && s.ReadyReplicas == 3 }))
-	if now := u.pods()["web-0"].Labels[revisionLabel]; now != old {
-		t.Errorf("web-0 is of revision %s, want %s as before", now, old)
+	if was, now := old.Labels[revisionLabel], u.pods()["web-0"].Labels[revisionLabel]; now != was {
+		t.Errorf("web-0 is of revision %s, want %s as before", now, was)
 	}
 	u.journals(pair.East)
 }
