@@ -28,7 +28,7 @@ const (
 	setName    = "web"
 	pollPeriod = 10 * time.Millisecond
 	// patience is far above what anything here takes.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // startClusters starts two control planes that all staged tests share.
