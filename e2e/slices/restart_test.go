@@ -258,6 +258,11 @@ func (w *witness) look(pod *corev1.Pod, gone bool) error {
 	if !slices.Contains(w.had[pod.Name], pod.UID) {
 		w.had[pod.Name] = append(w.had[pod.Name], pod.UID)
 	}
+	if _, told := pod.Annotations[sliceapi.TerminationReasonAnnotationKey]; gone && !told {
+		// No controller of ours deletes a pod that it has not told. kwok deletes by name, and on
+		// a busy machine now and then the pod that has come in the place of the one it meant.
+		w.had[pod.Name] = slices.DeleteFunc(w.had[pod.Name], func(uid types.UID) bool { return uid == pod.UID })
+	}
 	available := 0
 	for _, each := range w.pods {
 		if (w.u.counts == nil || w.u.counts(ordinalOf(w.p.set.Name, each.Name))) && serves(each) {
