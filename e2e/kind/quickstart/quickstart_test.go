@@ -55,9 +55,16 @@ func TestQuickstart(t *testing.T) {
 	if err := expectNone(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
+	const network = "kind" // kind makes it, and leaves it
+	made := docker.Run(ctx, "network", "inspect", network) != nil
 	t.Cleanup(func() {
 		if err := tidy(dir, machine); err != nil {
 			t.Error(err)
+		}
+		if made {
+			if err := docker.Run(context.WithoutCancel(ctx), "network", "rm", network); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	env, err := environment(ctx, dir, machine)
