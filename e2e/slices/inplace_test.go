@@ -123,7 +123,7 @@ func TestInPlaceMetadata(t *testing.T) {
 // note on the pod is all that the controller needs to know of it..
 func TestInPlaceGrace(t *testing.T) {
 	set := inPlace(1, sliceapi.InPlaceIfPossible)
-	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 2}
+	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 5} // a real kubelet takes up to 2 to say that the pod is not Ready
 	p := begin(t, set)
 	before := p.uids()
 	p.image("web:2")
