@@ -91,9 +91,11 @@ func numbered(ctx context.Context, at place) (*Finding, error) {
 	}
 	shifted := at.newSet(metav1.ObjectMeta{Namespace: at.namespace, Name: at.set})
 	err := at.live.Patch(ctx, shifted, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`)), client.DryRunAll)
-	answered := err == nil
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.object(), err) // no answer
+	}
 	finding, err := rehearsal(at, shifted, err)
-	if err != nil || finding != nil || !answered {
+	if err != nil || finding != nil {
 		return finding, err
 	}
 	if set, native := shifted.(*appsv1.StatefulSet); native && !startsAt(set, 1) {

@@ -91,6 +91,24 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 	}
 }
 
+// TestNoAnswerIsNoProof: a 404, as a proxy on the way may give one, does not show that an API
+// server keeps spec.ordinals, and is not remembered as if it did.
+func TestNoAnswerIsNoProof(t *testing.T) {
+	e := &Engine{
+		clock:       clock.RealClock{},
+		destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}), id: "2"},
+	}
+	s := Snapshot{
+		Record: Record{Baseline: &api.Baseline{Replicas: 3}},
+		Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+	}
+	for range 2 {
+		if found, err := e.keepsNumbers(t.Context(), s); err == nil {
+			t.Errorf("found %+v, and no error", found)
+		}
+	}
+}
+
 // TestOrdinalsThatAreDroppedAfterTheBeginning: a destination whose namespace is made by
 // the migration cannot be rehearsed before that; it is, once, before the first stop.
 func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {

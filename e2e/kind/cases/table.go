@@ -1,4 +1,4 @@
-// Package cases is the table of what the cases on kind have measured.
+// Package cases says which cases run on kind, and is the table of what they have measured.
 package cases
 
 import (
