@@ -5,16 +5,13 @@ package e2e
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
-)
 
-// onKindVariable is set by make e2e-kind: the cases of onKind run between kind clusters then.
-const onKindVariable = "E2E_KIND"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -22,17 +19,14 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	start := startEmbedded
-	if os.Getenv(onKindVariable) != "" {
-		start = startKind
-		flag.Parse()
-		if chosen := flag.Lookup("test.run"); chosen.Value.String() == "" {
-			if err := chosen.Value.Set("^(" + strings.Join(onKind, "|") + ")$"); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
+	onReal, err := cases.Chosen(onKind)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	var err error
+	if onReal {
+		start = startKind
+	}
 	if stage, err = start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

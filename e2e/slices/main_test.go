@@ -4,10 +4,8 @@ package slices
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -44,24 +43,19 @@ var limit = time.Minute
 // much room. An embedded cluster goes with all that is in it.
 var tidy = func(*testing.T, *corev1.Namespace) {}
 
-// onKindVariable is set by make e2e-kind: the cases of onKind run on a kind cluster then.
-const onKindVariable = "E2E_KIND"
-
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	start := startEmbedded
-	if os.Getenv(onKindVariable) != "" {
+	onReal, err := cases.Chosen(onKind)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if onReal {
 		start = startKind
-		flag.Parse()
-		if chosen := flag.Lookup("test.run"); chosen.Value.String() == "" {
-			if err := chosen.Value.Set("^(" + strings.Join(onKind, "|") + ")$"); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
 	}
 	end, err := start(ctx)
 	if err != nil {
