@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,31 @@ func TestAskedToGo(t *testing.T) {
 		{name: "Terminating already", in: slice(3, "b b*t b", settledAt("b")), want: ""},
 		{name: "OnDelete", in: slice(3, "a a* a", by(api.OnDelete)), want: "Delete 1"},
 	})
+}
+
+// TestShare: a migration bounds what may be down; what is down anyway is replaced.
+func TestShare(t *testing.T) {
+	share := func(n int32) func(*Input) {
+		return func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, &n }
+	}
+	together := func(in *Input) { in.Spec.Migrating, in.Spec.Paused, in.Spec.Strategy = true, true, api.Recreate }
+	check(t, []row{
+		{name: "nothing", in: slice(3, "a a a", share(0)), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldBudget}},
+		{name: "less than maxUnavailable", in: slice(3, "a a a", unavailable(3), share(1), parallel), want: "Delete 2"},
+		{name: "more than maxUnavailable", in: slice(3, "a a a", share(3), parallel), want: "Delete 2"},
+		{name: "one is down already", in: slice(3, "a a b-", unavailable(3), share(1), parallel), want: ""},
+		{name: "what is down anyway", in: slice(3, "a a- a", share(0)), want: "Delete 1"},
+		{name: "a person asks", in: slice(3, "b b* b", settledAt("b"), share(0)), want: "", held: map[int32]string{1: HeldBudget}},
+		{name: "an ordinal arrives", in: slice(3, ". b b", settledAt("b"), share(0)), want: "Create 0b"},
+		{name: "an ordinal leaves", in: slice(2, "b b b", settledAt("b"), share(0)), want: "Delete 2"},
+		{name: "Recreate", in: slice(3, "a a a", together), want: "", held: map[int32]string{0: HeldPaused}},
+		{name: "Recreate, an ordinal arrives", in: slice(3, ". a a", together), want: "Create 0a"},
+	})
+	for says, in := range map[string]Input{"waits for a migration": slice(3, "a a a", share(0)), "the end of the migration": slice(3, "a a a", together)} {
+		if message := Decide(in).Held[0].Message; !strings.Contains(message, says) {
+			t.Errorf("held because %q, want to be told %q", message, says)
+		}
+	}
 }
 
 func TestInPlace(t *testing.T) {

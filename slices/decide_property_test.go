@@ -57,6 +57,9 @@ func anySpec(t *rapid.T) Spec {
 		first := rapid.Int32Range(0, 6).Draw(t, "reserved")
 		spec.Reserved = []Range{{first, first + rapid.Int32Range(0, 2).Draw(t, "more")}}
 	}
+	if spec.Migrating && rapid.Bool().Draw(t, "shares") {
+		spec.Share = new(rapid.Int32Range(0, 3).Draw(t, "share"))
+	}
 	if spec.Parallel && seldom(t, "scaleStrategy") {
 		spec.ScaleMaxUnavailable = rapid.Int32Range(1, 3).Draw(t, "scaleMaxUnavailable")
 	}
@@ -189,7 +192,7 @@ func TestBudgetHolds(t *testing.T) {
 				after--
 			}
 		}
-		if floor := len(in.Spec.Ordinals()) - int(in.Spec.MaxUnavailable); after < min(before, floor) {
+		if floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable()); after < min(before, floor) {
 			t.Fatalf("%d served, %d do after, and there must be %d: %s", before, after, floor, short(d))
 		}
 	})
@@ -408,7 +411,7 @@ func lawful(in Input, owned, chosen []int32) bool {
 			down++
 		}
 	}
-	if down+len(taken) > int(in.Spec.MaxUnavailable) {
+	if down+len(taken) > int(in.Spec.mostUnavailable()) {
 		return false
 	}
 	for i := range in.Pods {

@@ -62,6 +62,9 @@ func (d *decider) update() {
 }
 
 func (d *decider) budgetMessage() string {
+	if most := d.Spec.mostUnavailable(); most < d.Spec.MaxUnavailable {
+		return fmt.Sprintf("it waits for a migration, which lets %d pods be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
+	}
 	return fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
 }
 
@@ -123,7 +126,7 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	case d.strategy.order == nil:
 		return HeldOnDelete, "it gets the new revision when it is deleted"
 	case d.Spec.Paused:
-		return HeldPaused, "the update is paused"
+		return HeldPaused, d.pausedMessage()
 	case d.rollingBack:
 		return HeldRollback, "the update has failed and is taken back"
 	case d.impossible(pod):
@@ -131,6 +134,13 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	default:
 		return "", ""
 	}
+}
+
+func (d *decider) pausedMessage() string {
+	if d.Spec.Migrating && d.strategy.together {
+		return "Recreate takes all pods down at once: it waits for the end of the migration"
+	}
+	return "the update is paused"
 }
 
 // gate says what must come before an available pod is updated; empty: nothing.

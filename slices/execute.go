@@ -171,7 +171,7 @@ func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
 
 // delete deletes the very pod that was judged. One that is gone was deleted.
 //
-// While a migration drives the set, a pod that is to be updated is evicted: the
+// While a migration drives the set, a pod that goes by the budget is evicted: the
 // PodDisruptionBudget, of which the migration takes its share, is what both have in
 // common, and the API server lets only so many go.
 func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) error {
@@ -181,7 +181,8 @@ func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) erro
 		conditions.ResourceVersion = &version
 	}
 	remove := func() error { return h.client.Delete(ctx, pod.DeepCopy(), conditions) }
-	if h.set.Annotations[api.MigratingAnnotationKey] != "" && action.Reason == api.TerminationUpdate {
+	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
+	if h.set.Annotations[api.MigratingAnnotationKey] != "" && byBudget {
 		remove = func() error { return h.evict(ctx, action, pod) }
 	}
 	err := remove()

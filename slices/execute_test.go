@@ -62,6 +62,39 @@ func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (
 	}, ears
 }
 
+// TestEvictsBesideAMigration: what goes by the budget asks the PodDisruptionBudget, and waits
+// when that says no; what the migration itself stops does not, and without one nothing does.
+func TestEvictsBesideAMigration(t *testing.T) {
+	for reason, evicts := range map[api.TerminationReason]bool{
+		api.TerminationUpdate: true, api.TerminationDeletion: true, api.TerminationMigration: false,
+	} {
+		for _, migrating := range []bool{true, false} {
+			evictions := 0
+			h, _ := newHands(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, name string, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
+				if name == "eviction" {
+					evictions++
+				}
+				return apierrors.NewTooManyRequests("the budget", 1)
+			}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u"}})
+			h.pods[0] = &corev1.Pod{}
+			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, h.pods[0]); err != nil {
+				t.Fatal(err)
+			}
+			if migrating {
+				h.set.Annotations = map[string]string{api.MigratingAnnotationKey: "true"}
+			}
+			if err := h.all(t.Context(), []Action{{Verb: Delete, Ordinal: 0, UID: "u", Reason: reason}}); err != nil {
+				t.Fatal(err)
+			}
+			asked := evicts && migrating
+			gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(h.pods[0]), &corev1.Pod{}))
+			if (evictions > 0) != asked || gone == asked || h.refused.Load() != asked {
+				t.Errorf("%s, migrating %t: %d evictions, gone %t, to be asked again %t", reason, migrating, evictions, gone, h.refused.Load())
+			}
+		}
+	}
+}
+
 var errAPI = apierrors.NewInternalError(errors.New("out of order"))
 
 // TestCreatesPodAndClaims: the claims come before the pod, and an error of either is told. K-160,

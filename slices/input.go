@@ -39,6 +39,9 @@ type Spec struct {
 	Partition int32
 	// MaxUnavailable is at least 1, or 0 together with a MaxSurge.
 	MaxUnavailable, MaxSurge int32
+	// Share is what a migration lets the slice take of the application's disruption budget:
+	// it bounds MaxUnavailable; nil: nothing does.
+	Share *int32
 	// ScaleMaxUnavailable bounds how many pods may be unavailable while pods are
 	// created; 0: it is not bounded.
 	ScaleMaxUnavailable int32

@@ -45,6 +45,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 	if set.Spec.Ordinals != nil {
 		spec.Start = set.Spec.Ordinals.Start
 	}
+	spec.Share = shareOf(set.Annotations)
 	var err error
 	if spec.Reserved, err = reservedOf(set.Spec.ReserveOrdinals); err != nil {
 		return Spec{}, err
@@ -58,7 +59,40 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 			return Spec{}, err
 		}
 	}
+	if spec.Migrating {
+		spec.share()
+	}
 	return spec, nil
+}
+
+// share makes the updates of a slice fit to go on beside a migration: pods above the range,
+// which would stand in for those that are down, run elsewhere; and all pods at once are
+// more than any budget.
+func (s *Spec) share() {
+	s.MaxUnavailable = max(s.MaxUnavailable, 1)
+	s.Paused = s.Paused || s.Strategy == api.Recreate
+}
+
+// shareOf is the slice's share of a disruption budget; nil: there is none. One that cannot
+// be read lets nothing go.
+func shareOf(annotations map[string]string) *int32 {
+	text, found := annotations[api.MaxUnavailableAnnotationKey]
+	if !found {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return new(int32)
+	}
+	return new(int32(n))
+}
+
+// mostUnavailable is how many pods may be unavailable for an available one to be updated.
+func (s Spec) mostUnavailable() int32 {
+	if s.Share == nil {
+		return s.MaxUnavailable
+	}
+	return min(s.MaxUnavailable, *s.Share)
 }
 
 // boundScaling takes over scaleStrategy.

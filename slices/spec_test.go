@@ -39,6 +39,29 @@ func TestSpecDefaults(t *testing.T) {
 	}
 }
 
+// TestShareOf: a share bounds maxUnavailable, and what cannot be read lets nothing go.
+func TestShareOf(t *testing.T) {
+	for text, want := range map[string]int32{"0": 0, "1": 1, "2": 2, "9": 3, "-1": 0, "": 0, "many": 0, "4294967296": 0} {
+		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.MaxUnavailableAnnotationKey: text}}}
+		set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxUnavailable: new(intstr.FromInt32(3))}
+		spec, err := SpecOf(set)
+		if got := spec.mostUnavailable(); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestRecreateBesideAMigration: all pods at once are more than any budget.
+func TestRecreateBesideAMigration(t *testing.T) {
+	for annotation, waits := range map[string]bool{api.MigratingAnnotationKey: true, "another": false} {
+		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: "true"}}}
+		set.Spec.UpdateStrategy.Type = api.Recreate
+		if spec, err := SpecOf(set); err != nil || spec.Paused != waits {
+			t.Errorf("with annotation %s: waits: %t, %v", annotation, spec.Paused, err)
+		}
+	}
+}
+
 func TestSpecOf(t *testing.T) {
 	now := metav1.Now()
 	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{
@@ -62,7 +85,8 @@ func TestSpecOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Spec{
-		Start: 3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
+		MaxUnavailable: 1, // maxSurge has nothing to offer while a migration drives it
+		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
 		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Silent: true, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,9 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 	status.CurrentRevision, status.UpdateRevision = count.CurrentRevision, in.Revisions.Update
 	if s.collisions > 0 {
 		status.CollisionCount = &s.collisions
+	}
+	if failed == nil { // what failed may have been done all the same
+		status.ObservedMaxUnavailable = in.Spec.Share
 	}
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
 	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
@@ -158,6 +162,7 @@ func refusal(failed error, verbs []Verb) string {
 // Counts alone may come together.
 func urgent(before, after api.StatefulSetStatus) bool {
 	return before.ObservedGeneration != after.ObservedGeneration ||
+		!equality.Semantic.DeepEqual(before.ObservedMaxUnavailable, after.ObservedMaxUnavailable) ||
 		before.CurrentRevision != after.CurrentRevision || before.UpdateRevision != after.UpdateRevision ||
 		before.LabelSelector != after.LabelSelector || statuses(before) != statuses(after)
 }

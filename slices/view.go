@@ -31,7 +31,7 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
 		IdentityOK: identityMatches(pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
-		AskedToGo: pod.Annotations[api.SpecifiedDeleteKey] == "true" || pod.Labels[api.SpecifiedDeleteKey] == "true",
+		AskedToGo: api.AskedToGo(pod),
 		Reason:    api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = readiness(pod)

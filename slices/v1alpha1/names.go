@@ -23,9 +23,20 @@ const Finalizer = "apps.sliceshift.io/termination-reason"
 // be deleted, as the budget allows; the value is "true".
 const SpecifiedDeleteKey = "apps.sliceshift.io/specified-delete"
 
+// AskedToGo says whether a person asked for a pod to be deleted.
+func AskedToGo(pod *corev1.Pod) bool {
+	return pod.Annotations[SpecifiedDeleteKey] == "true" || pod.Labels[SpecifiedDeleteKey] == "true"
+}
+
 // MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that
 // its scale-downs delete get the reason Migration.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
+
+// MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget of an
+// application of which a migration moves ordinals: a number, at most which of its pods may be
+// unavailable for an available one to be updated, or deleted because somebody asks for it.
+// What maxUnavailable says holds as well. status.observedMaxUnavailable confirms it.
+const MaxUnavailableAnnotationKey = "apps.sliceshift.io/max-unavailable"
 
 // InPlaceUpdateReady is the readiness gate that is False while a pod is updated in
 // place.

@@ -57,6 +57,11 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
+	// observedMaxUnavailable is the value of the annotation apps.sliceshift.io/max-unavailable
+	// that the controller acts under: what it had begun before is to be seen in the pods.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedMaxUnavailable *int32 `json:"observedMaxUnavailable,omitempty"`
 	// labelSelector is the selector as text, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`

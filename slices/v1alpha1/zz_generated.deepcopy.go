@@ -346,6 +346,11 @@ func (in *StatefulSetStatus) DeepCopyInto(out *StatefulSetStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.ObservedMaxUnavailable != nil {
+		in, out := &in.ObservedMaxUnavailable, &out.ObservedMaxUnavailable
+		*out = new(int32)
+		**out = **in
+	}
 	if in.VolumeClaims != nil {
 		in, out := &in.VolumeClaims, &out.VolumeClaims
 		*out = make([]VolumeClaimStatus, len(*in))
