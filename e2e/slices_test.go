@@ -82,35 +82,95 @@ func TestRollbackOfKinds(t *testing.T) {
 	v.audit()
 }
 
-// TestRolloutDuringMove edits the template of both slices in mid-move: the roll-outs and the
-// handoffs share the budget, which the auditor watches, and both come to their end.
+// TestRolloutDuringMove edits the template of both slices in mid-move, between two handoffs or
+// while an ordinal is down: roll-outs and handoffs share the budget, with a
+// PodDisruptionBudget or without, whether pods are replaced or changed in place. Never are
+// two replicas down, and both come to their end. I4.
 func TestRolloutDuringMove(t *testing.T) {
 	t.Parallel()
-	v := newKindMove(t, [2]string{slice, slice})
-	edited := false
-	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
-		if edited || outcome.Finished == nil {
-			return nil
-		}
-		edited = true
-		const change = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
-		return errors.Join(v.patchKind(v.here(), slice, change), v.patchKind(v.there(), slice, change))
-	})
-	if !edited {
-		t.Error("the template was not edited")
+	const change = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+	between := func(outcome migration.Outcome) bool { return outcome.Finished != nil && outcome.Finished.Ordinal == 2 }
+	inFlight := func(outcome migration.Outcome) bool {
+		e := outcome.Decision.Effect
+		return outcome.Wrote && e != nil && e.Verb == migration.ScaleDown && e.Ordinal == 1
 	}
-	v.expectKind(v.there(), slice, 3)
-	v.audit()
+	for name, tc := range map[string]struct {
+		bare, inPlace bool
+		now           func(migration.Outcome) bool
+	}{
+		"evicted between handoffs":                              {false, false, between},
+		"evicted in a handoff":                                  {false, false, inFlight},
+		"without a PodDisruptionBudget between handoffs":        {true, false, between},
+		"without a PodDisruptionBudget in a handoff":            {true, false, inFlight},
+		"in place between handoffs":                             {false, true, between},
+		"in place, without a PodDisruptionBudget, in a handoff": {true, true, inFlight},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newKindMove(t, [2]string{slice, slice}, func(v *move) {
+				if tc.inPlace {
+					v.deployed = v.adoptedInPlace
+				}
+				if tc.bare {
+					v.app.MaxUnavailable = nil
+				}
+			})
+			edited := false
+			v.run(func(_ *api.Migration, outcome migration.Outcome) error {
+				if edited || !tc.now(outcome) {
+					return nil
+				}
+				edited = true
+				return errors.Join(v.patchKind(v.here(), slice, change), v.patchKind(v.there(), slice, change))
+			})
+			if !edited {
+				t.Error("the template was not edited")
+			}
+			v.expectKind(v.there(), slice, 3)
+			v.expectRevision(v.there(), "2")
+			if report := v.audit(); report.FewestAvailable < 2 {
+				t.Errorf("of 3 replicas %d were available at %s", report.FewestAvailable, report.FewestAt)
+			}
+		})
+	}
+}
+
+// adoptedInPlace makes the source one of ours whose pods are updated in place.
+func (v *move) adoptedInPlace() {
+	v.t.Helper()
+	v.adopted()
+	v.must(v.patchKind(v.here(), slice, `{"spec":{
+		"updateStrategy":{"rollingUpdate":{"podUpdatePolicy":"InPlaceIfPossible"}},
+		"template":{"metadata":{"annotations":{"revision":"1"}},"spec":{"readinessGates":[{"conditionType":"InPlaceUpdateReady"}]}}}}`))
+	v.expectRevision(v.here(), "1")
+	v.expectKind(v.here(), slice, v.app.Replicas)
+}
+
+// expectRevision waits until all pods of a slice carry a revision.
+func (v *move) expectRevision(at end, revision string) {
+	v.t.Helper()
+	v.eventually("all pods have revision "+revision, func(ctx context.Context) (bool, error) {
+		pods, err := at.client.CoreV1().Pods(at.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, pod := range pods.Items {
+			if pod.Annotations["revision"] != revision || pod.DeletionTimestamp != nil {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
 }
 
 // newKindMove is a move between kinds of StatefulSet. One of ours at the source has
 // adopted what apps/v1 had started.
-func newKindMove(t *testing.T, kinds [2]string) *move {
+func newKindMove(t *testing.T, kinds [2]string, more ...setting) *move {
 	t.Helper()
 	if err := sliceControllers(); err != nil {
 		t.Fatal(err)
 	}
-	return newMove(t, usual(3), acrossClusters, ofKinds(kinds[0], kinds[1]))
+	return newMove(t, usual(3), append([]setting{acrossClusters, ofKinds(kinds[0], kinds[1])}, more...)...)
 }
 
 // adopted makes the source one of ours: its pods stay.

@@ -21,6 +21,7 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	delete(annotations, api.FenceAnnotationKey)
 	delete(annotations, api.TemplateAnnotationKey)
 	delete(annotations, slicesapi.MigratingAnnotationKey)
+	delete(annotations, slicesapi.MaxUnavailableAnnotationKey)
 	labels := maps.Clone(from.Labels)
 	for _, key := range trackers {
 		delete(annotations, key) // whoever tracks the source would prune the copy

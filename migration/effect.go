@@ -41,6 +41,8 @@ const (
 	SetBudget Verb = "SetBudget"
 	// RestoreBudget writes the PodDisruptionBudget in its author's form.
 	RestoreBudget Verb = "RestoreBudget"
+	// SetShare writes how many pods a roll-out of a StatefulSet of our own kind may take down.
+	SetShare Verb = "SetShare"
 	// CreateExport makes a ServiceExport for the governing Service.
 	CreateExport Verb = "CreateExport"
 	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
@@ -80,7 +82,7 @@ type Effect struct {
 	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
 	Start    int32 `json:"start,omitempty"`
 	Replicas int32 `json:"replicas,omitempty"`
-	// MaxUnavailable is how many replicas SetBudget lets be unavailable.
+	// MaxUnavailable is how many replicas SetBudget or SetShare lets be unavailable.
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 	// Form is for SetBudget and RestoreBudget.
 	Form pdb.Form `json:"-"`
@@ -104,16 +106,12 @@ func (e Effect) OfOrdinal() bool {
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)
 	switch e.Verb {
-	case WriteFence:
-		return "claim StatefulSet " + e.Name + on
-	case ReleaseFence:
-		return "release StatefulSet " + e.Name + on
+	case WriteFence, ReleaseFence, CreateSet, SetShare, ScaleDown, ScaleUp, DeleteSet:
+		return e.setString(on)
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
 	case CreateService, CreatePodService:
 		return "create Service " + e.Name + on
-	case CreateSet:
-		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
 	case CreateBudget:
 		return fmt.Sprintf("create PodDisruptionBudget %s%s with maxUnavailable 0", e.Name, on)
 	case SetBudget:
@@ -122,10 +120,6 @@ func (e Effect) String() string {
 		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
 	case CreateExport, CreatePodExport:
 		return "export Service " + e.Name + on
-	case ScaleDown:
-		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
-	case ScaleUp:
-		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
 	case CarryVolume:
 		return e.volumeString(on)
 	case RestorePolicy:
@@ -140,10 +134,27 @@ func (e Effect) String() string {
 		return "delete Service " + e.Name + on
 	case DeleteExport, DeletePodExport:
 		return "withdraw the export of Service " + e.Name + on
-	case DeleteSet:
-		return "delete StatefulSet " + e.Name + on
 	}
 	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) setString(on string) string {
+	switch e.Verb {
+	case WriteFence:
+		return "claim StatefulSet " + e.Name + on
+	case ReleaseFence:
+		return "release StatefulSet " + e.Name + on
+	case CreateSet:
+		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
+	case SetShare:
+		return fmt.Sprintf("set the share of the budget of StatefulSet %s%s to %d", e.Name, on, e.MaxUnavailable)
+	case ScaleDown:
+		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	case ScaleUp:
+		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	default:
+		return "delete StatefulSet " + e.Name + on
+	}
 }
 
 func (e Effect) volumeString(on string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -27,6 +28,10 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(effect.Fence)})
 	case ReleaseFence:
 		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(nil)})
+	case SetShare:
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			slicesapi.MaxUnavailableAnnotationKey: strconv.Itoa(int(effect.MaxUnavailable)),
+		}}})
 	case ScaleDown, ScaleUp:
 		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
@@ -62,9 +67,9 @@ func (p place) fence(value any) map[string]any {
 		annotations[api.TemplateAnnotationKey] = nil
 	}
 	if p.version == sliceVersion {
-		annotations[slicesapi.MigratingAnnotationKey] = nil
-		if value != nil {
-			annotations[slicesapi.MigratingAnnotationKey] = "true"
+		annotations[slicesapi.MigratingAnnotationKey] = "true"
+		if value == nil {
+			annotations[slicesapi.MigratingAnnotationKey], annotations[slicesapi.MaxUnavailableAnnotationKey] = nil, nil
 		}
 	}
 	return map[string]any{"annotations": annotations}

@@ -101,7 +101,7 @@ func (m *machine) dataKept() string {
 // author's own budget counts, which may be larger than d.
 func (m *machine) budgetKept() string {
 	base := m.state.Record.Baseline
-	if base == nil || base.DisruptionBudget == nil || m.authorOverBoth() {
+	if base == nil || base.DisruptionBudget != nil && m.authorOverBoth() {
 		return ""
 	}
 	down := map[int32]bool{}
@@ -112,7 +112,7 @@ func (m *machine) budgetKept() string {
 	for ordinal := range m.held {
 		down[ordinal] = true
 	}
-	if len(m.held) == 0 {
+	if len(m.held) == 0 && base.DisruptionBudget != nil {
 		author, err := pdb.Budget(m.begin.Source.Budgets[0].Form, m.begin.Source.Set.Replicas)
 		if err != nil {
 			return err.Error()
@@ -175,7 +175,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		if side.Set.Replicas > 0 {
 			m.breaks("I4: %s that protects %d replicas", e, side.Set.Replicas)
 		}
-	case WriteFence, ReleaseFence, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
+	case WriteFence, ReleaseFence, SetShare, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
 		CreateExport, RestorePolicy, DeleteExport:
 	case CreatePodService, CreatePodExport:
 		m.strewn = m.strewn || late
@@ -282,7 +282,7 @@ func (m *machine) mannerly(e Effect, side Side) {
 	switch e.Verb {
 	case DeleteSet:
 		ours, known = side.Set.Ours, e.Name == side.Set.Name
-	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, CreateSet:
+	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, CreateSet:
 		ours, known = true, e.Name == side.Set.Name
 	case DeleteBudget:
 		ours, known = side.Budgets[0].Ours, true

@@ -29,11 +29,13 @@ type machine struct {
 	astray map[SideName]bool
 	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
 	allowed map[SideName]int32
-	// evicted are the ordinals whose eviction was granted and that are not Ready
-	// again; held those that the migration has stopped.
+	// evicted are the ordinals whose eviction was granted, or that were taken down for a
+	// roll-out, and that are not Ready again; held those that the migration has stopped.
 	evicted, held map[int32]bool
 	// evicting are the pods whose eviction was granted.
 	evicting map[types.UID]bool
+	// outdated are the pods that a roll-out has yet to replace.
+	outdated map[types.UID]bool
 	// alien are the pods that somebody else has brought up, by an edit of a slice.
 	alien map[spot]bool
 	// late are writes that were decided and have not arrived yet.
@@ -76,7 +78,7 @@ func newMachine(s Snapshot) *machine {
 	begin := s.clone()
 	m := &machine{
 		world: newWorld(s), begin: &begin, cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
-		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{},
+		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
 	}
 	m.steps = stepsOf(s)
 	m.attaches = true
@@ -117,7 +119,7 @@ func (m *machine) become(o *machine) *machine {
 	w.state.Volumes = relisted(was.state.Volumes, o.state.Volumes)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
 	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
-	m.alien = copied(old.alien, o.alien)
+	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
 	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
 	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
 	return m
@@ -301,9 +303,10 @@ const (
 	ends     kind = "pod is gone"
 	evicts   kind = "eviction deletes the pod"
 	detaches kind = "volumes are detached"
+	updates  kind = "StatefulSet controller updates a pod"
 )
 
-var kinds = []kind{learns, controls, budgets, binds, readies, ends, evicts, detaches}
+var kinds = []kind{learns, controls, budgets, binds, readies, ends, evicts, detaches, updates}
 
 // step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
 type step struct {
@@ -334,7 +337,7 @@ func stepsOf(begin Snapshot) []step {
 func (m *machine) do(s step) bool {
 	switch s.kind {
 	case learns:
-		return m.learn(s.side)
+		return m.learn(s.side) || m.endRollOut(s.side)
 	case controls:
 		return m.controlSet(s.side)
 	case budgets:
@@ -347,6 +350,8 @@ func (m *machine) do(s step) bool {
 		return m.gone(s.side, s.ordinal)
 	case evicts:
 		return m.pending(s.side, s.ordinal) && m.remove(s.side, s.ordinal)
+	case updates:
+		return m.update(s.side, s.ordinal)
 	default:
 		return m.detach(s.side, s.ordinal)
 	}
@@ -368,6 +373,67 @@ func (m *machine) recover(name SideName, ordinal int32) bool {
 func (m *machine) pending(name SideName, ordinal int32) bool {
 	pod, found := m.side(name).pod(ordinal)
 	return found && !pod.Terminating && m.evicting[pod.UID]
+}
+
+// rollOut changes the pod template of a side.
+func (m *machine) rollOut(name SideName) bool {
+	side := m.side(name)
+	if !side.Set.Rolls.Own || len(side.Pods) == 0 || !side.Set.RolledOut {
+		return false
+	}
+	for _, pod := range side.Pods {
+		m.outdated[pod.UID] = true
+	}
+	side.Set.RolledOut, side.Set.Observed, side.Set.ResourceVersion = false, false, m.world.version()
+	m.note("the template of the %s is changed", name)
+	return true
+}
+
+// update lets the controller of our own kind replace a pod of a former revision: one that
+// is available only while no more are unavailable than it knows to be allowed.
+func (m *machine) update(name SideName, ordinal int32) bool {
+	side, known := m.side(name), m.acted[name]
+	pod, found := side.pod(ordinal)
+	if !found || pod.Terminating || !m.outdated[pod.UID] || !known.rolls {
+		return false
+	}
+	allowed := int32(1)
+	if base := m.state.Record.Baseline; base != nil {
+		allowed = base.Budget
+	}
+	if known.shared {
+		allowed = known.share
+	}
+	for at := known.start; at < known.start+known.replicas; at++ {
+		if p, has := side.pod(at); !has || !p.Ready || p.Terminating {
+			allowed--
+		}
+	}
+	if pod.Ready && allowed <= 0 {
+		return false
+	}
+	if pod.Ready {
+		m.evicted[ordinal] = true
+	}
+	return m.remove(name, ordinal)
+}
+
+// endRollOut notes that no pod of a former revision is left.
+func (m *machine) endRollOut(name SideName) bool {
+	side := m.side(name)
+	if !m.acted[name].rolls {
+		return false
+	}
+	for _, pod := range side.Pods {
+		if m.outdated[pod.UID] {
+			return false
+		}
+	}
+	side.Set.RolledOut = side.Set.Presence == Seen
+	known := m.acted[name]
+	known.rolls = false
+	m.acted[name] = known
+	return true
 }
 
 // act does one step of a controller.

@@ -28,7 +28,10 @@ func TestChangedInMidMove(t *testing.T) {
 		"the source's template":             {func(s *Snapshot) { s.Template = TemplateChange{Fields: "spec.template.spec", Hash: "h"} }, api.ReasonDestinationDiffers, "spec.template.spec"},
 		"the source's budget covers others": {func(s *Snapshot) { s.Source.Budgets[0].Covers = "job-1" }, api.ReasonBudgetCoversOthers, "job-1"},
 		"the destination's budget does":     {func(s *Snapshot) { s.Destination.Budgets[0].Covers = "job-2" }, api.ReasonBudgetCoversOthers, "job-2"},
-		"scale-downs delete claims":         {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale, "whenScaled: Delete"},
+		"a slice is replaced at once": {func(s *Snapshot) {
+			s.Source.Set.RolledOut, s.Source.Set.Rolls.AllAtOnce = false, true
+		}, api.ReasonRolloutInProgress, "Recreate"},
+		"scale-downs delete claims": {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale, "whenScaled: Delete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newPlay(t, c)
@@ -42,7 +45,7 @@ func TestChangedInMidMove(t *testing.T) {
 			}
 			y.state.Template = TemplateChange{}
 			for _, side := range []*Side{&y.state.Source, &y.state.Destination} {
-				side.Budgets[0].Covers, side.Set.DeletesClaims = "", false
+				side.Budgets[0].Covers, side.Set.DeletesClaims, side.Set.RolledOut = "", false, true
 			}
 			y.version++
 			y.end()

@@ -24,6 +24,7 @@ var (
 	ofPodsToo = kindsOfFault{evicting, fails, deleted, nodeLost, turns, slow}
 	ofOthers  = kindsOfFault{foreign, faulty, slow, turns}
 	ofReach   = kindsOfFault{cutSide, strays, faulty, slow, turns}
+	ofRolls   = kindsOfFault{rolls, standsOn, slow, slowRead, faulty, fails, turns, deletion}
 )
 
 var oneClaim = []string{"data"}
@@ -43,6 +44,7 @@ func tinyBounds() []bound {
 func smallBounds() []bound {
 	return append(tinyBounds(),
 		bound{"1 claim, 1 fault of any kind", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, nil},
+		bound{"2, slices, roll-outs", scenario{replicas: 2, slices: true}, 1, ofRolls},
 		bound{"2, no budget, pods", scenario{replicas: 2}, 1, ofPodsToo},
 		bound{"3, d 2, pods", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}}, 1, ofPodsToo},
 		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
@@ -74,6 +76,8 @@ func fullBounds() []bound {
 		{"2, pods, 2", scenario{replicas: 2, budget: d(1)}, 2, ofPodsToo},
 		{"3, d 2, pods, 2", scenario{replicas: 3, budget: d(2)}, 2, ofPodsToo},
 		{"1, others, 2", scenario{replicas: 1, budget: d(1)}, 2, ofOthers},
+		{"2, slices, roll-outs, 2", scenario{replicas: 2, slices: true}, 2, ofRolls},
+		{"3, slices, d 2, roll-outs, 2", scenario{replicas: 3, slices: true, spec: Spec{MaxUnavailable: maxUnavailable(2).MaxUnavailable}}, 2, ofRolls},
 		{"1, claim, reach, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofReach},
 	}...)
 }
@@ -91,7 +95,13 @@ func (b bound) cells() []string {
 	if b.budget != nil {
 		d = b.budget.MaxUnavailable.String()
 	}
+	if asked := b.spec.MaxUnavailable; asked != nil {
+		d = asked.String() + ", no PodDisruptionBudget"
+	}
 	var also []string
+	if b.slices {
+		also = append(also, "StatefulSets of our own kind")
+	}
 	if b.forgets {
 		also = append(also, "the destination's API server drops spec.ordinals")
 	}
@@ -129,5 +139,5 @@ func (k kindsOfFault) String() string {
 var faultNames = map[deed]string{
 	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
 	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", takeover: "a second leader", turns: "mode", deletion: "deletion",
-	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits",
+	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs",
 }

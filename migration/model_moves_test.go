@@ -36,6 +36,7 @@ const (
 	fails      // a pod fails
 	deleted    // a pod is deleted by somebody else
 	nodeLost   // the node of a pod is lost: it ends, and does not go away
+	rolls      // somebody changes a pod template
 	foreign    // somebody else edits what the migration owns
 	firstFault = faulty
 )
@@ -90,6 +91,7 @@ func (x *explorer) moves(w *model) []move {
 		}
 		add(cutSide, side, 0)
 		add(strays, side, 0)
+		add(rolls, side, 0)
 	}
 	add(takeover, 0, 0)
 	add(turns, 1, 0)
@@ -176,8 +178,8 @@ func (w *model) try(m move) bool {
 		}
 		w.cut[sideNames[m.a]] = true
 		w.note("the %s does not answer", sideNames[m.a])
-	case strays:
-		return w.stray(sideNames[m.a])
+	case strays, rolls:
+		return w.trySide(m.deed, sideNames[m.a])
 	case takeover:
 		return w.takeOver()
 	case deletion:
@@ -208,6 +210,13 @@ func (w *model) heal() {
 	clear(w.astray)
 	w.stands, w.stuck = nil, nil
 	w.note("the disturbance is over")
+}
+
+func (w *model) trySide(d deed, name SideName) bool {
+	if d == rolls {
+		return w.rollOut(name)
+	}
+	return w.stray(name)
 }
 
 // stray lets the address of a side lead to another cluster. The first look at a

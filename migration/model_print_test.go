@@ -47,6 +47,8 @@ func (p *printer) of(w *model) fingerprint {
 		if w.acted[name].replicas > 0 {
 			p.number(int(w.acted[name].start))
 		}
+		p.number(int(w.acted[name].share))
+		p.bools(w.acted[name].shared, w.acted[name].rolls)
 		p.number(int(w.allowed[name]))
 		p.bools(w.cut[name], w.astray[name])
 	}
@@ -139,7 +141,7 @@ func (p *printer) side(w *model, name SideName, s *Snapshot) {
 func (p *printer) pods(w *model, pods []Pod) {
 	for _, pod := range pods {
 		p.number(int(pod.Ordinal))
-		p.bools(pod.Ready, pod.Terminating, pod.Owned, w.evicting[pod.UID], pod.ReadySince.Before(epoch))
+		p.bools(pod.Ready, pod.Terminating, pod.Owned, w.evicting[pod.UID], pod.ReadySince.Before(epoch), w.outdated[pod.UID])
 	}
 	p.number(99)
 }
@@ -168,7 +170,8 @@ func (p *printer) set(set Set) {
 		p.number(int(set.Start))
 	}
 	p.fence(set.Fence)
-	p.bools(set.Presence == Seen, set.Observed, set.Ours, set.Terminating, set.ScalesBy != "")
+	p.bools(set.Presence == Seen, set.Observed, set.Ours, set.Terminating, set.ScalesBy != "", set.RolledOut, set.Rolls.Shared, set.Rolls.Heeded)
+	p.number(int(set.Rolls.Share))
 }
 
 func (p *printer) volumes(list []OrdinalVolume) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -93,8 +95,13 @@ func (w *model) tidy() {
 	}
 	w.late = slices.DeleteFunc(w.late, func(l lateWrite) bool { return w.hopeless(l.effect) })
 	for uid := range w.evicting {
-		if !w.runs(string(uid)) {
+		if !w.runs(uid) {
 			delete(w.evicting, uid)
+		}
+	}
+	for uid := range w.outdated {
+		if !w.has(func(pod Pod) bool { return pod.UID == uid }) {
+			delete(w.outdated, uid)
 		}
 	}
 	for at := range w.alien {
@@ -112,15 +119,13 @@ func (w *model) tidy() {
 	}
 }
 
-func (w *model) runs(uid string) bool {
-	for _, name := range sideNames {
-		for _, pod := range w.side(name).Pods {
-			if string(pod.UID) == uid && !pod.Terminating {
-				return true
-			}
-		}
-	}
-	return false
+func (w *model) runs(uid types.UID) bool {
+	return w.has(func(pod Pod) bool { return pod.UID == uid && !pod.Terminating })
+}
+
+// has says whether there is such a pod.
+func (w *model) has(is func(Pod) bool) bool {
+	return slices.ContainsFunc(w.state.Source.Pods, is) || slices.ContainsFunc(w.state.Destination.Pods, is)
 }
 
 // hopeless says whether a write on its way will be refused whenever it arrives: the
@@ -128,7 +133,7 @@ func (w *model) runs(uid string) bool {
 func (w *model) hopeless(e Effect) bool {
 	side := w.side(e.Side)
 	switch e.Verb {
-	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, DeleteSet:
+	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, DeleteSet:
 		return side.Set.Presence != Seen || side.Set.ResourceVersion != e.ResourceVersion
 	case SetBudget, RestoreBudget, DeleteBudget:
 		return len(side.Budgets) != 1 || side.Budgets[0].ResourceVersion != e.ResourceVersion

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -59,9 +60,11 @@ func (p place) key(name string) client.ObjectKey {
 
 // found is what was read of one side, before it is made into small values.
 type found struct {
-	place    place
-	err      error
-	set      *appsv1.StatefulSet
+	place place
+	err   error
+	set   *appsv1.StatefulSet
+	// slice is the set as it is when it is of our own kind.
+	slice    *slicesapi.StatefulSet
 	pods     []corev1.Pod
 	budgets  []policyv1.PodDisruptionBudget
 	claims   map[string]*corev1.PersistentVolumeClaim
@@ -172,7 +175,7 @@ func ordinalsOf(s Snapshot, sc scope) []int32 {
 // read reads the slice of one side: its StatefulSet, and after it pods and budgets,
 // and what is attached in its cluster.
 func (f *found) read(ctx context.Context, reader client.Reader) (err error) {
-	if f.set, err = f.place.getSet(ctx, reader); err != nil {
+	if err := f.readSet(ctx, reader); err != nil {
 		return err
 	}
 	var budgets policyv1.PodDisruptionBudgetList

@@ -18,7 +18,7 @@ import (
 // can be attached.
 func readLive(ctx context.Context, source, destination *found, sc scope) {
 	both(source, destination, func(f *found) error {
-		reads := []func() error{func() error { return f.readSet(ctx) }}
+		reads := []func() error{func() error { return f.readSet(ctx, f.place.live) }}
 		if sc.budgets {
 			reads = append(reads, func() error { return f.readBudgets(ctx) })
 		}
@@ -71,11 +71,6 @@ func namesOf(source, destination *found) []string {
 	}
 	delete(names, "")
 	return slices.Sorted(maps.Keys(names))
-}
-
-func (f *found) readSet(ctx context.Context) (err error) {
-	f.set, err = f.place.getSet(ctx, f.place.live)
-	return err
 }
 
 // readPod replaces the ordinal's pod by what the API server says now.

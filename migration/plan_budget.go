@@ -9,9 +9,12 @@ import (
 )
 
 // share brings both PodDisruptionBudgets to what they may allow together while so
-// many replicas are in flight (I4). It returns nil when they say so and the
-// disruption controllers have confirmed it, or when there is no budget.
+// many replicas are in flight (I4), and roll-outs that ask none of them to what they may
+// take down. It returns nil when they say so and their controllers have confirmed it.
 func (p *planner) share(inFlight int32) *Decision {
+	if decision := p.shares(inFlight); decision != nil {
+		return decision
+	}
 	if p.Record.Baseline.DisruptionBudget == nil {
 		return nil
 	}

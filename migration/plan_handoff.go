@@ -128,7 +128,9 @@ func (p *planner) gate(k int32) *Hold {
 		case side.Set.Presence != Seen:
 		case !side.Set.Observed:
 			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
-		case !side.Set.RolledOut && side.Set.Replicas > 0:
+		case side.Set.rollsOut() && side.Set.Rolls.AllAtOnce:
+			return side.replacedTogether()
+		case side.Set.rollsOut():
 			return &Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + side.object() + " is done"}
 		}
 		for _, pod := range side.Pods {
@@ -138,6 +140,17 @@ func (p *planner) gate(k int32) *Hold {
 		}
 	}
 	return nil
+}
+
+// replacedTogether holds while a slice waits for the end of the migration to replace all of
+// its pods at once: more than any budget allows.
+func (s Side) replacedTogether() *Hold {
+	return &Hold{
+		Reason: api.ReasonRolloutInProgress, Stalled: true,
+		Message: s.object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
+		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\"}}}'",
+			s.Set.resource(), s.Namespace, s.Set.Name),
+	}
 }
 
 // outdated holds while an ordinal would go back in time by moving: somebody has changed the

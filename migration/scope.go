@@ -49,7 +49,7 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		return sc
 	}
 	if !effect.OfOrdinal() {
-		sc.wide = effect.Verb == DeleteSet
+		sc.wide = effect.Verb == DeleteSet || effect.Verb == SetShare
 		return sc
 	}
 	sc.ordinal, sc.volumes, sc.pods, sc.gate = &effect.Ordinal, true, true, effect.Verb == ScaleDown

@@ -154,6 +154,24 @@ type Set struct {
 	Resource string
 	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
 	DeletesClaims bool
+	// Rolls is how its roll-outs go.
+	Rolls Rolls
+}
+
+// Rolls is how the roll-outs of a StatefulSet go, as far as a migration can bound them.
+type Rolls struct {
+	// Own is true for our own kind: its controller keeps to a share of the disruption
+	// budget, and as long as a migration drives the set it evicts what it replaces.
+	Own bool
+	// InPlace is true when it may change pods in place, which takes no eviction; AllAtOnce
+	// when it replaces all pods together.
+	InPlace, AllAtOnce bool
+	// Shared is true when the set has been given a share: how many of its pods may be
+	// unavailable for an available one to be updated. Heeded is true when its controller
+	// has confirmed that.
+	Shared bool
+	Share  int32
+	Heeded bool
 }
 
 // resource is how kubectl calls the set's kind.

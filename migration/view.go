@@ -2,6 +2,7 @@ package migration
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // specOf fills in the defaults that the CRD would: the CLI has no API server to do
@@ -74,6 +76,10 @@ func sideOf(m *api.Migration, f *found) Side {
 	if f.set != nil {
 		side.Set = setOf(m, f.set, f.pods)
 		side.Set.Resource = f.place.resource()
+		if f.slice != nil {
+			side.Set.Rolls = rollsOf(f.slice)
+			side.Set.RolledOut = side.Set.RolledOut && !askedToGo(f.slice, f.pods)
+		}
 	}
 	return side
 }
@@ -100,6 +106,36 @@ func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
 		view.DeletesClaims = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
 	return view
+}
+
+// rollsOf is how the roll-outs of a StatefulSet of our own kind go.
+func rollsOf(slice *slicesapi.StatefulSet) Rolls {
+	rolls := Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
+	if rolling := slice.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !rolls.AllAtOnce {
+		rolls.InPlace = rolling.PodUpdatePolicy != "" && rolling.PodUpdatePolicy != slicesapi.ReCreate
+	}
+	text, shared := slice.Annotations[slicesapi.MaxUnavailableAnnotationKey]
+	if !shared {
+		return rolls
+	}
+	rolls.Shared, rolls.Share = true, unreadable
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		rolls.Share = int32(n)
+	}
+	heeded := slice.Status.ObservedMaxUnavailable
+	rolls.Heeded = heeded != nil && *heeded == rolls.Share
+	return rolls
+}
+
+// unreadable is a share that somebody else has written, and that is no number.
+const unreadable = -1
+
+// askedToGo says whether somebody has asked for a pod of the set to be deleted: its
+// controller does that as a roll-out does it.
+func askedToGo(slice *slicesapi.StatefulSet, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return metav1.IsControlledBy(&pod, slice) && pod.DeletionTimestamp == nil && slicesapi.AskedToGo(&pod)
+	})
 }
 
 // rolledOut says whether every pod of the set has its update revision. The pods'
@@ -130,6 +166,9 @@ func podsOf(f *found) []Pod {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
 				view.Ready, view.ReadySince = true, condition.LastTransitionTime.Time
 			}
+		}
+		if f.slice != nil && pod.Annotations[slicesapi.InPlaceUpdateAnnotationKey] != "" {
+			view.Ready = false // its kubelet will say so
 		}
 		pods = append(pods, view)
 	}

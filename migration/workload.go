@@ -29,14 +29,24 @@ func (p place) newSet(meta metav1.ObjectMeta) client.Object {
 
 // getSet reads the place's StatefulSet; nil without an error when it does not exist.
 func (p place) getSet(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, error) {
-	if p.version != sliceVersion {
-		return get[appsv1.StatefulSet](ctx, reader, p.key(p.set))
+	f := &found{place: p}
+	err := f.readSet(ctx, reader)
+	return f.set, err
+}
+
+// readSet reads the side's StatefulSet, whichever kind it is of.
+func (f *found) readSet(ctx context.Context, reader client.Reader) (err error) {
+	key := f.place.key(f.place.set)
+	if f.place.version != sliceVersion {
+		f.set, err = get[appsv1.StatefulSet](ctx, reader, key)
+		return err
 	}
-	set, err := get[slicesapi.StatefulSet](ctx, reader, p.key(p.set))
-	if set == nil || err != nil {
-		return nil, err
+	if f.slice, err = get[slicesapi.StatefulSet](ctx, reader, key); f.slice == nil || err != nil {
+		f.set = nil
+		return err
 	}
-	return convert[appsv1.StatefulSet](set)
+	f.set, err = convert[appsv1.StatefulSet](f.slice)
+	return err
 }
 
 // convert makes one kind of StatefulSet of another: fields that the other kind does

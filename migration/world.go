@@ -30,7 +30,12 @@ type world struct {
 	attaches bool
 }
 
-type acted struct{ start, replicas int32 }
+type acted struct {
+	start, replicas int32
+	// share is what its roll-outs keep to, when it is shared; rolls is true in one.
+	share         int32
+	shared, rolls bool
+}
 
 // errConflict is what the API server answers when a precondition does not hold.
 var errConflict = errors.New("the object has changed")
@@ -40,7 +45,7 @@ func newWorld(s Snapshot) *world {
 	w := &world{state: s.clone(), acted: map[SideName]acted{}}
 	for _, name := range sideNames {
 		set := w.side(name).Set
-		w.acted[name] = acted{set.Start, set.Replicas}
+		w.acted[name] = acted{start: set.Start, replicas: set.Replicas}
 		for i := range w.side(name).Budgets {
 			w.side(name).Budgets[i].Evictions = 0 // here nobody asks for one
 		}
@@ -178,11 +183,13 @@ func (w *world) controlSet(name SideName) bool {
 // learn lets a StatefulSet controller see the present spec.
 func (w *world) learn(name SideName) bool {
 	side := w.side(name)
-	if side.Set.Presence != Seen || side.Set.Observed {
+	rolls, known := &side.Set.Rolls, w.acted[name]
+	heeded := rolls.Heeded == rolls.Shared && known.shared == rolls.Shared && known.share == rolls.Share
+	if side.Set.Presence != Seen || side.Set.Observed && heeded {
 		return false
 	}
-	w.acted[name] = acted{side.Set.Start, side.Set.Replicas}
-	side.Set.Observed = true
+	w.acted[name] = acted{start: side.Set.Start, replicas: side.Set.Replicas, shared: rolls.Shared, share: rolls.Share, rolls: !side.Set.RolledOut}
+	side.Set.Observed, rolls.Heeded = true, rolls.Shared
 	return true
 }
 

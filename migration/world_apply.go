@@ -14,7 +14,7 @@ import (
 func (w *world) apply(e Effect) error {
 	side := w.side(e.Side)
 	switch e.Verb {
-	case WriteFence, ReleaseFence, ScaleDown, ScaleUp, DeleteSet:
+	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, DeleteSet:
 		return w.applySet(side, e)
 	case CreateNamespace:
 		side.NamespaceFound = true
@@ -42,10 +42,11 @@ func (w *world) createSet(side *Side, e Effect) error {
 	}
 	template := w.state.Source.Set
 	side.Set = Set{
-		Presence: Seen, Name: e.Name, UID: w.uid(), ResourceVersion: w.version(), Start: e.Start, Fence: e.Fence,
+		Presence: Seen, Name: e.Name, Resource: side.Set.Resource, UID: w.uid(), ResourceVersion: w.version(), Start: e.Start, Fence: e.Fence,
 		RolledOut: true, Ours: true, Ordered: template.Ordered, MinReady: template.MinReady, Templates: template.Templates,
+		Rolls: Rolls{Own: side.Set.resource() == sliceResource, InPlace: template.Rolls.InPlace, AllAtOnce: template.Rolls.AllAtOnce},
 	}
-	w.acted[e.Side] = acted{e.Start, 0}
+	w.acted[e.Side] = acted{start: e.Start}
 	return nil
 }
 
@@ -80,9 +81,11 @@ func (w *world) applySet(side *Side, e Effect) error {
 	case WriteFence:
 		set.Fence = e.Fence
 	case ReleaseFence:
-		set.Fence = ""
+		set.Fence, set.Rolls.Shared, set.Rolls.Share, set.Rolls.Heeded = "", false, 0, false
+	case SetShare:
+		set.Rolls.Shared, set.Rolls.Share, set.Rolls.Heeded = true, e.MaxUnavailable, false
 	case DeleteSet:
-		*set = Set{Presence: Absent, Name: set.Name}
+		*set = Set{Presence: Absent, Name: set.Name, Resource: set.Resource}
 		return nil
 	default:
 		set.Start, set.Replicas, set.Observed, set.ScalesBy = e.Start, e.Replicas, false, ""

@@ -29,6 +29,8 @@ type scenario struct {
 	service bool
 	// forgets is true when the destination's API server drops spec.ordinals; with prepared.
 	forgets bool
+	// slices is true when both StatefulSets are of our own kind.
+	slices bool
 	// ownNames is true when the user has made Services for the pods of the source.
 	ownNames bool
 }
@@ -79,6 +81,9 @@ func (c scenario) build() Snapshot {
 		},
 	}
 	s.Destination = c.destination(s.Source)
+	if c.slices {
+		s.Source.Set.Resource, s.Destination.Set.Resource, s.Source.Set.Rolls.Own = sliceResource, sliceResource, true
+	}
 	if c.forgets {
 		finding := unnumbered(place{cluster: s.Destination.Cluster, namespace: s.Destination.Namespace, set: s.Destination.Set.Name})
 		s.Numbers = &finding

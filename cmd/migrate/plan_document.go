@@ -126,7 +126,7 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 			Step: i + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
 			Object: object, Volume: templates[object], Available: planned.Available,
 		}
-		begun = begun || inHandoff(e.Verb) || e.Verb == migration.SetBudget
+		begun = begun || inHandoff(e.Verb) || e.Verb == migration.SetBudget || e.Verb == migration.SetShare
 		switch {
 		case next[i] != nil && begun && e.Verb != migration.WriteFence:
 			step.Phase, step.Ordinal = phaseHandoff, next[i]
