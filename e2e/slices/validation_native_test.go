@@ -187,6 +187,9 @@ var meant = []difference{
 	{"ordinals above the largest int32 would overflow: apps/v1 does not check", true, func(o *unstructured.Unstructured) bool {
 		return number(o, "spec.ordinals.start", 0)+number(o, "spec.replicas", 1) > 2147483647
 	}},
+	{"a million pods are many times what a cluster holds, and a controller that counts to the largest int32 has no memory left for the other sets: apps/v1 does not check", true, func(o *unstructured.Unstructured) bool {
+		return number(o, "spec.replicas", 1) > 1000000
+	}},
 	{"two claim templates of one name make one claim: apps/v1 keeps one of them without a word", true, func(o *unstructured.Unstructured) bool {
 		names := map[any]bool{}
 		templates, _ := at(o, "spec.volumeClaimTemplates").([]any)

@@ -63,6 +63,7 @@ var refusals = []struct {
 
 	// Numbers and policies.
 	{"replicas negative", put("spec.replicas", "-1"), "spec.replicas"},
+	{"replicas beyond any cluster", put("spec.replicas", "2147483647"), "spec.replicas in body should be less than or equal to 1000000"},
 	{"K-101 minReadySeconds negative", put("spec.minReadySeconds", "-1"), "spec.minReadySeconds"},
 	{"start negative", put("spec.ordinals.start", "-1"), "spec.ordinals.start"},
 	{"ordinals above int32", all(put("spec.ordinals.start", "2147483647"), put("spec.replicas", "1")), "must not add up to more than 2147483647"},

@@ -62,10 +62,12 @@ type StatefulSetList struct {
 // +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is only allowed with terminationReasonPolicy Always: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
 // +kubebuilder:validation:XValidation:rule="self.?ordinals.?start.orValue(0) + self.replicas + (has(self.reserveOrdinals) ? self.reserveOrdinals.map(r, type(r) == int ? (int(r) < self.?ordinals.?start.orValue(0) ? 0 : 1) : !string(r).matches('^[0-9]+-[0-9]+$') || int(string(r).split('-')[1]) < self.?ordinals.?start.orValue(0) ? 0 : int(string(r).split('-')[1]) + 1 - (int(string(r).split('-')[0]) < self.?ordinals.?start.orValue(0) ? self.?ordinals.?start.orValue(0) : int(string(r).split('-')[0]))).sum() : 0) <= 2147483647",message="ordinals.start, replicas and the number of reserveOrdinals must not add up to more than 2147483647",fieldPath=".ordinals"
 type StatefulSetSpec struct {
-	// replicas is how many ordinals the slice owns.
+	// replicas is how many ordinals the slice owns: at most a million, many times what a
+	// cluster holds.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector matches the labels of the template. It cannot be changed.
 	// +required
