@@ -25,17 +25,17 @@ func addDefinitions(scheme *runtime.Scheme) error { return apiextensionsv1.AddTo
 // contender is a kind of StatefulSet.
 type contender struct {
 	name, version string
-	// silent sets tell no pod why it is deleted, as native ones.
-	silent bool
+	// tells says whether a pod is told why it is deleted; empty: there is no such choice.
+	tells slicesapi.TerminationReasonPolicy
 }
 
 var (
-	ours   = contender{name: "ours", version: slicesapi.GroupVersion.String()}
-	silent = contender{name: "ours-silent", version: ours.version, silent: true}
-	native = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
+	ours    = contender{name: "ours", version: slicesapi.GroupVersion.String(), tells: slicesapi.TellNever}
+	telling = contender{name: "ours-telling", version: ours.version, tells: slicesapi.TellAlways}
+	native  = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
 )
 
-var contenders = []contender{ours, native, silent}
+var contenders = []contender{ours, native, telling}
 
 // operationLimit bounds one operation.
 const operationLimit = 5 * time.Minute
@@ -78,8 +78,8 @@ func (s subject) make(ctx context.Context, replicas int32, policy appsv1.PodMana
 		return err
 	}
 	set := s.object()
-	if s.silent {
-		spec["terminationReasonPolicy"] = string(slicesapi.TellNever)
+	if s.tells != "" {
+		spec["terminationReasonPolicy"] = string(s.tells)
 	}
 	set.Object["spec"] = spec
 	return s.client.Create(ctx, set)

@@ -47,7 +47,7 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 				return err
 			}
 			samples[c.name] = append(samples[c.name], s)
-			b.say("round %d of %d, %-11s create %.1f s, ordered %.1f s, 10%% %.1f s, down %.1f s, %.2f writes an update", round+1, rounds, c.name, s.create, s.ordered, s.tenPercent, s.down, s.writes)
+			b.say("round %d of %d, %-12s create %.1f s, ordered %.1f s, 10%% %.1f s, down %.1f s, %.2f writes an update", round+1, rounds, c.name, s.create, s.ordered, s.tenPercent, s.down, s.writes)
 		}
 	}
 	b.settle(ctx, counts)
@@ -172,14 +172,14 @@ func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
 // medians fills the figures in.
 func (b *bench) medians(samples map[string][]sample) {
 	figure := func(of func(sample) float64) pair {
-		return pair{Ours: median(samples[ours.name], of), Silent: median(samples[silent.name], of), Native: median(samples[native.name], of)}
+		return pair{Ours: median(samples[ours.name], of), Native: median(samples[native.name], of), Telling: median(samples[telling.name], of)}
 	}
 	b.figures.Create = figure(func(s sample) float64 { return s.create })
 	b.figures.RollOrdered = figure(func(s sample) float64 { return s.ordered })
 	b.figures.RollTenPercent = figure(func(s sample) float64 { return s.tenPercent })
 	b.figures.ScaleDown = figure(func(s sample) float64 { return s.down })
 	b.figures.WritesPerUpdate = figure(func(s sample) float64 { return s.writes })
-	b.figures.RefusedOurs = median(samples[ours.name], func(s sample) float64 { return s.refused })
+	b.figures.RefusedOurs = median(samples[telling.name], func(s sample) float64 { return s.refused })
 }
 
 func median(samples []sample, of func(sample) float64) float64 {
