@@ -389,6 +389,19 @@ func (m *machine) rollOut(name SideName) bool {
 	return true
 }
 
+// askToGo marks one pod: its controller learns of that without the StatefulSet.
+func (m *machine) askToGo(name SideName, ordinal int32) bool {
+	side, known := m.side(name), m.acted[name]
+	pod, found := side.pod(ordinal)
+	if !side.Set.Rolls.Own || !found || m.outdated[pod.UID] {
+		return false
+	}
+	m.outdated[pod.UID], side.Set.RolledOut, known.rolls = true, false, true
+	m.acted[name] = known
+	m.note("pod of ordinal %d on the %s is asked to go", ordinal, name)
+	return true
+}
+
 // update lets the controller of our own kind replace a pod of a former revision: one that
 // is available only while no more are unavailable than it knows to be allowed.
 func (m *machine) update(name SideName, ordinal int32) bool {

@@ -24,7 +24,8 @@ var (
 	ofPodsToo = kindsOfFault{evicting, fails, deleted, nodeLost, turns, slow}
 	ofOthers  = kindsOfFault{foreign, faulty, slow, turns}
 	ofReach   = kindsOfFault{cutSide, strays, faulty, slow, turns}
-	ofRolls   = kindsOfFault{rolls, standsOn, slow, slowRead, faulty, fails, turns, deletion}
+	ofRolls   = kindsOfFault{rolls, asks, standsOn, slow, slowRead, faulty, fails, turns, deletion}
+	onlyRolls = kindsOfFault{rolls, asks, standsOn}
 )
 
 var oneClaim = []string{"data"}
@@ -45,6 +46,7 @@ func smallBounds() []bound {
 	return append(tinyBounds(),
 		bound{"1 claim, 1 fault of any kind", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, nil},
 		bound{"2, slices, roll-outs", scenario{replicas: 2, slices: true}, 1, ofRolls},
+		bound{"2, slices, roll-outs, 3", scenario{replicas: 2, slices: true}, 3, onlyRolls},
 		bound{"2, no budget, pods", scenario{replicas: 2}, 1, ofPodsToo},
 		bound{"3, d 2, pods", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}}, 1, ofPodsToo},
 		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
@@ -139,5 +141,5 @@ func (k kindsOfFault) String() string {
 var faultNames = map[deed]string{
 	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
 	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", takeover: "a second leader", turns: "mode", deletion: "deletion",
-	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs",
+	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs", asks: "pods that are asked to go",
 }

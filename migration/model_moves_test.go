@@ -35,6 +35,7 @@ const (
 	evicting   // an eviction is granted
 	fails      // a pod fails
 	deleted    // a pod is deleted by somebody else
+	asks       // somebody asks for a pod to go, as the budget allows
 	nodeLost   // the node of a pod is lost: it ends, and does not go away
 	rolls      // somebody changes a pod template
 	foreign    // somebody else edits what the migration owns
@@ -164,7 +165,7 @@ func (w *model) try(m move) bool {
 		return w.undo()
 	case resumed, turns:
 		return w.turn(modes[m.a])
-	case aged, attached, evicting, fails, deleted, nodeLost:
+	case aged, attached, evicting, fails, deleted, asks, nodeLost:
 		return w.tryPod(m.deed, sideNames[m.a], int32(m.b))
 	case standsOn:
 		if w.stands != nil {
@@ -268,6 +269,8 @@ func (w *model) tryPod(d deed, name SideName, ordinal int32) bool {
 		return w.fail(name, ordinal)
 	case deleted:
 		return w.remove(name, ordinal)
+	case asks:
+		return w.askToGo(name, ordinal)
 	default:
 		if w.stuck != nil || !w.remove(name, ordinal) {
 			return false
