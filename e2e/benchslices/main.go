@@ -17,7 +17,7 @@ import (
 
 func main() {
 	out := flag.String("out", "out/bench-slices.json", "the file to write")
-	rounds := flag.Int("rounds", 3, "how often each contender does each operation")
+	rounds := flag.Int("rounds", 6, "how often each contender does each operation; a multiple of three lets each be the first equally often")
 	only := flag.String("only", "", "measure one part only (times or memory) and write no file")
 	flag.Parse()
 	if err := run(*rounds, *only, *out); err != nil {

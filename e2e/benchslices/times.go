@@ -55,15 +55,14 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// warmUp lets all contenders do a little.
+// warmUp lets all contenders do what is measured later.
 func (b *bench) warmUp(ctx context.Context) error {
-	const few = 20
 	if err := b.namespace(ctx, "warm-up"); err != nil {
 		return err
 	}
 	for _, c := range contenders {
 		set := subject{b, c, client.ObjectKey{Namespace: "warm-up", Name: c.name}}
-		if err := set.create(ctx, few, appsv1.ParallelPodManagement); err != nil {
+		if err := set.create(ctx, many, appsv1.ParallelPodManagement); err != nil {
 			return err
 		}
 		if err := set.patch(ctx, `{"spec":{"replicas":0}}`, 0); err != nil {
@@ -188,7 +187,11 @@ func median(samples []sample, of func(sample) float64) float64 {
 		values = append(values, of(s))
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	at := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[at-1] + values[at]) / 2
+	}
+	return values[at]
 }
 
 // counter counts the writes of our controller, other than events.
