@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,8 +225,10 @@ func (v *move) expectKind(at end, version string, replicas int32) {
 		have, _, _ := unstructured.NestedInt64(set.Object, "status", "availableReplicas")
 		return want == int64(replicas) && have == want, nil
 	})
-	if fence := cmp.Or(set.GetAnnotations()[api.FenceAnnotationKey], set.GetAnnotations()[slicesapi.MigratingAnnotationKey]); fence != "" {
-		v.t.Errorf("%s still carries the fence %s", set.GetName(), fence)
+	for _, key := range []string{api.FenceAnnotationKey, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey} {
+		if value, left := set.GetAnnotations()[key]; left {
+			v.t.Errorf("%s still has %s: %s", set.GetName(), key, value)
+		}
 	}
 	pods, err := at.client.CoreV1().Pods(at.namespace).List(v.ctx, metav1.ListOptions{})
 	v.must(err)

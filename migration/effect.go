@@ -43,6 +43,8 @@ const (
 	RestoreBudget Verb = "RestoreBudget"
 	// SetShare writes how many pods a roll-out of a StatefulSet of our own kind may take down.
 	SetShare Verb = "SetShare"
+	// LiftShare takes that back.
+	LiftShare Verb = "LiftShare"
 	// CreateExport makes a ServiceExport for the governing Service.
 	CreateExport Verb = "CreateExport"
 	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
@@ -106,7 +108,7 @@ func (e Effect) OfOrdinal() bool {
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)
 	switch e.Verb {
-	case WriteFence, ReleaseFence, CreateSet, SetShare, ScaleDown, ScaleUp, DeleteSet:
+	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return e.setString(on)
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
@@ -148,6 +150,8 @@ func (e Effect) setString(on string) string {
 		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
 	case SetShare:
 		return fmt.Sprintf("set the share of the budget of StatefulSet %s%s to %d", e.Name, on, e.MaxUnavailable)
+	case LiftShare:
+		return fmt.Sprintf("lift the share of the budget of StatefulSet %s%s", e.Name, on)
 	case ScaleDown:
 		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
 	case ScaleUp:

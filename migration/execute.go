@@ -29,9 +29,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	case ReleaseFence:
 		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(nil)})
 	case SetShare:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			slicesapi.MaxUnavailableAnnotationKey: strconv.Itoa(int(effect.MaxUnavailable)),
-		}}})
+		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
+	case LiftShare:
+		return patchSet(ctx, at, effect, shareOf(nil))
 	case ScaleDown, ScaleUp:
 		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
@@ -73,6 +73,11 @@ func (p place) fence(value any) map[string]any {
 		}
 	}
 	return map[string]any{"annotations": annotations}
+}
+
+// shareOf is the metadata of a StatefulSet of our own kind with a share, or without one.
+func shareOf(value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{slicesapi.MaxUnavailableAnnotationKey: value}}}
 }
 
 func patchSet(ctx context.Context, at place, effect Effect, change map[string]any) (client.Object, error) {

@@ -60,6 +60,7 @@ func TestExecute(t *testing.T) {
 		"fence":          {judged(Effect{Verb: WriteFence, Fence: "m.2"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
 		"release":        {judged(Effect{Verb: ReleaseFence}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null},` + precondition + `}}`},
 		"share":          {judged(Effect{Verb: SetShare, MaxUnavailable: 1}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":"1"},` + precondition + `}}`},
+		"share lifted":   {judged(Effect{Verb: LiftShare}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":null},` + precondition + `}}`},
 		"stop":           {judged(Effect{Verb: ScaleDown, Start: 1, Replicas: 2}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
 		"start":          {judged(Effect{Verb: ScaleUp, Start: 2, Replicas: 1}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
 		"budget":         {judged(Effect{Verb: SetBudget, Fence: "m.2", Form: pdb.Available(3)}), `patch web {` + budget + `"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},

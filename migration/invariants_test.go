@@ -175,7 +175,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		if side.Set.Replicas > 0 {
 			m.breaks("I4: %s that protects %d replicas", e, side.Set.Replicas)
 		}
-	case WriteFence, ReleaseFence, SetShare, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
+	case WriteFence, ReleaseFence, SetShare, LiftShare, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
 		CreateExport, RestorePolicy, DeleteExport:
 	case CreatePodService, CreatePodExport:
 		m.strewn = m.strewn || late
@@ -282,7 +282,7 @@ func (m *machine) mannerly(e Effect, side Side) {
 	switch e.Verb {
 	case DeleteSet:
 		ours, known = side.Set.Ours, e.Name == side.Set.Name
-	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, CreateSet:
+	case WriteFence, ReleaseFence, SetShare, LiftShare, ScaleDown, ScaleUp, CreateSet:
 		ours, known = true, e.Name == side.Set.Name
 	case DeleteBudget:
 		ours, known = side.Budgets[0].Ours, true

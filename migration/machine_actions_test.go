@@ -166,7 +166,7 @@ func (r *run) trouble(t *rapid.T) {
 // if one comes.
 func (r *run) approach(p *process) {
 	verb := rapid.SampledFrom([]string{
-		"", string(WriteFence), string(SetShare), string(SetBudget), string(RestoreBudget), string(ScaleDown), string(ScaleUp),
+		"", string(WriteFence), string(SetShare), string(LiftShare), string(SetBudget), string(RestoreBudget), string(ScaleDown), string(ScaleUp),
 		string(volumes.Secure), string(volumes.Park), string(volumes.Point), string(volumes.CreateVolume), string(volumes.CreateClaim),
 		string(RestorePolicy), string(DeleteClaim), string(DeleteBudget),
 	}).Draw(r.t, "verb")

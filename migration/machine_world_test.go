@@ -304,9 +304,10 @@ const (
 	evicts   kind = "eviction deletes the pod"
 	detaches kind = "volumes are detached"
 	updates  kind = "StatefulSet controller updates a pod"
+	confirms kind = "StatefulSet controller confirms its share"
 )
 
-var kinds = []kind{learns, controls, budgets, binds, readies, ends, evicts, detaches, updates}
+var kinds = []kind{learns, controls, budgets, binds, confirms, readies, ends, evicts, detaches, updates}
 
 // step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
 type step struct {
@@ -316,13 +317,13 @@ type step struct {
 }
 
 // ofPods are the kinds of steps that are of an ordinal.
-var ofPods = kinds[4:]
+var ofPods = kinds[5:]
 
 // stepsOf are all that controllers and kubelets might do in a world.
 func stepsOf(begin Snapshot) []step {
 	var steps []step
 	for _, name := range sideNames {
-		for _, k := range kinds[:4] {
+		for _, k := range kinds[:5] {
 			steps = append(steps, step{k, name, -1})
 		}
 		for ordinal := begin.Source.Set.Start; ordinal < begin.Source.Set.End(); ordinal++ {
@@ -350,6 +351,8 @@ func (m *machine) do(s step) bool {
 		return m.gone(s.side, s.ordinal)
 	case evicts:
 		return m.pending(s.side, s.ordinal) && m.remove(s.side, s.ordinal)
+	case confirms:
+		return m.confirm(s.side)
 	case updates:
 		return m.update(s.side, s.ordinal)
 	default:
@@ -396,14 +399,15 @@ func (m *machine) askToGo(name SideName, ordinal int32) bool {
 	if !side.Set.Rolls.Own || !found || m.outdated[pod.UID] {
 		return false
 	}
-	m.outdated[pod.UID], side.Set.RolledOut, known.rolls = true, false, true
+	m.outdated[pod.UID], side.Set.Rolls.Asked, known.rolls = true, true, true
 	m.acted[name] = known
 	m.note("pod of ordinal %d on the %s is asked to go", ordinal, name)
 	return true
 }
 
 // update lets the controller of our own kind replace a pod of a former revision: one that
-// is available only while no more are unavailable than it knows to be allowed.
+// is available only while no more are unavailable than it knows to be allowed, and by an
+// eviction where there is a PodDisruptionBudget.
 func (m *machine) update(name SideName, ordinal int32) bool {
 	side, known := m.side(name), m.acted[name]
 	pod, found := side.pod(ordinal)
@@ -414,8 +418,8 @@ func (m *machine) update(name SideName, ordinal int32) bool {
 	if base := m.state.Record.Baseline; base != nil {
 		allowed = base.Budget
 	}
-	if known.shared {
-		allowed = known.share
+	if known.keeps.of {
+		allowed = known.keeps.most
 	}
 	for at := known.start; at < known.start+known.replicas; at++ {
 		if p, has := side.pod(at); !has || !p.Ready || p.Terminating {
@@ -424,6 +428,9 @@ func (m *machine) update(name SideName, ordinal int32) bool {
 	}
 	if pod.Ready && allowed <= 0 {
 		return false
+	}
+	if pod.Ready && len(side.Budgets) > 0 {
+		return m.evict(name, ordinal)
 	}
 	if pod.Ready {
 		m.evicted[ordinal] = true
@@ -442,7 +449,7 @@ func (m *machine) endRollOut(name SideName) bool {
 			return false
 		}
 	}
-	side.Set.RolledOut = side.Set.Presence == Seen
+	side.Set.RolledOut, side.Set.Rolls.Asked = side.Set.Presence == Seen, false
 	known := m.acted[name]
 	known.rolls = false
 	m.acted[name] = known

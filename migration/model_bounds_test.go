@@ -25,7 +25,8 @@ var (
 	ofOthers  = kindsOfFault{foreign, faulty, slow, turns}
 	ofReach   = kindsOfFault{cutSide, strays, faulty, slow, turns}
 	ofRolls   = kindsOfFault{rolls, asks, standsOn, slow, slowRead, faulty, fails, turns, deletion}
-	onlyRolls = kindsOfFault{rolls, asks, standsOn}
+	ofAsked   = kindsOfFault{asks, standsOn}
+	ofBudgets = kindsOfFault{rolls, asks, evicting, slow, turns}
 )
 
 var oneClaim = []string{"data"}
@@ -46,7 +47,7 @@ func smallBounds() []bound {
 	return append(tinyBounds(),
 		bound{"1 claim, 1 fault of any kind", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, nil},
 		bound{"2, slices, roll-outs", scenario{replicas: 2, slices: true}, 1, ofRolls},
-		bound{"2, slices, roll-outs, 3", scenario{replicas: 2, slices: true}, 3, onlyRolls},
+		bound{"2, slices, asked, 3", scenario{replicas: 2, slices: true}, 3, ofAsked},
 		bound{"2, no budget, pods", scenario{replicas: 2}, 1, ofPodsToo},
 		bound{"3, d 2, pods", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}}, 1, ofPodsToo},
 		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
@@ -79,6 +80,7 @@ func fullBounds() []bound {
 		{"3, d 2, pods, 2", scenario{replicas: 3, budget: d(2)}, 2, ofPodsToo},
 		{"1, others, 2", scenario{replicas: 1, budget: d(1)}, 2, ofOthers},
 		{"2, slices, roll-outs, 2", scenario{replicas: 2, slices: true}, 2, ofRolls},
+		{"2, slices, budget, roll-outs, 2", scenario{replicas: 2, slices: true, budget: d(1)}, 2, ofBudgets},
 		{"3, slices, d 2, roll-outs, 2", scenario{replicas: 3, slices: true, spec: Spec{MaxUnavailable: maxUnavailable(2).MaxUnavailable}}, 2, ofRolls},
 		{"1, claim, reach, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofReach},
 	}...)

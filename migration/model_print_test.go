@@ -47,8 +47,9 @@ func (p *printer) of(w *model) fingerprint {
 		if w.acted[name].replicas > 0 {
 			p.number(int(w.acted[name].start))
 		}
-		p.number(int(w.acted[name].share))
-		p.bools(w.acted[name].shared, w.acted[name].rolls)
+		p.number(int(w.acted[name].keeps.most))
+		p.number(int(w.acted[name].told.most))
+		p.bools(w.acted[name].keeps.of, w.acted[name].told.of, w.acted[name].rolls)
 		p.number(int(w.allowed[name]))
 		p.bools(w.cut[name], w.astray[name])
 	}
@@ -170,7 +171,8 @@ func (p *printer) set(set Set) {
 		p.number(int(set.Start))
 	}
 	p.fence(set.Fence)
-	p.bools(set.Presence == Seen, set.Observed, set.Ours, set.Terminating, set.ScalesBy != "", set.RolledOut, set.Rolls.Shared, set.Rolls.Heeded)
+	p.bools(set.Presence == Seen, set.Observed, set.Ours, set.Terminating, set.ScalesBy != "", set.RolledOut)
+	p.bools(set.Rolls.Shared, set.Rolls.Heeded, set.Rolls.Asked)
 	p.number(int(set.Rolls.Share))
 }
 

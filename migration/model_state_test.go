@@ -133,7 +133,7 @@ func (w *model) has(is func(Pod) bool) bool {
 func (w *model) hopeless(e Effect) bool {
 	side := w.side(e.Side)
 	switch e.Verb {
-	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, DeleteSet:
+	case WriteFence, ReleaseFence, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return side.Set.Presence != Seen || side.Set.ResourceVersion != e.ResourceVersion
 	case SetBudget, RestoreBudget, DeleteBudget:
 		return len(side.Budgets) != 1 || side.Budgets[0].ResourceVersion != e.ResourceVersion

@@ -56,8 +56,9 @@ func (p *planner) wanted(inFlight int32) pdb.Share {
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
 }
 
-// rollsOut says whether pods of the slice have yet to get its update revision.
-func (s Set) rollsOut() bool { return s.Replicas > 0 && !s.RolledOut }
+// rollsOut says whether pods of the slice have yet to get its update revision, or are asked
+// to go.
+func (s Set) rollsOut() bool { return s.Replicas > 0 && (!s.RolledOut || s.Rolls.Asked) }
 
 // selected is how many replicas a side's PodDisruptionBudget is about, and how many
 // of them are unavailable. While an ordinal is in flight it does not count.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Fence is the value of the fence annotation in an epoch.
@@ -117,9 +118,18 @@ func claimedFinding(side Side) Finding {
 		Object: side.object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.object(), FenceOwner(side.Set.Fence)),
-		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s-",
-			side.Set.resource(), side.Namespace, side.Set.Name, api.FenceAnnotationKey),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s",
+			side.Set.resource(), side.Namespace, side.Set.Name, side.Set.marks()),
 	}
+}
+
+// marks are the annotations of a migration as kubectl takes them away.
+func (s Set) marks() string {
+	keys := []string{api.FenceAnnotationKey}
+	if s.resource() == sliceResource {
+		keys = append(keys, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey)
+	}
+	return strings.Join(keys, "- ") + "-"
 }
 
 // release takes the fences off both StatefulSets: the last thing that is done.

@@ -36,6 +36,9 @@ func (p *planner) begin() *Decision {
 		if decision := p.share(0); decision != nil {
 			return decision
 		}
+		if decision := p.liftShares(); decision != nil && !more && !p.Deleting {
+			return decision
+		}
 		if p.Spec.Mode == api.ModePause && !p.Deleting {
 			return paused(k, more)
 		}
@@ -128,6 +131,8 @@ func (p *planner) gate(k int32) *Hold {
 		case side.Set.Presence != Seen:
 		case !side.Set.Observed:
 			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
+		case side.Set.rollsOut() && side.Set.RolledOut:
+			return &Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the pods of " + side.object() + " that somebody has asked to go are replaced"}
 		case side.Set.rollsOut() && side.Set.Rolls.AllAtOnce:
 			return side.replacedTogether()
 		case side.Set.rollsOut():

@@ -4,26 +4,25 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// shares bounds the roll-outs that no PodDisruptionBudget bounds (I4). While an ordinal is
-// in flight they take nothing down; between two handoffs one slice has all of the budget
-// that the other leaves. It returns nil when the controllers keep to that, or when nothing
-// rolls out and no ordinal is to be stopped.
+// shares bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
+// ordinal is in flight they take nothing down; between two handoffs one slice has all of the
+// budget that the other leaves. It returns nil when the controllers of those that are to
+// wait have confirmed it, and when no ordinal is left to move.
 func (p *planner) shares(inFlight int32) *Decision {
-	rolls := p.rolling(inFlight)
-	if inFlight == 0 && rolls == "" {
+	if _, more := p.next(); inFlight == 0 && (p.Deleting || !more) {
 		return nil
 	}
+	rolls := p.rolling(inFlight)
+	waits := inFlight > 0 || rolls != ""
 	for _, name := range sideNames {
-		if set := p.side(name).Set; name != rolls && p.bounds(set) && !set.Rolls.keepsTo(0) {
+		set := p.side(name).Set
+		if mine := name != rolls && set.bounded(); mine && (!set.Rolls.Shared || waits && set.Rolls.Share != 0) {
 			return p.setShare(name, 0)
 		}
 	}
 	for _, name := range sideNames {
-		if side := p.side(name); name != rolls && p.bounds(side.Set) && !side.Set.Rolls.Heeded {
-			return &Decision{Hold: &Hold{
-				Reason:  api.ReasonBudgetUnconfirmed,
-				Message: "waiting until the controller of " + side.object() + " has confirmed that its roll-outs take no pod down",
-			}}
+		if set := p.side(name).Set; waits && name != rolls && set.bounded() && !set.Rolls.Heeded {
+			return p.unheeded(name)
 		}
 	}
 	return p.growShare(rolls)
@@ -32,7 +31,7 @@ func (p *planner) shares(inFlight int32) *Decision {
 // growShare gives the slice that rolls out what the other leaves of the budget. What is
 // down there later takes nothing back, as a PodDisruptionBudget that has grown stays.
 func (p *planner) growShare(name SideName) *Decision {
-	if name == "" || !p.bounds(p.side(name).Set) {
+	if name == "" || !p.side(name).Set.bounded() {
 		return nil
 	}
 	most := p.Record.Baseline.Budget
@@ -48,30 +47,47 @@ func (p *planner) growShare(name SideName) *Decision {
 	return p.setShare(name, most)
 }
 
-// bounds says whether a migration bounds the roll-outs of a set: those of our own kind that
-// ask no PodDisruptionBudget. One that was bounded stays so.
-func (p *planner) bounds(set Set) bool {
-	return set.Presence == Seen && set.Rolls.Own && (set.Rolls.Shared || set.Rolls.InPlace || p.Record.Baseline.DisruptionBudget == nil)
-}
-
-// keepsTo says whether a share is written that lets so many pods be unavailable.
-func (r Rolls) keepsTo(most int32) bool { return r.Shared && r.Share == most }
+// bounded says whether a migration bounds the roll-outs of a set.
+func (s Set) bounded() bool { return s.Presence == Seen && s.Rolls.Own }
 
 // rolling is the slice whose roll-out is to go on, the source first; empty: there is none,
 // or it is to wait. One that takes all pods at once waits for the end.
 func (p *planner) rolling(inFlight int32) SideName {
-	if _, more := p.next(); inFlight > 0 || p.Deleting || !more && p.Spec.Mode != api.ModePause {
+	if inFlight > 0 {
 		return ""
 	}
 	for _, name := range sideNames {
-		if set := p.side(name).Set; set.rollsOut() && !set.Rolls.AllAtOnce {
+		if set := p.side(name).Set; set.rollsOut() && (set.Rolls.Asked || !set.Rolls.AllAtOnce) {
 			return name
 		}
 	}
 	return ""
 }
 
+// liftShares takes the shares away when no ordinal is left to move: what comes until the end
+// may take long, and bounds no roll-out.
+func (p *planner) liftShares() *Decision {
+	for _, name := range sideNames {
+		if set := p.side(name).Set; set.bounded() && set.Rolls.Shared {
+			return effect(Effect{Verb: LiftShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+		}
+	}
+	return nil
+}
+
+// setShare writes a share once the former one is confirmed: so a confirmation is never one of
+// the same number that was written earlier.
 func (p *planner) setShare(name SideName, most int32) *Decision {
 	set := p.side(name).Set
+	if !set.Rolls.Heeded {
+		return p.unheeded(name)
+	}
 	return effect(Effect{Verb: SetShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, MaxUnavailable: most})
+}
+
+func (p *planner) unheeded(name SideName) *Decision {
+	return &Decision{Hold: &Hold{
+		Reason:  api.ReasonBudgetUnconfirmed,
+		Message: "waiting until the controller of " + p.side(name).object() + " has confirmed how many pods its roll-outs may take down",
+	}}
 }

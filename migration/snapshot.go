@@ -163,12 +163,12 @@ type Rolls struct {
 	// Own is true for our own kind: its controller keeps to a share of the disruption
 	// budget, and as long as a migration drives the set it evicts what it replaces.
 	Own bool
-	// InPlace is true when it may change pods in place, which takes no eviction; AllAtOnce
-	// when it replaces all pods together.
-	InPlace, AllAtOnce bool
+	// AllAtOnce is true when it replaces all pods together; Asked when somebody has asked
+	// for a pod to go, which is done as a roll-out does it.
+	AllAtOnce, Asked bool
 	// Shared is true when the set has been given a share: how many of its pods may be
 	// unavailable for an available one to be updated. Heeded is true when its controller
-	// has confirmed that.
+	// has confirmed that, or that there is none.
 	Shared bool
 	Share  int32
 	Heeded bool

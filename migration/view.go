@@ -2,13 +2,13 @@ package migration
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -78,7 +78,8 @@ func sideOf(m *api.Migration, f *found) Side {
 		side.Set.Resource = f.place.resource()
 		if f.slice != nil {
 			side.Set.Rolls = rollsOf(f.slice)
-			side.Set.RolledOut = side.Set.RolledOut && !askedToGo(f.slice, f.pods)
+			side.Set.Rolls.Asked = askedToGo(f.slice, f.pods)
+			side.Set.MinReady = max(side.Set.MinReady, rollingMinReady(f.slice))
 		}
 	}
 	return side
@@ -111,24 +112,22 @@ func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
 // rollsOf is how the roll-outs of a StatefulSet of our own kind go.
 func rollsOf(slice *slicesapi.StatefulSet) Rolls {
 	rolls := Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
-	if rolling := slice.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !rolls.AllAtOnce {
-		rolls.InPlace = rolling.PodUpdatePolicy != "" && rolling.PodUpdatePolicy != slicesapi.ReCreate
+	share, heeded := slicesapi.ShareOf(slice.Annotations), slice.Status.ObservedMaxUnavailable
+	rolls.Heeded = equality.Semantic.DeepEqual(share, heeded)
+	if share != nil {
+		rolls.Shared, rolls.Share = true, *share
 	}
-	text, shared := slice.Annotations[slicesapi.MaxUnavailableAnnotationKey]
-	if !shared {
-		return rolls
-	}
-	rolls.Shared, rolls.Share = true, unreadable
-	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
-		rolls.Share = int32(n)
-	}
-	heeded := slice.Status.ObservedMaxUnavailable
-	rolls.Heeded = heeded != nil && *heeded == rolls.Share
 	return rolls
 }
 
-// unreadable is a share that somebody else has written, and that is no number.
-const unreadable = -1
+// rollingMinReady is the other place where our own kind has minReadySeconds.
+func rollingMinReady(slice *slicesapi.StatefulSet) time.Duration {
+	rolling := slice.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.MinReadySeconds == nil {
+		return 0
+	}
+	return time.Duration(*rolling.MinReadySeconds) * time.Second
+}
 
 // askedToGo says whether somebody has asked for a pod of the set to be deleted: its
 // controller does that as a roll-out does it.

@@ -32,9 +32,16 @@ type world struct {
 
 type acted struct {
 	start, replicas int32
-	// share is what its roll-outs keep to, when it is shared; rolls is true in one.
-	share         int32
-	shared, rolls bool
+	// keeps is the share that its roll-outs keep to, told what its status says of that;
+	// rolls is true in a roll-out.
+	keeps, told share
+	rolls       bool
+}
+
+// share is a share of the disruption budget; of is false when there is none.
+type share struct {
+	of   bool
+	most int32
 }
 
 // errConflict is what the API server answers when a precondition does not hold.
@@ -45,7 +52,9 @@ func newWorld(s Snapshot) *world {
 	w := &world{state: s.clone(), acted: map[SideName]acted{}}
 	for _, name := range sideNames {
 		set := w.side(name).Set
-		w.acted[name] = acted{start: set.Start, replicas: set.Replicas}
+		now := share{set.Rolls.Shared, set.Rolls.Share}
+		w.acted[name] = acted{start: set.Start, replicas: set.Replicas, keeps: now, told: now}
+		w.heed(name)
 		for i := range w.side(name).Budgets {
 			w.side(name).Budgets[i].Evictions = 0 // here nobody asks for one
 		}
@@ -183,14 +192,31 @@ func (w *world) controlSet(name SideName) bool {
 // learn lets a StatefulSet controller see the present spec.
 func (w *world) learn(name SideName) bool {
 	side := w.side(name)
-	rolls, known := &side.Set.Rolls, w.acted[name]
-	heeded := rolls.Heeded == rolls.Shared && known.shared == rolls.Shared && known.share == rolls.Share
-	if side.Set.Presence != Seen || side.Set.Observed && heeded {
+	known, now := w.acted[name], share{side.Set.Rolls.Shared, side.Set.Rolls.Share}
+	if side.Set.Presence != Seen || side.Set.Observed && known.keeps == now {
 		return false
 	}
-	w.acted[name] = acted{start: side.Set.Start, replicas: side.Set.Replicas, shared: rolls.Shared, share: rolls.Share, rolls: !side.Set.RolledOut}
-	side.Set.Observed, rolls.Heeded = true, rolls.Shared
+	w.acted[name] = acted{start: side.Set.Start, replicas: side.Set.Replicas, keeps: now, told: known.told, rolls: !side.Set.RolledOut || side.Set.Rolls.Asked}
+	side.Set.Observed = true
 	return true
+}
+
+// confirm lets a controller of our own kind tell what its roll-outs keep to.
+func (w *world) confirm(name SideName) bool {
+	known := w.acted[name]
+	if w.side(name).Set.Presence != Seen || known.told == known.keeps {
+		return false
+	}
+	known.told = known.keeps
+	w.acted[name] = known
+	w.heed(name)
+	return true
+}
+
+// heed notes whether the status of a set tells of the share that it has.
+func (w *world) heed(name SideName) {
+	rolls := &w.side(name).Set.Rolls
+	rolls.Heeded = rolls.Own && w.acted[name].told == share{rolls.Shared, rolls.Share}
 }
 
 // createPod does what the StatefulSet controller does: it makes a claim that does
@@ -341,6 +367,7 @@ func (w *world) settle() bool {
 		changed = false
 		for _, name := range sideNames {
 			changed = w.learn(name) || changed
+			changed = w.confirm(name) || changed
 			changed = w.controlSet(name) || changed
 			changed = w.controlBudgets(name) || changed
 			changed = w.bindClaims(name) || changed

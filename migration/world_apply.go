@@ -14,7 +14,7 @@ import (
 func (w *world) apply(e Effect) error {
 	side := w.side(e.Side)
 	switch e.Verb {
-	case WriteFence, ReleaseFence, SetShare, ScaleDown, ScaleUp, DeleteSet:
+	case WriteFence, ReleaseFence, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return w.applySet(side, e)
 	case CreateNamespace:
 		side.NamespaceFound = true
@@ -44,9 +44,10 @@ func (w *world) createSet(side *Side, e Effect) error {
 	side.Set = Set{
 		Presence: Seen, Name: e.Name, Resource: side.Set.Resource, UID: w.uid(), ResourceVersion: w.version(), Start: e.Start, Fence: e.Fence,
 		RolledOut: true, Ours: true, Ordered: template.Ordered, MinReady: template.MinReady, Templates: template.Templates,
-		Rolls: Rolls{Own: side.Set.resource() == sliceResource, InPlace: template.Rolls.InPlace, AllAtOnce: template.Rolls.AllAtOnce},
+		Rolls: Rolls{Own: side.Set.resource() == sliceResource, AllAtOnce: template.Rolls.AllAtOnce},
 	}
 	w.acted[e.Side] = acted{start: e.Start}
+	w.heed(e.Side)
 	return nil
 }
 
@@ -81,9 +82,11 @@ func (w *world) applySet(side *Side, e Effect) error {
 	case WriteFence:
 		set.Fence = e.Fence
 	case ReleaseFence:
-		set.Fence, set.Rolls.Shared, set.Rolls.Share, set.Rolls.Heeded = "", false, 0, false
+		set.Fence, set.Rolls.Shared, set.Rolls.Share = "", false, 0
 	case SetShare:
-		set.Rolls.Shared, set.Rolls.Share, set.Rolls.Heeded = true, e.MaxUnavailable, false
+		set.Rolls.Shared, set.Rolls.Share = true, e.MaxUnavailable
+	case LiftShare:
+		set.Rolls.Shared, set.Rolls.Share = false, 0
 	case DeleteSet:
 		*set = Set{Presence: Absent, Name: set.Name, Resource: set.Resource}
 		return nil
@@ -94,6 +97,7 @@ func (w *world) applySet(side *Side, e Effect) error {
 		}
 	}
 	set.ResourceVersion = w.version()
+	w.heed(e.Side)
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (c scenario) build() Snapshot {
 	}
 	s.Destination = c.destination(s.Source)
 	if c.slices {
-		s.Source.Set.Resource, s.Destination.Set.Resource, s.Source.Set.Rolls.Own = sliceResource, sliceResource, true
+		s.Source.Set.Resource, s.Destination.Set.Resource, s.Source.Set.Rolls = sliceResource, sliceResource, Rolls{Own: true, Heeded: true}
 	}
 	if c.forgets {
 		finding := unnumbered(place{cluster: s.Destination.Cluster, namespace: s.Destination.Namespace, set: s.Destination.Set.Name})

@@ -9,7 +9,7 @@
 // remove what is not, then update. A strategy says which pods are updated and in which
 // order; partition, gates and budget are applied once, to whatever it says:
 //
-//	budget      maxUnavailable, or a migration's share when that is less, less the owned ordinals that are not available, plus the
+//	budget      maxUnavailable, bounded by a migration's share; less the owned ordinals that are not available, plus the
 //	            pods above the range that stand in for them (maxSurge)
 //	free        a pod of an old revision that is not available anyway: first, and at once
 //	paid for    an available one: in the order of the strategy, while the budget lasts,

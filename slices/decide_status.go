@@ -58,7 +58,8 @@ func (d *decider) progress(s Status) Progress {
 	if p.Revision != d.Revisions.Update {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: s.Updated, Ready: s.UpdatedReady}
 	}
-	if s.Updated > p.Updated || s.UpdatedReady > p.Ready {
+	// What waits for a migration is not to blame for that.
+	if s.Updated > p.Updated || s.UpdatedReady > p.Ready || d.Spec.mostUnavailable() == 0 && d.Spec.Share != nil {
 		p.Since = d.Now
 	}
 	// Fewer updated pods is a scale-down, or pods to be made again.

@@ -63,7 +63,7 @@ func (d *decider) update() {
 
 func (d *decider) budgetMessage() string {
 	if most := d.Spec.mostUnavailable(); most < d.Spec.MaxUnavailable {
-		return fmt.Sprintf("it waits for a migration, which lets %d pods be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
+		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
 	}
 	return fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
 }

@@ -282,7 +282,7 @@ func TestWorldConverges(t *testing.T) {
 			},
 		})
 		w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
-		w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating = false, 0, false
+		w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 		for _, pod := range w.pods {
 			pod.HeldForDelete, pod.HeldForUpdate = false, false
 			// What OnDelete leaves to people, people do.

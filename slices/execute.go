@@ -173,7 +173,8 @@ func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
 //
 // While a migration drives the set, a pod that goes by the budget is evicted: the
 // PodDisruptionBudget, of which the migration takes its share, is what both have in
-// common, and the API server lets only so many go.
+// common, and the API server lets only so many go. One that is not Ready costs nothing, and
+// is not asked for: a budget of 0 would keep it as it is for ever.
 func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) error {
 	conditions := client.Preconditions{UID: &action.UID}
 	if costsNothing(pod) {
@@ -182,7 +183,7 @@ func (h *hands) delete(ctx context.Context, action Action, pod *corev1.Pod) erro
 	}
 	remove := func() error { return h.client.Delete(ctx, pod.DeepCopy(), conditions) }
 	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
-	if h.set.Annotations[api.MigratingAnnotationKey] != "" && byBudget {
+	if h.set.Annotations[api.MigratingAnnotationKey] != "" && byBudget && !costsNothing(pod) {
 		remove = func() error { return h.evict(ctx, action, pod) }
 	}
 	err := remove()

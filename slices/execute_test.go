@@ -63,34 +63,45 @@ func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (
 }
 
 // TestEvictsBesideAMigration: what goes by the budget asks the PodDisruptionBudget, and waits
-// when that says no; what the migration itself stops does not, and without one nothing does.
+// when that says no; what the migration itself stops does not, nor what is down anyway: a
+// budget of 0 would keep a broken pod for ever.
 func TestEvictsBesideAMigration(t *testing.T) {
-	for reason, evicts := range map[api.TerminationReason]bool{
-		api.TerminationUpdate: true, api.TerminationDeletion: true, api.TerminationMigration: false,
+	for _, c := range []struct {
+		reason           api.TerminationReason
+		migrating, ready bool
+		evicts           bool
+	}{
+		{api.TerminationUpdate, true, true, true},
+		{api.TerminationDeletion, true, true, true},
+		{api.TerminationMigration, true, true, false},
+		{api.TerminationUpdate, true, false, false},
+		{api.TerminationDeletion, true, false, false},
+		{api.TerminationUpdate, false, true, false},
 	} {
-		for _, migrating := range []bool{true, false} {
-			evictions := 0
-			h, _ := newHands(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, name string, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
-				if name == "eviction" {
-					evictions++
-				}
-				return apierrors.NewTooManyRequests("the budget", 1)
-			}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u"}})
-			h.pods[0] = &corev1.Pod{}
-			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, h.pods[0]); err != nil {
-				t.Fatal(err)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u"}}
+		if c.ready {
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		}
+		evictions := 0
+		h, _ := newHands(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, name string, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
+			if name == "eviction" {
+				evictions++
 			}
-			if migrating {
-				h.set.Annotations = map[string]string{api.MigratingAnnotationKey: "true"}
-			}
-			if err := h.all(t.Context(), []Action{{Verb: Delete, Ordinal: 0, UID: "u", Reason: reason}}); err != nil {
-				t.Fatal(err)
-			}
-			asked := evicts && migrating
-			gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(h.pods[0]), &corev1.Pod{}))
-			if (evictions > 0) != asked || gone == asked || h.refused.Load() != asked {
-				t.Errorf("%s, migrating %t: %d evictions, gone %t, to be asked again %t", reason, migrating, evictions, gone, h.refused.Load())
-			}
+			return apierrors.NewTooManyRequests("the budget", 1)
+		}}, pod)
+		h.pods[0] = &corev1.Pod{}
+		if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), h.pods[0]); err != nil {
+			t.Fatal(err)
+		}
+		if c.migrating {
+			h.set.Annotations = map[string]string{api.MigratingAnnotationKey: "true"}
+		}
+		if err := h.all(t.Context(), []Action{{Verb: Delete, Ordinal: 0, UID: "u", Reason: c.reason}}); err != nil {
+			t.Fatal(err)
+		}
+		gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
+		if (evictions > 0) != c.evicts || gone == c.evicts || h.refused.Load() != c.evicts {
+			t.Errorf("%+v: %d evictions, gone %t, to be asked again %t", c, evictions, gone, h.refused.Load())
 		}
 	}
 }

@@ -37,6 +37,7 @@ type Reconciler struct {
 	told   *moderate
 	mu     sync.Mutex
 	memory map[types.NamespacedName]memory
+	begun  time.Time
 }
 
 // memory is what is kept of a set between two passes.
@@ -47,6 +48,8 @@ type memory struct {
 	told time.Time
 	// rest is until when it is not looked at again.
 	rest time.Time
+	// unsettled is until when something that was asked for may be done without an answer.
+	unsettled time.Time
 	// kept is the version in which it got its finalizer.
 	kept string
 }
@@ -275,13 +278,19 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	set := h.set
 	known := r.recall(set)
 	known.progress = decision.Progress
+	if unsettled(failed) {
+		known.unsettled = r.now().Add(answerWithin)
+	}
 	defer func() { r.memorise(set, known) }()
-	status := h.statusOf(in, decision, failed)
+	status, later := h.statusOf(in, decision, failed), time.Duration(0)
+	if left := r.unconfirmed(set, known); left > 0 && !equality.Semantic.DeepEqual(set.Status.ObservedMaxUnavailable, in.Spec.Share) {
+		status.ObservedMaxUnavailable, later = set.Status.ObservedMaxUnavailable, left
+	}
 	if equality.Semantic.DeepEqual(set.Status, status) {
-		return 0, nil
+		return later, nil
 	}
 	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) && !settled(status, len(in.Spec.Ordinals())) {
-		return left, nil
+		return soonest(left, later), nil
 	}
 	next := set.DeepCopy()
 	next.Status = status
@@ -289,7 +298,7 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 		return 0, client.IgnoreNotFound(err)
 	}
 	known.told = r.now()
-	return 0, nil
+	return later, nil
 }
 
 // rollBack gives the set the template of its current revision again: a roll-out that

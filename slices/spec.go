@@ -45,7 +45,6 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 	if set.Spec.Ordinals != nil {
 		spec.Start = set.Spec.Ordinals.Start
 	}
-	spec.Share = shareOf(set.Annotations)
 	var err error
 	if spec.Reserved, err = reservedOf(set.Spec.ReserveOrdinals); err != nil {
 		return Spec{}, err
@@ -60,7 +59,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		}
 	}
 	if spec.Migrating {
-		spec.share()
+		spec.share(api.ShareOf(set.Annotations))
 	}
 	return spec, nil
 }
@@ -68,23 +67,10 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 // share makes the updates of a slice fit to go on beside a migration: pods above the range,
 // which would stand in for those that are down, run elsewhere; and all pods at once are
 // more than any budget.
-func (s *Spec) share() {
+func (s *Spec) share(of *int32) {
+	s.Share = of
 	s.MaxUnavailable = max(s.MaxUnavailable, 1)
 	s.Paused = s.Paused || s.Strategy == api.Recreate
-}
-
-// shareOf is the slice's share of a disruption budget; nil: there is none. One that cannot
-// be read lets nothing go.
-func shareOf(annotations map[string]string) *int32 {
-	text, found := annotations[api.MaxUnavailableAnnotationKey]
-	if !found {
-		return nil
-	}
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return new(int32)
-	}
-	return new(int32(n))
 }
 
 // mostUnavailable is how many pods may be unavailable for an available one to be updated.

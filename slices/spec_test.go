@@ -42,7 +42,7 @@ func TestSpecDefaults(t *testing.T) {
 // TestShareOf: a share bounds maxUnavailable, and what cannot be read lets nothing go.
 func TestShareOf(t *testing.T) {
 	for text, want := range map[string]int32{"0": 0, "1": 1, "2": 2, "9": 3, "-1": 0, "": 0, "many": 0, "4294967296": 0} {
-		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.MaxUnavailableAnnotationKey: text}}}
+		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.MigratingAnnotationKey: "true", api.MaxUnavailableAnnotationKey: text}}}
 		set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxUnavailable: new(intstr.FromInt32(3))}
 		spec, err := SpecOf(set)
 		if got := spec.mostUnavailable(); err != nil || got != want {

@@ -28,9 +28,7 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 	if s.collisions > 0 {
 		status.CollisionCount = &s.collisions
 	}
-	if failed == nil { // what failed may have been done all the same
-		status.ObservedMaxUnavailable = in.Spec.Share
-	}
+	status.ObservedMaxUnavailable = in.Spec.Share
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
 	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
 	status.LastProgressTime = lastProgress(decision.Progress)
@@ -65,7 +63,7 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in I
 		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
 	case complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
-	case isPaused(set):
+	case in.Spec.Paused:
 		condition(set, status, api.ConditionProgressing, true, reasonPaused, "the roll-out is paused")
 	default:
 		condition(set, status, api.ConditionProgressing, true, reasonUpdating, "rolling out revision "+status.UpdateRevision)
@@ -102,11 +100,6 @@ func staying(pods []Pod) (count int) {
 		}
 	}
 	return count
-}
-
-func isPaused(set *api.StatefulSet) bool {
-	rolling := set.Spec.UpdateStrategy.RollingUpdate
-	return set.Spec.Paused || rolling != nil && rolling.Paused
 }
 
 // told bounds how many held ordinals the condition names.

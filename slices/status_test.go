@@ -76,25 +76,6 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestShareIsConfirmed: what had been begun before a share is confirmed is to be seen in the
-// pods, and of what has failed nobody knows. It is told at once: others wait for it.
-func TestShareIsConfirmed(t *testing.T) {
-	in := Input{Revisions: Revisions{Current: "r1", Update: "r1"}, Spec: Spec{Share: new(int32(0))}}
-	s := seen{set: namedSet("web", nil)}
-	if got := s.statusOf(in, Decision{}, errors.New("Delete of pod shop/web-0: no answer")); got.ObservedMaxUnavailable != nil {
-		t.Errorf("after a failed action the share %d is confirmed", *got.ObservedMaxUnavailable)
-	}
-	got := s.statusOf(in, Decision{}, nil)
-	if got.ObservedMaxUnavailable == nil || *got.ObservedMaxUnavailable != 0 {
-		t.Fatal("the share is not confirmed")
-	}
-	before := got
-	in.Spec.Share = nil
-	if got = s.statusOf(in, Decision{}, nil); got.ObservedMaxUnavailable != nil || !urgent(before, got) || !urgent(got, before) {
-		t.Errorf("the share %v is gone, and others may wait for that", got.ObservedMaxUnavailable)
-	}
-}
-
 // TestProgressIsTold: a roll-out under way is told so that another controller can go on
 // with it; of one that is complete or paused there is nothing to go on with.
 func TestProgressIsTold(t *testing.T) {
@@ -110,11 +91,9 @@ func TestProgressIsTold(t *testing.T) {
 		{"complete", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := namedSet("web", nil)
-			set.Spec.Paused = c.paused
-			s := seen{set: set}
+			s := seen{set: namedSet("web", nil)}
 			status := s.statusOf(
-				Input{Revisions: Revisions{Current: "r1", Update: "r2"}},
+				Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
 				Decision{Progress: c.progress, Status: Status{Updated: 2, UpdatedReady: 1}}, nil,
 			)
 			if got := toldProgress(status); got != c.want {

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // FieldManager is the field manager of every write of the slice controller.
 const FieldManager = "sliceshift-slices"
@@ -28,8 +32,9 @@ func AskedToGo(pod *corev1.Pod) bool {
 	return pod.Annotations[SpecifiedDeleteKey] == "true" || pod.Labels[SpecifiedDeleteKey] == "true"
 }
 
-// MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that
-// its scale-downs delete get the reason Migration.
+// MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that its
+// scale-downs delete get the reason Migration, those that an update replaces are evicted,
+// none stand in above the range (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
 // MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget of an
@@ -37,6 +42,20 @@ const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 // unavailable for an available one to be updated, or deleted because somebody asks for it.
 // What maxUnavailable says holds as well. status.observedMaxUnavailable confirms it.
 const MaxUnavailableAnnotationKey = "apps.sliceshift.io/max-unavailable"
+
+// ShareOf reads MaxUnavailableAnnotationKey; nil: there is none. One that is no number lets
+// nothing go.
+func ShareOf(annotations map[string]string) *int32 {
+	text, found := annotations[MaxUnavailableAnnotationKey]
+	if !found {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return new(int32)
+	}
+	return new(int32(n))
+}
 
 // InPlaceUpdateReady is the readiness gate that is False while a pod is updated in
 // place.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -115,11 +116,15 @@ func TestEvictionOfTheSick(t *testing.T) {
 			t.Parallel()
 			u := deployOurs(t, usual())
 			budgets := pair.East.Client.PolicyV1().PodDisruptionBudgets(u.app.namespace)
-			budget, err := budgets.Get(u.ctx, name, metav1.GetOptions{})
-			u.must(err)
-			budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, new(intstr.FromInt32(1))
-			_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
-			u.must(err)
+			u.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its status is written meanwhile
+				budget, err := budgets.Get(u.ctx, name, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, new(intstr.FromInt32(1))
+				_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
+				return err
+			}))
 			u.all("sick")
 			u.must(pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
 				budget, err := budgets.Get(ctx, name, metav1.GetOptions{})

@@ -1,0 +1,50 @@
+package slices
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// answerWithin is how long an API server works on a request at most (--request-timeout of
+// kube-apiserver): one that has had no answer may be done until then.
+const answerWithin = time.Minute
+
+// unsettled says whether something that was asked for may be done yet: what the API server
+// has refused will not be, and of any other failure nobody knows.
+func unsettled(failed error) bool {
+	if several, is := failed.(interface{ Unwrap() []error }); is {
+		return slices.ContainsFunc(several.Unwrap(), unsettled)
+	}
+	var answer apierrors.APIStatus
+	if failed == nil || errors.As(failed, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500 {
+		return false
+	}
+	return true
+}
+
+// unconfirmed is how long a share must not be confirmed yet: a migration takes it that what
+// was begun under the former one is to be seen in the pods by then. A controller that has
+// just begun does not know what the one before it has asked for, unless the set is younger.
+func (r *Reconciler) unconfirmed(set *api.StatefulSet, known memory) time.Duration {
+	until := known.unsettled
+	if began := r.began(); set.CreationTimestamp.Time.Before(began.Truncate(time.Second)) && until.Before(began.Add(answerWithin)) {
+		until = began.Add(answerWithin)
+	}
+	return until.Sub(r.now())
+}
+
+// began is when this controller looked at a set for the first time: others may have led
+// until then.
+func (r *Reconciler) began() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun.IsZero() {
+		r.begun = r.now()
+	}
+	return r.begun
+}
