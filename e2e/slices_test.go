@@ -145,20 +145,21 @@ func (v *move) adoptedInPlace() {
 	v.expectKind(v.here(), slice, v.app.Replicas)
 }
 
-// expectRevision waits until all pods of a slice carry a revision.
+// expectRevision waits until all pods of the application run at one end, with a revision.
 func (v *move) expectRevision(at end, revision string) {
 	v.t.Helper()
-	v.eventually("all pods have revision "+revision, func(ctx context.Context) (bool, error) {
+	v.eventually("all pods run with revision "+revision, func(ctx context.Context) (bool, error) {
 		pods, err := at.client.CoreV1().Pods(at.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
+		running := int32(0)
 		for _, pod := range pods.Items {
-			if pod.Annotations["revision"] != revision || pod.DeletionTimestamp != nil {
-				return false, nil
+			if pod.Annotations["revision"] == revision && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+				running++
 			}
 		}
-		return true, nil
+		return running == v.app.Replicas && len(pods.Items) == int(running), nil
 	})
 }
 
