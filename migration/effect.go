@@ -41,9 +41,9 @@ const (
 	SetBudget Verb = "SetBudget"
 	// RestoreBudget writes the PodDisruptionBudget in its author's form.
 	RestoreBudget Verb = "RestoreBudget"
-	// SetShare writes how many pods a roll-out of a StatefulSet of our own kind may take down.
+	// SetShare gives a StatefulSet of our own kind its share of the budget: see Rolls.
 	SetShare Verb = "SetShare"
-	// LiftShare takes that back.
+	// LiftShare takes it back.
 	LiftShare Verb = "LiftShare"
 	// CreateExport makes a ServiceExport for the governing Service.
 	CreateExport Verb = "CreateExport"

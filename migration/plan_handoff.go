@@ -36,7 +36,7 @@ func (p *planner) begin() *Decision {
 		if decision := p.share(0); decision != nil {
 			return decision
 		}
-		if decision := p.liftShares(); decision != nil && !more && !p.Deleting {
+		if decision := p.liftShares(); decision != nil {
 			return decision
 		}
 		if p.Spec.Mode == api.ModePause && !p.Deleting {

@@ -16,7 +16,7 @@ func (p *planner) shares(inFlight int32) *Decision {
 	waits := inFlight > 0 || rolls != ""
 	for _, name := range sideNames {
 		set := p.side(name).Set
-		if mine := name != rolls && set.bounded(); mine && (!set.Rolls.Shared || waits && set.Rolls.Share != 0) {
+		if stands := name != rolls && set.bounded(); stands && (!set.Rolls.Shared || waits && set.Rolls.Share != 0) {
 			return p.setShare(name, 0)
 		}
 	}
@@ -67,6 +67,9 @@ func (p *planner) rolling(inFlight int32) SideName {
 // liftShares takes the shares away when no ordinal is left to move: what comes until the end
 // may take long, and bounds no roll-out.
 func (p *planner) liftShares() *Decision {
+	if _, more := p.next(); more || p.Deleting {
+		return nil
+	}
 	for _, name := range sideNames {
 		if set := p.side(name).Set; set.bounded() && set.Rolls.Shared {
 			return effect(Effect{Verb: LiftShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})

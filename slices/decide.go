@@ -9,8 +9,9 @@
 // remove what is not, then update. A strategy says which pods are updated and in which
 // order; partition, gates and budget are applied once, to whatever it says:
 //
-//	budget      maxUnavailable, bounded by a migration's share; less the owned ordinals that are not available, plus the
-//	            pods above the range that stand in for them (maxSurge)
+//	budget      maxUnavailable, or a smaller share that a migration has given, less the
+//	            owned ordinals that are not available, plus the pods above the range that
+//	            stand in for them (maxSurge)
 //	free        a pod of an old revision that is not available anyway: first, and at once
 //	paid for    an available one: in the order of the strategy, while the budget lasts,
 //	            when nothing is left to scale and, in OrderedReady, no batch is under way

@@ -339,6 +339,8 @@ func TestProgress(t *testing.T) {
 		{name: "rolled back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back), failed: true, rollBack: true},
 		{name: "nothing to roll back to", in: slice(3, "b b b-", rolling(time.Minute, 3, 2), back, settledAt("b")), failed: true},
 		{name: "paused", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), back, paused)},
+		{name: "it waits for a migration", in: slice(3, "a a a", rolling(time.Hour, 0, 0), back, func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) }), onward: true},
+		{name: "a migration lets it go on", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(1)) }), failed: true},
 		{name: "no deadline", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), func(in *Input) { in.Spec.Deadline = 0 })},
 		{name: "a crash long after the end is no failure", in: slice(3, "b b b-", rolling(time.Hour, 3, 3), func(in *Input) { in.Progress.Complete = true }), complete: true},
 		{name: "scaled down in mid-way", in: slice(2, "a b-", rolling(30*time.Second, 3, 3))},

@@ -59,16 +59,16 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		}
 	}
 	if spec.Migrating {
-		spec.share(api.ShareOf(set.Annotations))
+		spec.besideMigration(api.ShareOf(set.Annotations))
 	}
 	return spec, nil
 }
 
-// share makes the updates of a slice fit to go on beside a migration: pods above the range,
-// which would stand in for those that are down, run elsewhere; and all pods at once are
-// more than any budget.
-func (s *Spec) share(of *int32) {
-	s.Share = of
+// besideMigration makes the updates of a slice fit to go on beside a migration: pods above
+// the range, which would stand in for those that are down, run elsewhere; and all pods at
+// once are more than any budget.
+func (s *Spec) besideMigration(share *int32) {
+	s.Share = share
 	s.MaxUnavailable = max(s.MaxUnavailable, 1)
 	s.Paused = s.Paused || s.Strategy == api.Recreate
 }
