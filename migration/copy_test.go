@@ -18,7 +18,7 @@ func TestCopiesAreNotTracked(t *testing.T) {
 		marks[key] = "shop:web"
 	}
 	from := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: marks, Annotations: marks}}
-	budget := pdb.Copy(from, copyMeta(from.ObjectMeta, "store", "web", "owner"), "m.2")
+	budget := pdb.Copy(from, copyMeta(from.ObjectMeta, "store", "web", "owner"), pdb.Marks{Mark: pdb.Mark("m.2", pdb.Unavailable(0)), Author: pdb.Available(2)})
 	for _, key := range trackers {
 		if budget.Labels[key] != "" || budget.Annotations[key] != "" {
 			t.Errorf("the copy bears %s", key)
@@ -27,7 +27,7 @@ func TestCopiesAreNotTracked(t *testing.T) {
 	if budget.Namespace != "store" || budget.Name != "web" || budget.Annotations["team"] != "shop" || budget.Annotations[api.FenceAnnotationKey] != "" {
 		t.Errorf("got %+v", budget.ObjectMeta)
 	}
-	if fence, form := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey]); fence != "m.2" || form != "maxUnavailable 0" || budget.Annotations[api.OwnerAnnotationKey] != "owner" {
+	if fence, form := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey]); fence != "m.2" || form != "maxUnavailable 0" || budget.Annotations[api.OwnerAnnotationKey] != "owner" || budget.Annotations[api.AuthorBudgetAnnotationKey] != "minAvailable 2" {
 		t.Errorf("got %+v", budget.Annotations)
 	}
 }

@@ -86,8 +86,10 @@ type Effect struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// MaxUnavailable is how many replicas SetBudget or SetShare lets be unavailable.
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
-	// Form is for SetBudget and RestoreBudget.
-	Form pdb.Form `json:"-"`
+	// Form is for SetBudget and RestoreBudget, Author, its author's form, for SetBudget and
+	// CreateBudget.
+	Form   pdb.Form `json:"-"`
+	Author pdb.Form `json:"-"`
 	// Volume and Template are for CarryVolume.
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`

@@ -185,8 +185,8 @@ func (m *machine) volumeMoved(v OrdinalVolume, begin volumes.Holding, moved bool
 	switch {
 	case !here.Bound():
 		return name + " is not bound"
-	case here.Volume.Policy != begin.Volume.Policy || here.Volume.Original != "":
-		return fmt.Sprintf("the volume of %s has policy %s (original %s) instead of %s", name, here.Volume.Policy, here.Volume.Original, begin.Volume.Policy)
+	case here.Volume.Policy != begin.Volume.Policy || here.Volume.Note.By == m.state.UID:
+		return fmt.Sprintf("the volume of %s has policy %s (noted %s) instead of %s", name, here.Volume.Policy, here.Volume.Note, begin.Volume.Policy)
 	case usable(there):
 		return name + " is usable on both sides"
 	case moved && !m.state.Spec.SameCluster && !m.state.Spec.DeleteSource && !there.Parked():

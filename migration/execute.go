@@ -43,9 +43,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 		}
 		return object, at.live.Create(ctx, object)
 	case SetBudget:
-		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Mark(effect.Fence, effect.Form))
+		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author})
 	case RestoreBudget:
-		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, "")
+		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Marks{})
 	case CarryVolume:
 		if effect.Volume.Verb == volumes.MarkClaim {
 			return volumes.Mark(ctx, at.live, effect.Volume)
@@ -122,7 +122,7 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 		if err != nil {
 			return nil, err
 		}
-		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID), effect.Fence), nil
+		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID), pdb.Marks{Mark: pdb.Mark(effect.Fence, pdb.Unavailable(0)), Author: effect.Author}), nil
 	default:
 		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
 			meta := copyMeta(from, at.namespace, effect.Name, m.UID)
@@ -173,7 +173,7 @@ func restorePolicy(ctx context.Context, at place, s Snapshot, effect Effect) (cl
 	for i := range s.Volumes {
 		volume := s.Volumes[i].holding(effect.Side).Volume
 		if volume.Name == effect.Name && volume.UID == effect.UID {
-			return volumes.RestorePolicy(ctx, at.live, volume)
+			return volumes.RestorePolicy(ctx, at.live, volume, s.UID)
 		}
 	}
 	return nil, fmt.Errorf("%s: the volume was not read", effect)

@@ -49,10 +49,10 @@ func TestExecute(t *testing.T) {
 	const precondition = `"resourceVersion":"7","uid":"u"`
 	volume := func(verb volumes.Verb, ref volumes.Ref) Effect {
 		return Effect{Verb: CarryVolume, Side: SourceSide, Template: "data", Volume: volumes.Action{
-			Verb: verb, Volume: "pv", Ref: ref, UID: "u", ResourceVersion: "7", Fence: "m.2",
+			Verb: verb, Volume: "pv", Ref: ref, UID: "u", ResourceVersion: "7", Fence: "m.2", Note: volumes.Note{Policy: "Delete", By: "m"},
 		}}
 	}
-	budget := `"metadata":{"annotations":{"migration.sliceshift.io/budget":`
+	budget := `"metadata":{"annotations":{"migration.sliceshift.io/author-budget":`
 	for name, tc := range map[string]struct {
 		effect Effect
 		want   string
@@ -63,11 +63,11 @@ func TestExecute(t *testing.T) {
 		"share lifted":   {judged(Effect{Verb: LiftShare}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":null},` + precondition + `}}`},
 		"stop":           {judged(Effect{Verb: ScaleDown, Start: 1, Replicas: 2}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
 		"start":          {judged(Effect{Verb: ScaleUp, Start: 2, Replicas: 1}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
-		"budget":         {judged(Effect{Verb: SetBudget, Fence: "m.2", Form: pdb.Available(3)}), `patch web {` + budget + `"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},
-		"budget back":    {judged(Effect{Verb: RestoreBudget, Form: pdb.Unavailable(1)}), `patch web {` + budget + `null},` + precondition + `},"spec":{"maxUnavailable":1,"minAvailable":null}}`},
-		"secure":         {volume(volumes.Secure, volumes.Ref{}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete"},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`},
+		"budget":         {judged(Effect{Verb: SetBudget, Fence: "m.2", Form: pdb.Available(3), Author: pdb.Unavailable(1)}), `patch web {` + budget + `"maxUnavailable 1","migration.sliceshift.io/budget":"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},
+		"budget back":    {judged(Effect{Verb: RestoreBudget, Form: pdb.Unavailable(1)}), `patch web {` + budget + `null,"migration.sliceshift.io/budget":null},` + precondition + `},"spec":{"maxUnavailable":1,"minAvailable":null}}`},
+		"secure":         {volume(volumes.Secure, volumes.Ref{}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m"},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`},
 		"park":           {volume(volumes.Park, volumes.Ref{Namespace: "shop", Name: "data_parked"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data_parked","namespace":"shop","resourceVersion":null,"uid":null}}}`},
-		"point":          {volume(volumes.Point, volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
+		"point":          {volume(volumes.Point, volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
 		"mark":           {volume(volumes.MarkClaim, volumes.Ref{Namespace: "shop", Name: "data"}), `patch data {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
 		"policy":         {Effect{Verb: RestorePolicy, Side: SourceSide, Name: "pv", UID: "u", ResourceVersion: "7"}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
 		"delete claim":   {judged(Effect{Verb: DeleteClaim}), "delete web uid u resourceVersion 7"},
@@ -93,21 +93,6 @@ func TestExecute(t *testing.T) {
 				t.Errorf("sent\n%q\nwant\n%q\nand to the other side nothing but %q", there.sent, tc.want, elsewhere.sent)
 			}
 		})
-	}
-}
-
-// TestSecureKeepsTheFirstPolicy: a second attempt does not take its own Retain for the
-// policy to go back to.
-func TestSecureKeepsTheFirstPolicy(t *testing.T) {
-	w := &wire{}
-	carrier := volumes.Carrier{Giver: w.client()}
-	pair := volumes.Pair{Giver: volumes.Holding{Volume: volumes.Volume{Policy: "Retain", Original: "Delete"}}}
-	if _, err := carrier.Apply(t.Context(), volumes.Action{Verb: volumes.Secure, Volume: "pv"}, pair); err != nil {
-		t.Fatal(err)
-	}
-	want := `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"","migration.sliceshift.io/original-reclaim-policy":"Delete"},"resourceVersion":"","uid":""},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`
-	if len(w.sent) != 1 || w.sent[0] != want {
-		t.Errorf("sent %q, want %q", w.sent, want)
 	}
 }
 

@@ -59,7 +59,7 @@ func (m *machine) exclusiveVolumes() string {
 // that somebody else has brought up waits for a volume that it cannot mount.
 func (m *machine) inUse(name SideName, v OrdinalVolume) bool {
 	_, found := m.side(name).pod(v.Ordinal)
-	return found && !m.alien[spot{name, v.Ordinal}] || slices.Contains(v.holding(name).Volume.Attachments, string(name))
+	return found && !m.alien[spot{name, v.Ordinal}] || slices.Contains(v.holding(name).Volume.Attachments, attachedTo(name))
 }
 
 func otherSide(name SideName) SideName {
@@ -110,7 +110,9 @@ func (m *machine) budgetKept() string {
 	}
 	limit := base.Budget
 	for ordinal := range m.held {
-		down[ordinal] = true
+		if !m.idle[ordinal] {
+			down[ordinal] = true
+		}
 	}
 	if len(m.held) == 0 && base.DisruptionBudget != nil {
 		author, err := pdb.Budget(m.begin.Source.Budgets[0].Form, m.begin.Source.Set.Replicas)
@@ -158,6 +160,9 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 	switch e.Verb {
 	case ScaleDown:
 		m.held[e.Ordinal] = true
+		if goesBackDown(before, e) {
+			m.idle[e.Ordinal] = true
+		}
 		m.scaled(e, side.Set, -1)
 	case ScaleUp:
 		m.scaled(e, side.Set, 1)
@@ -185,6 +190,12 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		}
 	}
 	m.mannerly(e, *side)
+}
+
+// goesBackDown says whether an ordinal was down already when it was stopped on its way back.
+func goesBackDown(before Snapshot, e Effect) bool {
+	pod, found := side(&before, e.Side).pod(e.Ordinal)
+	return e.Side == DestinationSide && (!found || !pod.Ready || pod.Terminating)
 }
 
 // scaled checks that exactly one ordinal is added or taken.
@@ -232,10 +243,11 @@ func (m *machine) carried(e Effect, before Snapshot, late bool) {
 		switch e.Volume.Verb {
 		case volumes.Secure, volumes.MarkClaim:
 		case volumes.Park, volumes.Point:
-			if busy {
+			was := v.holding(e.Side).Volume
+			if busy && was.ClaimRef != e.Volume.Ref { // as it is, it is only marked
 				m.breaks("I2: %s while it is in use", e)
 			}
-			if was := v.holding(e.Side).Volume; !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
+			if !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
 				m.breaks("I3: %s, whose policy is not Retain", e)
 			}
 		case volumes.CreateVolume:

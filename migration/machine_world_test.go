@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // machine is a world together with what a dry run does not need: evictions, caches
@@ -32,6 +33,9 @@ type machine struct {
 	// evicted are the ordinals whose eviction was granted, or that were taken down for a
 	// roll-out, and that are not Ready again; held those that the migration has stopped.
 	evicted, held map[int32]bool
+	// idle are those of held that were down already when they were stopped on their way back:
+	// that took nothing from the application.
+	idle map[int32]bool
 	// evicting are the pods whose eviction was granted.
 	evicting map[types.UID]bool
 	// outdated are the pods that a roll-out has yet to replace.
@@ -78,14 +82,14 @@ func newMachine(s Snapshot) *machine {
 	begin := s.clone()
 	m := &machine{
 		world: newWorld(s), begin: &begin, cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
-		evicted: map[int32]bool{}, held: map[int32]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
+		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
 	}
 	m.steps = stepsOf(s)
 	m.attaches = true
 	for i := range m.state.Volumes {
 		v := &m.state.Volumes[i]
 		volume := v.Source.Volume
-		volume.Attachments = []string{string(SourceSide)}
+		volume.Attachments = []volumes.Attachment{attachedTo(SourceSide)}
 		m.putVolume(v, SourceSide, volume)
 	}
 	m.begin.Volumes = slices.Clone(m.state.Volumes)
@@ -119,6 +123,7 @@ func (m *machine) become(o *machine) *machine {
 	w.state.Volumes = relisted(was.state.Volumes, o.state.Volumes)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
 	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
+	m.idle = copied(old.idle, o.idle)
 	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
 	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
 	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
@@ -338,7 +343,7 @@ func stepsOf(begin Snapshot) []step {
 func (m *machine) do(s step) bool {
 	switch s.kind {
 	case learns:
-		return m.learn(s.side) || m.endRollOut(s.side)
+		return m.relearn(s.side) || m.endRollOut(s.side)
 	case controls:
 		return m.controlSet(s.side)
 	case budgets:
@@ -360,6 +365,22 @@ func (m *machine) do(s step) bool {
 	}
 }
 
+// relearn lets a StatefulSet controller see the present spec. An ordinal that was stopped and
+// started again before its controller had looked has never gone down.
+func (m *machine) relearn(name SideName) bool {
+	if !m.learn(name) {
+		return false
+	}
+	for ordinal := range m.held {
+		pod, found := m.side(name).pod(ordinal)
+		if found && pod.Ready && !pod.Terminating && m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
+			delete(m.held, ordinal)
+			delete(m.idle, ordinal)
+		}
+	}
+	return true
+}
+
 // recover makes a pod Ready: nobody holds its ordinal down any more.
 func (m *machine) recover(name SideName, ordinal int32) bool {
 	if !m.ready(name, ordinal) {
@@ -367,6 +388,7 @@ func (m *machine) recover(name SideName, ordinal int32) bool {
 	}
 	if m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
 		delete(m.held, ordinal)
+		delete(m.idle, ordinal)
 		delete(m.evicted, ordinal)
 	}
 	return true

@@ -110,6 +110,7 @@ func (w *model) rescale(name SideName, start, replicas int32, by string) {
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
 		if !before.Has(ordinal) {
 			w.alien[spot{name, ordinal}] = true
+			delete(w.idle, ordinal)
 			delete(w.held, ordinal) // the migration does not hold it down any more
 		}
 	}

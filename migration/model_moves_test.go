@@ -5,6 +5,7 @@ import (
 	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // act is what somebody does in a model.
@@ -290,7 +291,7 @@ func (w *model) attachPod(name SideName, ordinal int32) bool {
 		v := &w.state.Volumes[i]
 		h := v.holding(name)
 		if v.Ordinal == ordinal && found && !pod.Terminating && h.Bound() && len(h.Volume.Attachments) == 0 {
-			w.attach(v, name, []string{string(name)})
+			w.attach(v, name, []volumes.Attachment{attachedTo(name)})
 			changed = true
 		}
 	}

@@ -55,6 +55,7 @@ func (p *printer) of(w *model) fingerprint {
 	}
 	p.volumes(w.state.Volumes)
 	p.ordinals(w.held)
+	p.ordinals(w.idle)
 	p.ordinals(w.evicted)
 	p.record(w, w.state.Record)
 	p.text(string(w.state.Spec.Mode))
@@ -154,7 +155,8 @@ func (p *printer) budgets(budgets []Budget) {
 		p.text(b.Form.String())
 		p.fence(b.Fence)
 		p.text(b.EditedBy)
-		p.bools(b.Observed, b.Ours)
+		p.text(b.RevertedBy)
+		p.bools(b.Observed, b.Ours, b.Author != nil)
 		p.number(int(b.Evictions))
 		for _, pod := range b.Disrupted {
 			p.text(pod)
@@ -172,6 +174,7 @@ func (p *printer) set(set Set) {
 	}
 	p.fence(set.Fence)
 	p.bools(set.Presence == Seen, set.Observed, set.Ours, set.Terminating, set.ScalesBy != "", set.RolledOut)
+	p.bools(set.Reserves)
 	p.bools(set.Rolls.Shared, set.Rolls.Heeded, set.Rolls.Asked)
 	p.number(int(set.Rolls.Share))
 }
@@ -186,7 +189,8 @@ func (p *printer) volumes(list []OrdinalVolume) {
 func (p *printer) holding(h *volumes.Holding) {
 	c, v := &h.Claim, &h.Volume
 	p.bools(c.Found, c.Terminating, c.Ours, v.Found, v.Terminating, v.Ours, c.Phase == corev1.ClaimBound, c.Phase == corev1.ClaimLost)
-	p.bools(v.Phase == corev1.VolumeAvailable, v.Phase == corev1.VolumeBound, v.Policy == corev1.PersistentVolumeReclaimRetain, v.Original == "")
+	p.bools(v.Phase == corev1.VolumeAvailable, v.Phase == corev1.VolumeBound, v.Policy == corev1.PersistentVolumeReclaimRetain, v.Note.Policy == "", v.Note.Policy == corev1.PersistentVolumeReclaimRetain)
+	p.name(string(v.Note.By))
 	if c.Found {
 		p.name(string(c.UID))
 		p.name(c.ResourceVersion)
@@ -203,13 +207,16 @@ func (p *printer) holding(h *volumes.Holding) {
 		p.fence(v.Fence)
 		p.number(len(v.Attachments))
 		for _, at := range v.Attachments {
-			p.text(at)
+			p.text(at.Node)
 		}
 	}
 }
 
 func (p *printer) record(w *model, r Record) {
 	p.bools(r.Baseline != nil, r.Claim != nil, r.Handoff != nil, r.Accepted)
+	if r.Baseline != nil {
+		p.name(string(r.Baseline.DestinationUID))
+	}
 	p.text(r.Completed)
 	if r.Claim != nil {
 		newer := 0

@@ -69,7 +69,7 @@ type found struct {
 	budgets  []policyv1.PodDisruptionBudget
 	claims   map[string]*corev1.PersistentVolumeClaim
 	volumes  map[string]*corev1.PersistentVolume
-	attached map[string][]string
+	attached map[string][]volumes.Attachment
 	service  *corev1.Service
 	// lacksNamespace is true when the namespace is known not to exist.
 	lacksNamespace bool
@@ -161,10 +161,7 @@ func ordinalsOf(s Snapshot, sc scope) []int32 {
 	if sc.ordinal != nil {
 		return []int32{*sc.ordinal}
 	}
-	start, replicas := s.Source.Set.Start, s.Source.Set.Replicas
-	if base := s.Record.Baseline; base != nil {
-		start, replicas = base.Start, base.Replicas
-	}
+	start, replicas := s.extent()
 	ordinals := make([]int32, 0, replicas)
 	for ordinal := start; ordinal < start+replicas; ordinal++ {
 		ordinals = append(ordinals, ordinal)
@@ -195,10 +192,10 @@ func (f *found) readUse(ctx context.Context, reader client.Reader) error {
 		func() error { return reader.List(ctx, &pods, client.InNamespace(f.place.namespace)) },
 		func() error { return reader.List(ctx, &attachments) },
 	)
-	f.pods, f.attached = pods.Items, map[string][]string{}
+	f.pods, f.attached = pods.Items, map[string][]volumes.Attachment{}
 	for _, a := range attachments.Items {
 		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
-			f.attached[*pv] = append(f.attached[*pv], a.Name)
+			f.attached[*pv] = append(f.attached[*pv], volumes.Attachment{Name: a.Name, Node: a.Spec.NodeName})
 		}
 	}
 	return err

@@ -75,7 +75,7 @@ type Hold struct {
 func Plan(s Snapshot) Decision {
 	p := newPlanner(s)
 	for _, stage := range []func() *Decision{
-		p.finished, p.reachable, p.accept, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
+		p.finished, p.reachable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -152,13 +152,13 @@ func (p *planner) finished() *Decision {
 		}
 		reason = p.outcome()
 	}
-	stages := []func() *Decision{p.reachable, p.cleanSource, p.release}
+	stages := []func() *Decision{p.reachable, p.cleanSource, p.release, p.handOver}
 	switch {
 	case begun:
 	case p.reachable() != nil:
 		stages = nil // nothing was written, and nothing can be
 	default:
-		stages = stages[2:] // only a late write can have left a fence
+		stages = []func() *Decision{p.release} // only a late write can have left a fence
 	}
 	for _, stage := range stages {
 		if decision := stage(); decision != nil {

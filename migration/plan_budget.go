@@ -48,12 +48,26 @@ func (p *planner) wanted(inFlight int32) pdb.Share {
 	switch {
 	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
+	case inFlight == 0 && p.splitFor() == api.SplitBudgetSource:
+		return pdb.Share{Source: d}
+	case inFlight == 0 && p.splitFor() == api.SplitBudgetDestination:
+		return pdb.Share{Destination: d}
 	case inFlight == 0 && p.Source.Set.rollsOut():
 		return pdb.Share{Source: d}
 	case inFlight == 0 && p.Destination.Set.rollsOut():
 		return pdb.Share{Destination: d}
 	}
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
+}
+
+// splitFor is who is to have the budget of an application that stays split, or is split while
+// the migration pauses.
+func (p *planner) splitFor() api.SplitBudget {
+	_, more := p.next()
+	if more && p.Spec.Mode != api.ModePause || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
+		return api.SplitBudgetProportional
+	}
+	return p.Spec.SplitBudget
 }
 
 // rollsOut says whether pods of the slice have yet to get its update revision, or are asked
@@ -170,7 +184,7 @@ func (p *planner) setBudget(name SideName, allows, inFlight int32) *Decision {
 	b := side.Budgets[0]
 	return effect(Effect{
 		Verb: SetBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
-		Fence: p.fence(), Form: p.form(name, allows, inFlight), MaxUnavailable: allows,
+		Fence: p.fence(), Form: p.form(name, allows, inFlight), Author: p.author(), MaxUnavailable: allows,
 	})
 }
 

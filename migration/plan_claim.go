@@ -21,11 +21,15 @@ func FenceOwner(fence string) types.UID {
 	return types.UID(owner)
 }
 
+// lastEpoch bounds what counts as an epoch: they are counted up by one, so a larger number
+// was written by hand, and must not keep everybody else out for ever.
+const lastEpoch = 1 << 40
+
 // fenceEpoch is the epoch of a fence; 0 when it has none.
 func fenceEpoch(fence string) int64 {
 	_, number, _ := strings.Cut(fence, ".")
 	epoch, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
+	if err != nil || epoch > lastEpoch {
 		return 0
 	}
 	return epoch
@@ -56,8 +60,9 @@ func (p *planner) claim() *Decision {
 	case current.Holder != p.Holder:
 		return stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
 	case p.newest() > current.Epoch:
-		// Who has not heard of it yet must not take the fence back.
-		return stalled(api.ReasonSuperseded, "another process has taken the migration over", "nothing is to be done: this process stops")
+		// Another process may have taken over, and this one has not heard of it: then the record
+		// has changed, and this write of it is refused.
+		return p.newClaim()
 	}
 	want := p.fence()
 	for _, name := range sideNames {

@@ -19,6 +19,9 @@ func (p *planner) prepare() *Decision {
 		return effect(Effect{Verb: verb, Side: DestinationSide, Name: name, Fence: p.fence()})
 	}
 	switch {
+	case !side.NamespaceFound && !p.Spec.CreateNamespace:
+		finding := namespaceMissing(*side)
+		return stalled(finding.Reason, finding.Message, finding.Remedy)
 	case !side.NamespaceFound:
 		return on(CreateNamespace, side.Namespace)
 	case side.Service.Needed && !side.Service.Found:
@@ -49,7 +52,7 @@ func (p *planner) createBudget(name string) *Decision {
 		message, remedy := takenBudget(p.Destination, name)
 		return stalled(api.ReasonForeignBudget, message, remedy)
 	}
-	return effect(Effect{Verb: CreateBudget, Side: DestinationSide, Name: name, Fence: p.fence()})
+	return effect(Effect{Verb: CreateBudget, Side: DestinationSide, Name: name, Fence: p.fence(), Author: p.author()})
 }
 
 // exports makes the ServiceExports of both sides, the destination's first, and

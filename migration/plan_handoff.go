@@ -3,7 +3,6 @@ package migration
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +63,23 @@ func paused(k int32, more bool) *Decision {
 func (p *planner) start(k int32) *Decision {
 	next := p.Record
 	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1}
+	next.Baseline = p.engagedBaseline()
 	return &Decision{Record: &next, Step: api.StepGate}
+}
+
+// engagedBaseline is the baseline with what is known when the first ordinal is about to
+// move, and cannot be observed again: which StatefulSet takes it, and since when the
+// PodDisruptionBudgets are the migration's.
+func (p *planner) engagedBaseline() *api.Baseline {
+	base := *p.Record.Baseline
+	if base.DestinationUID == "" && p.Destination.Set.Presence == Seen {
+		base.DestinationUID = p.Destination.Set.UID
+	}
+	if base.BudgetsTakenTime == nil && base.DisruptionBudget != nil {
+		now := metav1.NewTime(p.Now)
+		base.BudgetsTakenTime = &now
+	}
+	return &base
 }
 
 // give prepares the ordinal's stop at the giver, and stops it. Where it may not be
@@ -73,6 +88,9 @@ func (p *planner) give(k int32) *Decision {
 	hold := p.gate(k)
 	if p.resting() || hold != nil {
 		if waits := p.comingUp(p.giver, k); waits != nil && !p.Deleting {
+			if hold != nil && !p.resting() {
+				return p.held(api.StepGate, *hold) // what keeps it from moving, not what it is moved for
+			}
 			return waits
 		}
 		next := p.Record
@@ -82,7 +100,7 @@ func (p *planner) give(k int32) *Decision {
 	if decision := p.share(1); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
 	}
-	if hold := p.overdrawn(); hold != nil {
+	if hold := p.overdrawn(); hold != nil && !p.takesBackDown(k) {
 		return p.held(api.StepReserveBudget, *hold)
 	}
 	held, hold := p.volumesOf(k)
@@ -101,50 +119,6 @@ func (p *planner) give(k int32) *Decision {
 		Verb: ScaleDown, Side: p.giverName, Ordinal: k, Name: set.Name,
 		UID: set.UID, ResourceVersion: set.ResourceVersion, Start: start, Replicas: replicas,
 	}))
-}
-
-// gate says why no replica may be taken down now (I5). The ordinal itself does not
-// count: it is given up, available or not.
-func (p *planner) gate(k int32) *Hold {
-	names := p.allUnavailable(&k)
-	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
-	if len(names) > 0 && (ordered || int32(len(names)) >= p.Record.Baseline.Budget) {
-		return &Hold{
-			Reason:  api.ReasonReplicaUnavailable,
-			Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
-		}
-	}
-	if hold := p.outdated(); hold != nil {
-		return hold
-	}
-	if p.Numbers != nil {
-		return p.Numbers.hold()
-	}
-	for _, side := range []*Side{&p.Source, &p.Destination} {
-		if finding := side.coversOthers(); finding != nil {
-			return finding.hold()
-		}
-		if finding := side.deletesClaims(); finding != nil && side == p.giver {
-			return finding.hold()
-		}
-		switch {
-		case side.Set.Presence != Seen:
-		case !side.Set.Observed:
-			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
-		case side.Set.rollsOut() && side.Set.RolledOut:
-			return &Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the pods of " + side.object() + " that somebody has asked to go are replaced"}
-		case side.Set.rollsOut() && side.Set.Rolls.AllAtOnce:
-			return side.replacedTogether()
-		case side.Set.rollsOut():
-			return &Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + side.object() + " is done"}
-		}
-		for _, pod := range side.Pods {
-			if !side.Set.Has(pod.Ordinal) {
-				return &Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
-			}
-		}
-	}
-	return nil
 }
 
 // replacedTogether holds while a slice waits for the end of the migration to replace all of
@@ -201,49 +175,6 @@ func (p *planner) carry(k int32) *Decision {
 	}))
 }
 
-// released says what still holds the ordinal or its volumes (I1, I2). A pod is
-// gone when its object is gone. The giver's controller must have observed that
-// the ordinal is not its own any more: until then it may create the pod again.
-func (p *planner) released(k int32) *Hold {
-	for _, side := range []*Side{p.giver, p.taker} {
-		if side.Set.Presence != Seen {
-			continue
-		}
-		name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
-		if pod, found := side.pod(k); found {
-			if pod.Terminating {
-				return &Hold{
-					Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
-					Remedy: "it is never force-deleted: look at its finalizers and its node",
-				}
-			}
-			return &Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
-		}
-		if !side.Set.Observed {
-			return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + side.object() + " has observed its last change"}
-		}
-	}
-	held, hold := p.volumesOf(k)
-	for _, v := range held {
-		for _, h := range []volumes.Holding{v.Source, v.Destination} {
-			claim := h.Ref.Namespace + "/" + h.Ref.Name
-			if len(h.Claim.Users) > 0 {
-				return &Hold{
-					Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s any more", strings.Join(h.Claim.Users, ", "), claim),
-					Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
-				}
-			}
-			if len(h.Volume.Attachments) > 0 {
-				return &Hold{
-					Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s is gone", strings.Join(h.Volume.Attachments, ", "), h.Volume.Name),
-					Remedy: "kubectl describe volumeattachment " + h.Volume.Attachments[0],
-				}
-			}
-		}
-	}
-	return hold
-}
-
 // receive waits until the ordinal is available at the taker, then begins the next
 // one at once when it can: the reserved budget is kept then.
 func (p *planner) receive(k int32) *Decision {
@@ -273,6 +204,8 @@ func (p *planner) comingUp(side *Side, k int32) *Decision {
 			message += "; " + pod.Trouble
 		}
 		return p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonPodNotReady, Message: message, Remedy: remedy})
+	case !side.Set.Observed: // it may still stop the pod for what was written before
+		return p.held(api.StepAwaitReadiness, *side.behind())
 	case !pod.Available(p.Now, minReady):
 		decision := p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)})
 		decision.Wait = pod.ReadySince.Add(minReady).Sub(p.Now)
@@ -347,7 +280,7 @@ func (p *planner) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
 }
 
 func (p *planner) pair(v OrdinalVolume) volumes.Pair {
-	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Giver: v.Source, Taker: v.Destination}
+	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination}
 	if p.giverName == DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
 	}

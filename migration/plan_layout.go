@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -13,9 +14,9 @@ import (
 type layout struct {
 	// lo and hi bound the application's ordinals: [lo,hi).
 	lo, hi int32
-	// moved is how many ordinals the destination owns; target how many it shall own
-	// in the end, in the direction of the plan.
-	moved, target int32
+	// moved is how many ordinals the destination owns; initial how many it owned before,
+	// which is where a rollback ends, and target how many it shall own in the end.
+	moved, initial, target int32
 	// gap is the ordinal that neither slice owns.
 	gap *int32
 	// broken says why the slices are not two ends of [lo,hi); empty when they are.
@@ -27,8 +28,8 @@ func layoutOf(s Snapshot) layout {
 	base := s.Record.Baseline
 	l := layout{
 		lo: base.Start, hi: base.Start + base.Replicas,
-		moved:  s.Destination.Set.Replicas,
-		target: Total(s.Spec, base.Replicas),
+		moved: s.Destination.Set.Replicas, initial: base.DestinationReplicas,
+		target: base.DestinationReplicas + Total(s.Spec, base.Replicas-base.DestinationReplicas),
 		lowest: s.Spec.Order == api.LowestFirst,
 	}
 	source, destination := s.Source.Set, s.Destination.Set
@@ -47,7 +48,7 @@ func layoutOf(s Snapshot) layout {
 	return l
 }
 
-// Total is how many ordinals of an application of so many replicas shall move.
+// Total is how many ordinals of a source of so many replicas shall move.
 func Total(spec Spec, replicas int32) int32 {
 	if spec.Count > 0 {
 		return min(spec.Count, replicas)
@@ -114,7 +115,7 @@ func with(set Set, ordinal int32) (start, replicas int32) {
 // next returns the ordinal that moves next in the plan's direction.
 func (p *planner) next() (int32, bool) {
 	if p.direction() == api.Back {
-		return p.layout.nextBack(), p.layout.moved > 0
+		return p.layout.nextBack(), p.layout.moved > p.layout.initial
 	}
 	return p.layout.nextForward(), p.layout.moved < p.layout.target
 }
@@ -125,16 +126,14 @@ func (p *planner) next() (int32, bool) {
 // A Migration that is being deleted lets go instead: its user has given it up, and
 // it can do nothing safely any more.
 func (p *planner) foreign() *Decision {
-	decision := p.foreignSets()
+	decision := cmp.Or(p.reserved(), p.lostDisks(), p.foreignSets())
 	if decision == nil && !p.stopped() {
 		decision = p.foreignBudgets()
 	}
 	if decision == nil || !p.Deleting {
 		return decision
 	}
-	next := p.Record
-	next.Completed = api.ReasonReleased
-	return &Decision{Record: &next}
+	return p.letGo()
 }
 
 func (p *planner) foreignBudgets() *Decision {
@@ -143,10 +142,10 @@ func (p *planner) foreignBudgets() *Decision {
 			return severalBudgets(*side)
 		}
 		for _, budget := range side.Budgets {
-			if budget.EditedBy != "" {
+			if writer := cmp.Or(budget.EditedBy, budget.RevertedBy); writer != "" {
 				return stalled(api.ReasonForeignBudget,
-					fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s was changed by %q while the migration owns it", side.Namespace, budget.Name, side.Cluster, budget.EditedBy),
-					fmt.Sprintf("stop that writer, then hand the budget back: kubectl annotate pdb -n %s %s %s-", side.Namespace, budget.Name, api.BudgetAnnotationKey))
+					fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s was changed by %q while the migration owns it", side.Namespace, budget.Name, side.Cluster, writer),
+					fmt.Sprintf("stop that writer, then hand the budget back: kubectl annotate pdb -n %s %s --overwrite %s=%s", side.Namespace, budget.Name, api.BudgetAnnotationKey, api.BudgetHandedOver))
 			}
 		}
 	}
@@ -155,16 +154,7 @@ func (p *planner) foreignBudgets() *Decision {
 
 func (p *planner) foreignSets() *Decision {
 	source, destination := p.Source.Set, p.Destination.Set
-	emptied := p.layout.broken == "" && p.layout.moved == p.layout.hi-p.layout.lo
 	switch {
-	case source.Presence == Absent && (!emptied || !p.Spec.DeleteSource):
-		return stalled(api.ReasonSourceMissing,
-			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
-			"no other one can take its place: delete this Migration, and see the runbook for the ordinals that the source still had")
-	case source.Presence == Seen && source.UID != p.Record.Baseline.SourceUID:
-		return stalled(api.ReasonSourceReplaced,
-			fmt.Sprintf("StatefulSet %s/%s in cluster %s was deleted and created again since the migration began", p.Source.Namespace, source.Name, p.Source.Cluster),
-			"delete this Migration and create a new one")
 	case source.Terminating && !p.Spec.DeleteSource:
 		return stalled(api.ReasonSourceBeingDeleted, fmt.Sprintf("StatefulSet %s/%s in cluster %s is being deleted", p.Source.Namespace, source.Name, p.Source.Cluster), "")
 	case destination.Terminating && p.direction() == api.Forward:

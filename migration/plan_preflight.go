@@ -47,14 +47,19 @@ func (p *planner) accept() *Decision {
 		return &Decision{Findings: findings, Hold: &Hold{Reason: api.ReasonPaused, Message: "nothing has been changed: mode is " + string(p.Spec.Mode)}}
 	}
 	d, _ := budget(p.Snapshot)
-	set := p.Source.Set
+	start, replicas := p.extent()
 	baseline := &api.Baseline{
-		Start: set.Start, Replicas: set.Replicas, Budget: d, SourceUID: set.UID, StartTime: metav1.NewTime(p.Now),
+		Start: start, Replicas: replicas, DestinationReplicas: replicas - p.Source.Set.Replicas,
+		Budget: d, SourceUID: p.Source.Set.UID, StartTime: metav1.NewTime(p.Now),
 		SourceCluster: p.Source.ClusterID, DestinationCluster: p.Destination.ClusterID,
+	}
+	if baseline.DestinationReplicas > 0 {
+		baseline.DestinationUID = p.Destination.Set.UID
 	}
 	if len(p.Source.Budgets) == 1 {
 		b := p.Source.Budgets[0]
-		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: b.Form.MinAvailable, MaxUnavailable: b.Form.MaxUnavailable}
+		author := b.author()
+		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
 	}
 	next := p.Record
 	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil
@@ -83,6 +88,7 @@ func Preflight(s Snapshot) []Finding {
 	findings = append(findings, sourceFindings(s)...)
 	findings = append(findings, budgetFindings(s)...)
 	findings = append(findings, destinationFindings(s)...)
+	findings = append(findings, splitFindings(s)...)
 	findings = append(findings, volumeFindings(s)...)
 	findings = append(findings, nameFindings(s)...)
 	for _, finding := range s.Preflight {
@@ -113,6 +119,16 @@ func sourceFindings(s Snapshot) []Finding {
 	}
 	if finding := side.deletesClaims(); finding != nil {
 		findings = append(findings, *finding)
+	}
+	return append(findings, healthFindings(s, side)...)
+}
+
+// healthFindings are about a slice that must be at rest and available when a migration begins.
+func healthFindings(s Snapshot, side Side) []Finding {
+	var findings []Finding
+	set, object := side.Set, side.object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
 	}
 	switch {
 	case !set.Observed:
@@ -148,14 +164,14 @@ func (f Finding) hold() *Hold {
 
 // budget returns d, or why there is none.
 func budget(s Snapshot) (int32, *Finding) {
-	replicas := s.Source.Set.Replicas
+	_, replicas := s.extent()
 	d := int32(1)
 	source := Finding{Object: s.Source.object()}
 	if len(s.Source.Budgets) == 1 {
 		b := s.Source.Budgets[0]
 		name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, b.Name, s.Source.Cluster)
 		source.Object = name
-		allowed, err := pdb.Budget(b.Form, replicas)
+		allowed, err := pdb.Budget(b.author(), replicas)
 		if err != nil {
 			source.Reason, source.Message, source.Remedy = api.ReasonBudgetInvalid, name+": "+err.Error(), "kubectl edit pdb -n "+s.Source.Namespace+" "+b.Name
 			return 0, &source
@@ -246,8 +262,8 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 		return nil
 	case len(source) == 0:
 		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or delete this one")
-	case !destination[0].Form.Equal(source[0].Form) && destination[0].Fence == "":
-		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].Form, source[0].Form),
+	case !destination[0].author().Equal(source[0].author()) && destination[0].Fence == "":
+		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].author(), source[0].author()),
 			"give both the same form, or delete this one")
 	}
 	return nil
@@ -284,8 +300,7 @@ func destinationFindings(s Snapshot) []Finding {
 		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
 	}
 	if !side.NamespaceFound && !s.Spec.CreateNamespace {
-		add(api.ReasonNamespaceMissing, fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
-			"in that cluster: kubectl create namespace "+side.Namespace)
+		findings = append(findings, namespaceMissing(side))
 	}
 	if set.Presence == Seen {
 		if set.UID == s.Source.Set.UID {
@@ -295,22 +310,26 @@ func destinationFindings(s Snapshot) []Finding {
 		if set.Terminating {
 			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
 		}
-		if set.Replicas > 0 {
-			add(api.ReasonDestinationNotEmpty, fmt.Sprintf("%s has %d replicas: their ordinals may run at the source too", object, set.Replicas),
-				fmt.Sprintf("kubectl scale %s -n %s %s --replicas=0", set.resource(), side.Namespace, set.Name))
-		}
 		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
 			findings = append(findings, claimedFinding(side))
 		}
 	}
 	for _, pod := range side.Pods {
-		if pod.Ordinal >= s.Source.Set.Start && pod.Ordinal < s.Source.Set.End() && set.Replicas == 0 {
+		if s.Source.Set.Has(pod.Ordinal) && !set.Has(pod.Ordinal) {
 			add(api.ReasonDestinationPodFound, fmt.Sprintf("pod %s/%s-%d exists in cluster %s", side.Namespace, set.Name, pod.Ordinal, side.Cluster),
 				fmt.Sprintf("kubectl get pod -n %s %s-%d", side.Namespace, set.Name, pod.Ordinal))
 			break
 		}
 	}
 	return findings
+}
+
+func namespaceMissing(side Side) Finding {
+	return Finding{
+		Reason: api.ReasonNamespaceMissing, Object: side.object(),
+		Message: fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
+		Remedy:  "in that cluster: kubectl create namespace " + side.Namespace,
+	}
 }
 
 func volumeFindings(s Snapshot) []Finding {

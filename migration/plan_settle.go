@@ -11,7 +11,7 @@ import (
 
 // settle restores what was changed and removes what is not needed any more, once
 // no ordinal is left to move in the plan's direction. Of a Migration that is being
-// deleted it restores the budgets only.
+// deleted it restores the budgets and the reclaim policies only.
 func (p *planner) settle() *Decision {
 	for _, stage := range p.settling() {
 		if decision := stage(); decision != nil {
@@ -24,8 +24,10 @@ func (p *planner) settle() *Decision {
 func (p *planner) settling() []func() *Decision {
 	back := p.direction() == api.Back
 	switch {
+	case p.Deleting && p.Focused:
+		return []func() *Decision{p.keepPolicies}
 	case p.Deleting:
-		return []func() *Decision{p.budgets}
+		return []func() *Decision{p.budgets, p.keepPolicies}
 	case p.Focused && back: // only one ordinal's volumes were read
 		return []func() *Decision{p.cleanDestination, p.policies, p.dropNames}
 	case p.Focused:
@@ -76,18 +78,41 @@ func (p *planner) deleteBudget(name SideName) *Decision {
 func (p *planner) policies() *Decision {
 	for _, v := range p.Volumes {
 		holding := p.pair(v).Taker
-		volume := holding.Volume
-		touched := volume.Original != "" || FenceOwner(volume.Fence) == p.UID
-		if !p.taker.Set.Has(v.Ordinal) || !touched || !volume.Found {
+		if !p.taker.Set.Has(v.Ordinal) || !p.touched(holding.Volume) {
 			continue
 		}
-		if !holding.Bound() {
+		if volume := holding.Volume; !holding.Bound() {
 			return stalled(api.ReasonVolumeUnbound, "volume "+volume.Name+" is not bound to claim "+holding.Ref.Namespace+"/"+holding.Ref.Name+" any more",
 				"its reclaim policy stays Retain until it is; kubectl describe pv "+volume.Name)
 		}
-		return effect(Effect{Verb: RestorePolicy, Side: p.takerName, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+		return p.restorePolicy(p.takerName, v)
 	}
 	return nil
+}
+
+// keepPolicies gives the volumes that either slice runs on their original reclaim policy
+// back when the Migration is being deleted: nobody else would, and another Migration
+// would take the Retain that it finds for the author's own.
+func (p *planner) keepPolicies() *Decision {
+	for _, v := range p.Volumes {
+		for _, name := range sideNames {
+			holding := v.holding(name)
+			if p.side(name).Set.Has(v.Ordinal) && p.touched(holding.Volume) && holding.Bound() {
+				return p.restorePolicy(name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// touched says whether a volume has a mark of this migration.
+func (p *planner) touched(volume volumes.Volume) bool {
+	return volume.Found && (volume.Note.By == p.UID || FenceOwner(volume.Fence) == p.UID)
+}
+
+func (p *planner) restorePolicy(name SideName, v OrdinalVolume) *Decision {
+	volume := v.holding(name).Volume
+	return effect(Effect{Verb: RestorePolicy, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
 }
 
 // withdrawSource removes the source's export, last of all that clients see.
@@ -165,6 +190,9 @@ func (p *planner) cleanDestination() *Decision {
 func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	ordinal, template, h := v.Ordinal, v.Template, *v.holding(name)
 	claim, volume := h.Claim, h.Volume
+	if decision := p.lastRecord(name, v); decision != nil {
+		return decision
+	}
 	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
 		// As long as the binder has not seen it, the claim could get its volume back
 		// unchanged, and a late deletion would meet it.
@@ -190,6 +218,22 @@ func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision
 		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
 	}
 	return effect(Effect{Verb: DeleteVolume, Side: name, Ordinal: ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+// lastRecord stalls where what is to be deleted is all that still says which disk an
+// ordinal had (I3): the other side must be on it.
+func (p *planner) lastRecord(name SideName, v OrdinalVolume) *Decision {
+	taken := volumes.Taken{Shared: p.Spec.SameCluster, From: v.Source, At: v.Destination}
+	if name == DestinationSide {
+		taken.From, taken.At = taken.At, taken.From
+	}
+	if !taken.From.Claim.Found && !taken.From.Volume.Found {
+		return nil // nothing is left to be deleted
+	}
+	if problem := taken.Check(); problem != nil {
+		return stalled(problem.Reason, problem.Message, problem.Remedy)
+	}
+	return nil
 }
 
 func (p *planner) removeDestinationSet() *Decision {

@@ -329,7 +329,7 @@ func (m *machine) gated(e Effect) {
 			}
 		}
 	}
-	if others+1 > s.Record.Baseline.Budget {
+	if others+1 > s.Record.Baseline.Budget && !goesBackDown(s, e) {
 		m.breaks("I5: %s while %d other replicas are unavailable, of %d", e, others, s.Record.Baseline.Budget)
 	}
 }

@@ -495,10 +495,18 @@ func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
 	}
 	c := y.fair()
 	c.stale = true
+	before := y.landed
 	for range 4 {
-		if decision := y.machine.pass(y.p, c); decision.Hold == nil || decision.Hold.Reason != api.ReasonSuperseded {
-			t.Errorf("got %+v", decision)
+		if decision := y.machine.pass(y.p, c); decision.Effect != nil || y.state.Record.Claim.Holder != other.holder {
+			t.Errorf("got %+v, held by %s", decision, y.state.Record.Claim.Holder)
 		}
+	}
+	if y.landed > before {
+		t.Errorf("it wrote %d times", y.landed-before)
+	}
+	c.stale = false
+	if decision := y.machine.pass(y.p, c); decision.Hold == nil || decision.Hold.Reason != api.ReasonSuperseded {
+		t.Errorf("once it has heard of it: %+v", decision)
 	}
 	y.setMode(api.ModeRun)
 	y.p = other

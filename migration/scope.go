@@ -28,8 +28,14 @@ type scope struct {
 
 // scopeOf is what must be read live before a decision is carried out.
 func scopeOf(s Snapshot, decision Decision) scope {
-	if hold := decision.Hold; hold != nil && hold.Reason == api.ReasonClusterReplaced {
-		return scope{live: true, identity: true}
+	if hold := decision.Hold; hold != nil {
+		switch hold.Reason {
+		case api.ReasonClusterReplaced:
+			return scope{live: true, identity: true}
+		case api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk:
+			// One cache may be behind another, and nobody shall be frightened by that.
+			return scope{live: true, wide: true}
+		}
 	}
 	if !decision.NeedsLiveRead() {
 		return scope{}
@@ -45,7 +51,10 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		// A handoff is dropped only where the ordinal has its volumes.
 		sc.volumes = sc.ordinal != nil && decision.Record != nil && decision.Record.Handoff == nil
 		// What begins or ends a migration is concluded from all there is.
-		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != ""
+		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != "" || takesForAnother(s, decision)
+		if sc.wide {
+			sc.ordinal, sc.pods = nil, false
+		}
 		return sc
 	}
 	if !effect.OfOrdinal() {
@@ -92,4 +101,10 @@ func (sc scope) covers(need scope) bool {
 // reads says whether all kinds of objects that a scope asks for have been read.
 func (sc scope) reads(need scope) bool {
 	return (sc.gate || !need.gate) && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
+}
+
+// takesForAnother says whether a record takes one StatefulSet for another one.
+func takesForAnother(s Snapshot, decision Decision) bool {
+	was := s.Record.Baseline.DestinationUID
+	return was != "" && decision.Record.Baseline.DestinationUID != was
 }

@@ -70,6 +70,8 @@ type Spec struct {
 	NameOrdinals, DropNames bool
 	// CreateNamespace asks for the destination's namespace.
 	CreateNamespace bool
+	// SplitBudget is who has the disruption budget while the application stays split.
+	SplitBudget api.SplitBudget
 	// DeleteSource asks for the source's objects to be deleted at the end.
 	DeleteSource bool
 	// SameCluster is true when both sides are in one cluster: they share volumes.
@@ -156,6 +158,10 @@ type Set struct {
 	DeletesClaims bool
 	// Rolls is how its roll-outs go.
 	Rolls Rolls
+	// Reserves is true when a slice of our own kind skips ordinals, which it then owns
+	// beyond its end; ReservesBy is who wrote that last.
+	Reserves   bool
+	ReservesBy string
 }
 
 // Rolls is how the roll-outs of a StatefulSet go, as far as a migration can bound them.
@@ -201,6 +207,8 @@ type Pod struct {
 	Terminating bool
 	// Owned is true when the StatefulSet controls it.
 	Owned bool
+	// Node is where it runs; empty: nowhere yet.
+	Node string
 	// Trouble is what keeps it from becoming Ready, when it says so.
 	Trouble string
 }
@@ -233,6 +241,20 @@ type Budget struct {
 	Fence string
 	// Ours is true when this migration created it.
 	Ours bool
+	// Author is the form in which its author wrote it, as a migration has noted it before it
+	// wrote its own; nil: no migration has.
+	Author *pdb.Form
+	// RevertedBy is who has written it since the migration began to write it, and has not
+	// left the migration's mark on it.
+	RevertedBy string
+}
+
+// author is the form in which the budget was written by its author.
+func (b Budget) author() pdb.Form {
+	if b.Author != nil {
+		return *b.Author
+	}
+	return b.Form
 }
 
 // Dependent is an object that the slice needs on its side.

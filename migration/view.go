@@ -28,6 +28,7 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 		DropNames:       in.Cleanup.PerOrdinalServices == api.CleanupDelete,
 		CreateNamespace: in.Destination.CreateNamespace,
 		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
+		SplitBudget:     in.SplitBudget,
 		SameCluster:     sameCluster,
 	}
 	if spec.Mode == "" {
@@ -79,6 +80,8 @@ func sideOf(m *api.Migration, f *found) Side {
 		if f.slice != nil {
 			side.Set.Rolls = rollsOf(f.slice)
 			side.Set.Rolls.Asked = askedToGo(f.slice, f.pods)
+			side.Set.Reserves = len(f.slice.Spec.ReserveOrdinals) > 0
+			side.Set.ReservesBy = foreignWriter(f.slice.ManagedFields, begun(m), `"f:reserveOrdinals"`)
 			side.Set.MinReady = max(side.Set.MinReady, rollingMinReady(f.slice))
 		}
 	}
@@ -159,7 +162,7 @@ func podsOf(f *found) []Pod {
 		}
 		view := Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
-			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Trouble: troubleOf(pod),
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod),
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
@@ -255,10 +258,12 @@ func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget)
 		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
-		Ours: budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Ours:   budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
 	if FenceOwner(fence) != m.UID {
+		view.RevertedBy = revertedBy(m, budget)
 		return view
 	}
 	view.Fence = fence
@@ -269,6 +274,21 @@ func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget)
 		}
 	}
 	return view
+}
+
+// revertedBy is who has written a PodDisruptionBudget since the migration began to write it,
+// and has taken its mark off: a tool that puts its own version back. One that was made since
+// is nobody's revert.
+func revertedBy(m *api.Migration, budget *policyv1.PodDisruptionBudget) string {
+	base := m.Status.Baseline
+	if base == nil || base.BudgetsTakenTime == nil || budget.Annotations[api.BudgetAnnotationKey] == api.BudgetHandedOver {
+		return ""
+	}
+	since := base.BudgetsTakenTime.Truncate(time.Second).Add(time.Second) // managed fields have whole seconds
+	if budget.CreationTimestamp.After(since) {
+		return ""
+	}
+	return foreignWriter(budget.ManagedFields, since, `"f:maxUnavailable"`, `"f:minAvailable"`)
 }
 
 // begun is when a migration began; managed fields have the same precision.

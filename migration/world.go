@@ -112,7 +112,7 @@ func (w *world) putVolume(v *OrdinalVolume, name SideName, volume volumes.Volume
 }
 
 // attach stores the attachments of a volume, which are objects of their own.
-func (w *world) attach(v *OrdinalVolume, name SideName, attachments []string) {
+func (w *world) attach(v *OrdinalVolume, name SideName, attachments []volumes.Attachment) {
 	v.holding(name).Volume.Attachments = attachments
 	if w.state.Spec.SameCluster {
 		v.Source.Volume.Attachments, v.Destination.Volume.Attachments = attachments, attachments

@@ -1,8 +1,6 @@
 package migration
 
 import (
-	"cmp"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/pdb"
@@ -106,7 +104,7 @@ func (w *world) applyBudget(side *Side, e Effect) error {
 		if len(side.Budgets) > 0 {
 			return errConflict
 		}
-		w.putBudget(e.Side, &Budget{Name: e.Name, UID: w.uid(), Form: pdb.Unavailable(0), Fence: e.Fence, Ours: true})
+		w.putBudget(e.Side, &Budget{Name: e.Name, UID: w.uid(), Form: pdb.Unavailable(0), Author: &e.Author, Fence: e.Fence, Ours: true})
 		return nil
 	}
 	if len(side.Budgets) != 1 || side.Budgets[0].UID != e.UID || side.Budgets[0].ResourceVersion != e.ResourceVersion {
@@ -117,7 +115,10 @@ func (w *world) applyBudget(side *Side, e Effect) error {
 		return nil
 	}
 	b := side.Budgets[0]
-	b.Form, b.Fence, b.Observed = e.Form, e.Fence, false
+	b.Form, b.Author, b.Fence, b.Observed = e.Form, nil, e.Fence, false
+	if e.Verb == SetBudget {
+		b.Author = &e.Author
+	}
 	w.putBudget(e.Side, &b)
 	return nil
 }
@@ -168,12 +169,12 @@ func (w *world) applyHolding(v *OrdinalVolume, e Effect) error {
 	case e.Verb == DeleteVolume:
 		volume.Terminating = true
 	case e.Verb == RestorePolicy:
-		volume.Policy, volume.Original, volume.Fence = cmp.Or(volume.Original, volume.Policy), "", ""
+		volume.Policy, volume.Note, volume.Fence = volume.OriginalFor(w.state.UID), volumes.Note{}, ""
 	case e.Volume.Verb == volumes.Secure:
-		if volume.Original == "" {
-			volume.Original = volume.Policy
-		}
-		volume.Policy, volume.Fence = corev1.PersistentVolumeReclaimRetain, e.Volume.Fence
+		volume.Policy, volume.Note, volume.Fence = corev1.PersistentVolumeReclaimRetain, e.Volume.Note, e.Volume.Fence
+	case e.Volume.Verb == volumes.Point:
+		volume.Note = e.Volume.Note
+		fallthrough
 	default:
 		volume.ClaimRef, volume.Fence = e.Volume.Ref, e.Volume.Fence
 	}
@@ -199,9 +200,6 @@ func (w *world) createHolding(v *OrdinalVolume, e Effect) error {
 	}
 	created := from
 	created.Policy = corev1.PersistentVolumeReclaimRetain
-	if created.Original == "" {
-		created.Original = from.Policy // it was secured when this was decided
-	}
 	created.UID, created.ClaimRef, created.Fence = w.uid(), e.Volume.Ref, e.Volume.Fence
 	created.Ours, created.Attachments, created.Terminating, created.Phase = true, nil, false, ""
 	w.putVolume(v, e.Side, created)

@@ -88,11 +88,16 @@ func (w *world) createPod(name SideName, ordinal int32) {
 		if !h.Claim.Found {
 			h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.version(), Phase: corev1.ClaimPending}
 		}
-		if at := h.Volume.Attachments; w.attaches && h.Bound() && !slices.Contains(at, string(name)) {
-			w.attach(v, name, append(slices.Clone(at), string(name)))
+		if at := h.Volume.Attachments; w.attaches && h.Bound() && !slices.Contains(at, attachedTo(name)) {
+			w.attach(v, name, append(slices.Clone(at), attachedTo(name)))
 		}
 	}
-	w.side(name).setPod(Pod{Ordinal: ordinal, UID: w.uid(), Owned: true})
+	w.side(name).setPod(Pod{Ordinal: ordinal, UID: w.uid(), Owned: true, Node: string(name)})
+}
+
+// attachedTo is the attachment of a volume to the node of a side: there is one on each.
+func attachedTo(name SideName) volumes.Attachment {
+	return volumes.Attachment{Name: string(name), Node: string(name)}
 }
 
 // controlBudgets lets the disruption controller of a side observe.
@@ -208,7 +213,7 @@ func (w *world) detach(name SideName, ordinal int32) bool {
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
 		attachments := v.holding(name).Volume.Attachments
-		if at := slices.Index(attachments, string(name)); v.Ordinal == ordinal && at >= 0 {
+		if at := slices.Index(attachments, attachedTo(name)); v.Ordinal == ordinal && at >= 0 {
 			w.attach(v, name, slices.Delete(slices.Clone(attachments), at, at+1))
 			changed = true
 		}

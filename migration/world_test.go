@@ -98,7 +98,7 @@ func (c scenario) build() Snapshot {
 		}
 	}
 	for ordinal := c.start; ordinal < c.start+c.replicas; ordinal++ {
-		s.Source.Pods = append(s.Source.Pods, Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: epoch.Add(-time.Hour), Owned: true})
+		s.Source.Pods = append(s.Source.Pods, Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: epoch.Add(-time.Hour), Owned: true, Node: string(SourceSide)})
 		if c.spec.NameOrdinals {
 			s.Source.Names, s.Destination.Names = append(s.Source.Names, c.name(ordinal)), append(s.Destination.Names, Name{Ordinal: ordinal})
 		}

@@ -21,18 +21,30 @@ type Target struct {
 	ResourceVersion string
 }
 
-// Write gives a PodDisruptionBudget a form. mark is the value of
-// BudgetAnnotationKey; empty when the budget is handed back to its author. Its
-// other fields, unhealthyPodEvictionPolicy among them, stay as they are.
-func Write(ctx context.Context, c client.Client, target Target, form Form, mark string) (client.Object, error) {
-	var annotation any
-	if mark != "" {
-		annotation = mark
+// Marks are the annotations of a migration on a PodDisruptionBudget that it writes; the
+// zero value takes them away.
+type Marks struct {
+	// Mark is the value of BudgetAnnotationKey.
+	Mark string
+	// Author is the form in which its author wrote it.
+	Author Form
+}
+
+// annotations are the marks as a merge patch has them.
+func (m Marks) annotations() map[string]any {
+	if m.Mark == "" {
+		return map[string]any{api.BudgetAnnotationKey: nil, api.AuthorBudgetAnnotationKey: nil}
 	}
+	return map[string]any{api.BudgetAnnotationKey: m.Mark, api.AuthorBudgetAnnotationKey: m.Author.String()}
+}
+
+// Write gives a PodDisruptionBudget a form, and marks or unmarks it. Its other fields,
+// unhealthyPodEvictionPolicy among them, stay as they are.
+func Write(ctx context.Context, c client.Client, target Target, form Form, marks Marks) (client.Object, error) {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": target.UID, "resourceVersion": target.ResourceVersion,
-			"annotations": map[string]any{api.BudgetAnnotationKey: annotation},
+			"annotations": marks.annotations(),
 		},
 		"spec": map[string]any{"minAvailable": form.MinAvailable, "maxUnavailable": form.MaxUnavailable},
 	})
@@ -55,8 +67,9 @@ func Unmark(mark string) (fence, form string) {
 
 // Copy makes the other side's PodDisruptionBudget, under its metadata: the same selector
 // and eviction policy, and maxUnavailable 0.
-func Copy(from *policyv1.PodDisruptionBudget, meta metav1.ObjectMeta, fence string) *policyv1.PodDisruptionBudget {
-	metav1.SetMetaDataAnnotation(&meta, api.BudgetAnnotationKey, Mark(fence, Unavailable(0)))
+func Copy(from *policyv1.PodDisruptionBudget, meta metav1.ObjectMeta, marks Marks) *policyv1.PodDisruptionBudget {
+	metav1.SetMetaDataAnnotation(&meta, api.BudgetAnnotationKey, marks.Mark)
+	metav1.SetMetaDataAnnotation(&meta, api.AuthorBudgetAnnotationKey, marks.Author.String())
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{

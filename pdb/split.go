@@ -18,6 +18,7 @@ package pdb
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -60,6 +61,22 @@ func (f Form) String() string {
 	}
 }
 
+// Parse reads what String has written; nil when it has not.
+func Parse(text string) *Form {
+	field, number, found := strings.Cut(text, " ")
+	value := intstr.Parse(number)
+	switch {
+	case !found || number == "":
+		return nil
+	case field == "maxUnavailable":
+		return &Form{MaxUnavailable: &value}
+	case field == "minAvailable":
+		return &Form{MinAvailable: &value}
+	default:
+		return nil
+	}
+}
+
 // Budget returns the disruption budget d that the form grants an application of
 // so many replicas. It rounds as the disruption controller does
 // (pkg/controller/disruption: percentages of both fields round up), and is never
@@ -96,7 +113,9 @@ type Share struct {
 
 // Split shares d - inFlight between two slices of the given sizes, in proportion
 // to the sizes, the larger remainder first and the source first on a tie. No
-// slice gets more than its size. Same input, same output.
+// slice gets more than its size, and each that has replicas gets at least one where
+// there is enough for both: the nodes of neither can be drained without. Same input,
+// same output.
 func Split(d, inFlight int32, size Share) Share {
 	total := int64(size.Source) + int64(size.Destination)
 	left := int64(max(0, d-inFlight))
@@ -113,6 +132,14 @@ func Split(d, inFlight int32, size Share) Share {
 			source++
 		} else {
 			destination++
+		}
+	}
+	if left > 1 {
+		switch {
+		case source == 0 && size.Source > 0:
+			source, destination = 1, destination-1
+		case destination == 0 && size.Destination > 0:
+			source, destination = source-1, 1
 		}
 	}
 	return Share{Source: int32(source), Destination: int32(destination)}

@@ -1,7 +1,6 @@
 package volumes
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,11 +29,11 @@ type Carrier struct {
 func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
-		return c.patch(ctx, c.Giver, action, secured(pair.Giver.Volume, action.Fence))
+		return c.patch(ctx, c.Giver, action, secured(action))
 	case Park:
-		return c.patch(ctx, c.Giver, action, claimRef(action.Ref, action.Fence))
+		return c.patch(ctx, c.Giver, action, claimRef(action))
 	case Point:
-		return c.patch(ctx, c.Taker, action, claimRef(action.Ref, action.Fence))
+		return c.patch(ctx, c.Taker, action, claimRef(action))
 	case CreateVolume:
 		return c.createVolume(ctx, action, pair)
 	case CreateClaim:
@@ -47,23 +46,18 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 
 // RestorePolicy gives a volume its original reclaim policy back. One whose policy was
 // never changed keeps it, and only loses the fence.
-func RestorePolicy(ctx context.Context, c client.Client, volume Volume) (client.Object, error) {
+func RestorePolicy(ctx context.Context, c client.Client, volume Volume, owner types.UID) (client.Object, error) {
 	carrier := Carrier{Taker: c}
 	return carrier.patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}},
-		"spec":     map[string]any{"persistentVolumeReclaimPolicy": cmp.Or(volume.Original, volume.Policy)},
+		"spec":     map[string]any{"persistentVolumeReclaimPolicy": volume.OriginalFor(owner)},
 	})
 }
 
-// secured keeps the first policy that was recorded: a second attempt must not take
-// its own Retain for the original.
-func secured(volume Volume, fence string) map[string]any {
-	original := volume.Original
-	if original == "" {
-		original = volume.Policy
-	}
+// secured sets Retain and notes the policy to go back to.
+func secured(action Action) map[string]any {
 	return map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: original, api.FenceAnnotationKey: fence}},
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: action.Note.String(), api.FenceAnnotationKey: action.Fence}},
 		"spec":     map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
 	}
 }
@@ -71,7 +65,12 @@ func secured(volume Volume, fence string) map[string]any {
 // claimRef points a volume elsewhere in one update. The uid is written as the
 // binder expects it: absent for a reservation. The mark by which the binder knows a
 // claimRef for its own goes: it would clear that one (pv_controller.go, unbindVolume).
-func claimRef(ref Ref, fence string) map[string]any {
+func claimRef(action Action) map[string]any {
+	ref := action.Ref
+	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
+	if action.Verb == Point {
+		annotations[api.OriginalReclaimPolicyAnnotationKey] = action.Note.String()
+	}
 	target := map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
 		"uid": nil, "resourceVersion": nil,
@@ -80,7 +79,7 @@ func claimRef(ref Ref, fence string) map[string]any {
 		target["uid"] = ref.UID
 	}
 	return map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: fence, boundByController: nil}},
+		"metadata": map[string]any{"annotations": annotations},
 		"spec":     map[string]any{"claimRef": target},
 	}
 }
@@ -109,7 +108,7 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 		return nil, err
 	}
 	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(&from, c.Owner)}
-	if from.UID != action.UID || !now.Parked() || !now.Secured() {
+	if from.UID != action.UID || !now.Parked() || !now.SecuredBy(c.Owner) {
 		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), action.Volume, errors.New("it is not parked any more"))
 	}
 	volume := CopyVolume(&from, action.Ref, c.Owner, c.StorageClass)

@@ -23,6 +23,7 @@ const (
 	ReasonVolumeNotRetain  = "VolumeNotRetained"
 	ReasonForeignClaim     = "ForeignClaim"
 	ReasonForeignVolume    = "ForeignVolume"
+	ReasonAnotherDisk      = "AnotherDisk"
 	ReasonDriverMissing    = "DriverMissing"
 	ReasonVolumeOutOfReach = "VolumeOutOfReach"
 	ReasonVolumeIsLocal    = "VolumeIsLocal"

@@ -76,17 +76,38 @@ type Volume struct {
 	ResourceVersion string
 	Phase           corev1.PersistentVolumePhase
 	Policy          corev1.PersistentVolumeReclaimPolicy
-	// Original is the policy to go back to; empty when it was not recorded.
-	Original    corev1.PersistentVolumeReclaimPolicy
+	// Note is the policy to go back to, as some migration has noted it.
+	Note        Note
 	ClaimRef    Ref
 	Handle      string
 	Terminating bool
 	// Ours is true when this migration created it.
 	Ours bool
 	// Attachments are the VolumeAttachments that name it.
-	Attachments []string
+	Attachments []Attachment
 	// Fence is the fence under which a migration wrote it last.
 	Fence string
+}
+
+// Note is a reclaim policy that a migration has noted on a volume before it set Retain. It
+// counts for that migration alone: what another one noted says nothing about what the
+// author of the volume has chosen since.
+type Note struct {
+	Policy corev1.PersistentVolumeReclaimPolicy
+	// By is the UID of the migration.
+	By types.UID
+}
+
+// Attachment is what matters of a VolumeAttachment.
+type Attachment struct{ Name, Node string }
+
+// OriginalFor is the policy that a migration has to give the volume back: what it has noted,
+// or else what the volume has now.
+func (v Volume) OriginalFor(owner types.UID) corev1.PersistentVolumeReclaimPolicy {
+	if v.Note.By == owner && v.Note.Policy != "" {
+		return v.Note.Policy
+	}
+	return v.Policy
 }
 
 // Holding is one side's claim for an ordinal, with the volume it names.
@@ -109,10 +130,10 @@ func (h Holding) Parked() bool {
 	return h.Volume.Found && h.Volume.ClaimRef.Names(Parked(h.Ref))
 }
 
-// Secured says whether the volume survives the loss of its claim, and the policy
-// to go back to is recorded on it.
-func (h Holding) Secured() bool {
-	return h.Volume.Policy == corev1.PersistentVolumeReclaimRetain && h.Volume.Original != ""
+// SecuredBy says whether the volume survives the loss of its claim, and this migration has
+// noted on it the policy to go back to.
+func (h Holding) SecuredBy(owner types.UID) bool {
+	return h.Volume.Policy == corev1.PersistentVolumeReclaimRetain && h.Volume.Note.Policy != "" && h.Volume.Note.By == owner
 }
 
 // Pair is one claim template's claim of one ordinal, seen from both sides.
@@ -122,7 +143,9 @@ type Pair struct {
 	// Fence is the one of the present epoch. A volume is written under it before
 	// anything is built upon where it is: a late write of an older epoch carries the
 	// resourceVersion from before and is refused.
-	Fence        string
+	Fence string
+	// Owner is the UID of the migration.
+	Owner        types.UID
 	Giver, Taker Holding
 }
 
@@ -159,6 +182,8 @@ type Action struct {
 	ResourceVersion string
 	// Fence is what the volume is marked with.
 	Fence string
+	// Note is the policy to go back to, for Secure and Point.
+	Note Note
 	// Calls is for MarkClaim: how often the binder has been called before.
 	Calls int
 }
@@ -190,7 +215,7 @@ func SecureGiver(pair Pair) Verdict {
 }
 
 // secured says whether a volume is secured, and no late write can undo it.
-func (p Pair) secured(h Holding) bool { return h.Secured() && h.Volume.Fence == p.Fence }
+func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
 // Misplaced says whether the taker's claim is there and the volume has not been carried
 // over to it: the claim names another one, or the volume is still parked or the giver's.
@@ -323,7 +348,19 @@ func MarkClaimOf(h Holding, fence string) Action {
 }
 
 func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
-	return Verdict{Action: &Action{Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Fence: p.Fence}}
+	return Verdict{Action: &Action{
+		Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Fence: p.Fence,
+		Note: Note{Policy: p.original(volume), By: p.Owner},
+	}}
+}
+
+// original is the policy to go back to of a volume that is written. The taker's gets that of
+// the giver's as it is at the handoff: its own may be of an earlier life.
+func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
+	if giver := p.Giver.Volume; giver.Found && p.Giver.SecuredBy(p.Owner) {
+		return giver.Note.Policy
+	}
+	return volume.OriginalFor(p.Owner)
 }
 
 func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }

@@ -7,7 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const fence = "migration.1"
+const (
+	fence = "migration.1"
+	owner = "migration"
+)
 
 // held is a bound claim with its volume, as a StatefulSet leaves it.
 func held(namespace string, policy corev1.PersistentVolumeReclaimPolicy) Holding {
@@ -27,7 +30,7 @@ func empty(namespace string) Holding {
 }
 
 func secure(h Holding) Holding {
-	h.Volume.Policy, h.Volume.Original, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, fence
+	h.Volume.Policy, h.Volume.Note, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, fence
 	return h
 }
 
@@ -54,7 +57,7 @@ func TestRebindBlocks(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			tc.pair.Fence = fence
+			tc.pair.Fence, tc.pair.Owner = fence, owner
 			got := Rebind(tc.pair)
 			if got.Blocked == nil || got.Blocked.Reason != tc.want || got.Action != nil {
 				t.Errorf("got %+v, want %s", got, tc.want)
@@ -89,7 +92,7 @@ func TestSecureGiverRefuses(t *testing.T) {
 		"without its volume": {gone, ReasonVolumeLost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := SecureGiver(Pair{Fence: fence, Giver: tc.giver, Taker: empty("west")})
+			got := SecureGiver(Pair{Fence: fence, Owner: owner, Giver: tc.giver, Taker: empty("west")})
 			if got.Blocked == nil || got.Blocked.Reason != tc.want {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
@@ -104,14 +107,14 @@ func TestSecureGiverRefuses(t *testing.T) {
 func TestThereAndBack(t *testing.T) {
 	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
 		t.Run(name, func(t *testing.T) {
-			pair := Pair{Shared: shared, Fence: fence, Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
+			pair := Pair{Shared: shared, Fence: fence, Owner: owner, Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
 			if shared {
 				pair.Taker.Volume = pair.Giver.Volume
 			}
 			carry(t, &pair)
 			pair.Giver, pair.Taker, pair.Fence = pair.Taker, pair.Giver, "migration.2"
 			carry(t, &pair)
-			if original := pair.Taker.Volume.Original; original != corev1.PersistentVolumeReclaimDelete {
+			if original := pair.Taker.Volume.OriginalFor(owner); original != corev1.PersistentVolumeReclaimDelete {
 				t.Errorf("the original policy is %q", original)
 			}
 		})
@@ -166,7 +169,7 @@ func write(t *testing.T, pair *Pair, action Action) {
 			put(pair.Giver.Volume)
 		}
 	case Park:
-		if !pair.Giver.Secured() {
+		if !pair.Giver.SecuredBy(owner) {
 			t.Fatal("I3: parked without Retain")
 		}
 		pair.Giver.Volume.ClaimRef, pair.Giver.Volume.Fence = action.Ref, action.Fence
@@ -189,9 +192,7 @@ func write(t *testing.T, pair *Pair, action Action) {
 }
 
 func secureUnder(h Holding, by string) Holding {
-	if h.Volume.Original == "" {
-		h.Volume.Original = h.Volume.Policy
-	}
+	h.Volume.Note = Note{Policy: h.Volume.OriginalFor(owner), By: owner}
 	h.Volume.Policy, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, by
 	return h
 }
@@ -238,12 +239,38 @@ func TestRetainIsReadBack(t *testing.T) {
 	spoiled := secure(held("east", ""))
 	spoiled.Volume.Policy = corev1.PersistentVolumeReclaimDelete
 	for name, got := range map[string]Verdict{
-		"before the stop":     SecureGiver(Pair{Fence: fence, Giver: spoiled, Taker: empty("west")}),
-		"before it is parked": Rebind(Pair{Fence: fence, Giver: spoiled, Taker: empty("west")}),
-		"in one cluster":      Rebind(Pair{Fence: fence, Shared: true, Giver: spoiled, Taker: empty("west")}),
+		"before the stop":     SecureGiver(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
+		"before it is parked": Rebind(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
+		"in one cluster":      Rebind(Pair{Fence: fence, Owner: owner, Shared: true, Giver: spoiled, Taker: empty("west")}),
 	} {
 		if got.Action == nil || got.Action.Verb != Secure {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// TestNotesOfOthersDoNotCount: the policy to go back to is what this migration has noted,
+// however often it secures the volume; what another one noted says nothing about what the
+// volume's author has chosen since (G3).
+func TestNotesOfOthersDoNotCount(t *testing.T) {
+	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
+	giver := held("west", retain)
+	giver.Volume.Note = Note{Policy: discard, By: "an earlier migration"}
+	verdict := SecureGiver(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
+	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
+		t.Errorf("the first time: got %+v", verdict)
+	}
+	giver.Volume.Note = Note{Policy: discard, By: owner}
+	verdict = SecureGiver(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
+	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: discard, By: owner}) {
+		t.Errorf("the second time, under another fence: got %+v", verdict)
+	}
+	left := parked("east")
+	left.Volume.Note = Note{Policy: discard, By: "an earlier migration"}
+	gives := parked("west")
+	gives.Volume.Note = Note{Policy: retain, By: owner}
+	verdict = Rebind(Pair{Fence: fence, Owner: owner, Giver: gives, Taker: left})
+	if verdict.Action == nil || verdict.Action.Verb != Point || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
+		t.Errorf("on the volume that an earlier migration had parked: got %+v", verdict)
 	}
 }

@@ -45,6 +45,15 @@ func unmark(value string) (fence string, calls int) {
 	return fence, calls
 }
 
+// String is the value of the annotation: "Delete <UID>".
+func (n Note) String() string { return string(n.Policy) + " " + string(n.By) }
+
+// parseNote takes it apart. A value without a UID was written by no migration that is known.
+func parseNote(value string) Note {
+	policy, by, _ := strings.Cut(value, " ")
+	return Note{Policy: corev1.PersistentVolumeReclaimPolicy(policy), By: types.UID(by)}
+}
+
 // callsSeparator is in no fence: that is a UID and a number.
 const callsSeparator = "+"
 
@@ -53,10 +62,10 @@ const callsSeparator = "+"
 func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 	view := Volume{
 		Found: true, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion,
-		Phase:    volume.Status.Phase,
-		Policy:   volume.Spec.PersistentVolumeReclaimPolicy,
-		Original: corev1.PersistentVolumeReclaimPolicy(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
-		Handle:   Handle(volume), Terminating: volume.DeletionTimestamp != nil,
+		Phase:  volume.Status.Phase,
+		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
+		Note:   parseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
+		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {

@@ -9,12 +9,21 @@ const (
 	// carries.
 	FenceAnnotationKey = "migration.sliceshift.io/fence"
 	// OriginalReclaimPolicyAnnotationKey is on a PersistentVolume whose reclaim
-	// policy a migration set to Retain. Its value is the policy to go back to.
+	// policy a migration set to Retain. Its value is the policy to go back to and the UID
+	// of that Migration, "Delete <UID>": it counts for that one alone.
 	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
 	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
 	// over. Its value is the fence under which it was written and what was written,
 	// such as "<fence> maxUnavailable 0", so that a change by somebody else is noticed.
 	BudgetAnnotationKey = "migration.sliceshift.io/budget"
+	// BudgetHandedOver is the value by which a person gives a PodDisruptionBudget that
+	// somebody has changed back to the migration.
+	BudgetHandedOver = "handed-over"
+	// AuthorBudgetAnnotationKey is on a PodDisruptionBudget that a migration writes: the
+	// form in which its author wrote it for the whole application, such as
+	// "maxUnavailable 1". While an application stays split it is what says how many of
+	// its replicas may be unavailable.
+	AuthorBudgetAnnotationKey = "migration.sliceshift.io/author-budget"
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"

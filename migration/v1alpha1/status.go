@@ -42,10 +42,14 @@ type MigrationStatus struct {
 
 // Baseline is what cannot be observed again once the first ordinal has moved.
 type Baseline struct {
-	// start is the first ordinal of the source.
+	// start is the first ordinal of the application.
 	Start int32 `json:"start"`
-	// replicas of the source: the whole application.
+	// replicas of the whole application: of the source, and of a destination that owned
+	// the rest of it already.
 	Replicas int32 `json:"replicas"`
+	// destinationReplicas is how many of them the destination owned before.
+	// +optional
+	DestinationReplicas int32 `json:"destinationReplicas,omitempty"`
 	// budget is the disruption budget d of the whole application.
 	Budget int32 `json:"budget"`
 	// sourceCluster is the UID of the namespace kube-system of the source's cluster.
@@ -55,6 +59,13 @@ type Baseline struct {
 	DestinationCluster types.UID `json:"destinationCluster"`
 	// sourceUID is the UID of the source StatefulSet.
 	SourceUID types.UID `json:"sourceUID"`
+	// destinationUID is the UID of the destination StatefulSet; absent until the first
+	// ordinal is about to move.
+	// +optional
+	DestinationUID types.UID `json:"destinationUID,omitempty"`
+	// budgetsTakenTime is when the migration began to write the PodDisruptionBudgets.
+	// +optional
+	BudgetsTakenTime *metav1.Time `json:"budgetsTakenTime,omitempty"`
 	// disruptionBudget is the source's PodDisruptionBudget in the user's own form;
 	// absent when the source has none.
 	// +optional

@@ -102,6 +102,22 @@ const (
 	PerOrdinalExport PerOrdinal = "Export"
 )
 
+// SplitBudget says which slice has the disruption budget of a split application.
+//
+// +kubebuilder:validation:Enum=Proportional;Source;Destination
+type SplitBudget string
+
+// Who has the disruption budget of a split application.
+const (
+	// SplitBudgetProportional shares it in proportion to the slices' sizes, at least one
+	// each where there is enough.
+	SplitBudgetProportional SplitBudget = "Proportional"
+	// SplitBudgetSource gives all of it to the source.
+	SplitBudgetSource SplitBudget = "Source"
+	// SplitBudgetDestination gives all of it to the destination.
+	SplitBudgetDestination SplitBudget = "Destination"
+)
+
 // VolumeMethod says how the data of a claim reaches the destination.
 //
 // +kubebuilder:validation:Enum=Rebind
@@ -137,6 +153,13 @@ type MigrationSpec struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1 or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// splitBudget is which slice's PodDisruptionBudget has the disruption budget while the
+	// application stays split over both, after a move of some ordinals or in a pause. It may
+	// be changed at any time, also when the migration has been completed: with a budget of 1
+	// only one side can have it, and nodes of the other cannot be drained meanwhile.
+	// +optional
+	// +kubebuilder:default=Proportional
+	SplitBudget SplitBudget `json:"splitBudget,omitempty"`
 	// mode is what the migration is to do now.
 	// +optional
 	// +kubebuilder:default=Run

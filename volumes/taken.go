@@ -1,0 +1,44 @@
+package volumes
+
+import "fmt"
+
+// Taken is a claim of an ordinal that has moved, where it runs, and what it was carried over
+// from. The volume that was left behind, parked, is the record of which disk it was.
+type Taken struct {
+	// Shared is true when both are in one cluster, and so are one volume.
+	Shared bool
+	// Made is true when this migration has carried it over.
+	Made     bool
+	From, At Holding
+}
+
+// Check says why the ordinal is not known to be on the disk that it had; nil when it is. A
+// claim that somebody has deleted is made again by the StatefulSet controller, empty, under
+// the same name (stateful_pod_control.go, createPersistentVolumeClaims).
+func (t Taken) Check() *Problem {
+	at, from := t.At, t.From
+	switch {
+	case !at.Claim.Found:
+		return t.problem("does not exist any more")
+	case at.Claim.Volume != at.Volume.Name || !at.Volume.Found:
+		return t.problem(fmt.Sprintf("is on volume %q now", at.Claim.Volume))
+	case !at.Bound():
+		return t.problem(fmt.Sprintf("is %s and not bound to its volume any more", phase(at.Claim.Phase)))
+	case t.Shared:
+		return nil
+	case from.Volume.Found && from.Volume.Handle != at.Volume.Handle:
+		return t.problem("is on another disk: " + at.Volume.Handle)
+	case !from.Volume.Found && t.Made && !at.Volume.Ours:
+		return t.problem("is on a volume that was not carried over, and the one that was left behind is gone")
+	}
+	return nil
+}
+
+func (t Taken) problem(what string) *Problem {
+	message := fmt.Sprintf("claim %s/%s of an ordinal that has moved %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
+	remedy := "look what the claim holds, and keep it: kubectl describe pvc -n " + t.At.Ref.Namespace + " " + t.At.Ref.Name
+	if t.From.Volume.Found {
+		message += fmt.Sprintf("; the disk that it had is behind volume %s of the source", t.From.Volume.Name)
+	}
+	return &Problem{ReasonAnotherDisk, message, remedy}
+}
