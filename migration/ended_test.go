@@ -78,7 +78,8 @@ func (m *machine) misnamed(outcome string) string {
 
 // placed says which ordinal is not available on exactly one side.
 func (m *machine) placed() string {
-	for ordinal := m.begin.Source.Set.Start; ordinal < m.begin.Source.Set.End(); ordinal++ {
+	start, replicas := m.begin.extent()
+	for ordinal := start; ordinal < start+replicas; ordinal++ {
 		owners := 0
 		for _, name := range sideNames {
 			if !m.side(name).Set.Has(ordinal) {
@@ -102,9 +103,10 @@ func (m *machine) released() string {
 		return wrong
 	}
 	moved := m.state.Destination.Set.Replicas
+	_, replicas := m.begin.extent()
 	for _, name := range sideNames {
 		for _, b := range m.side(name).Budgets {
-			split := moved > 0 && moved < m.begin.Source.Set.Replicas && !m.state.Spec.SameNamespace
+			split := moved > 0 && moved < replicas && !m.state.Spec.SameNamespace
 			if b.Fence != "" && !split {
 				return fmt.Sprintf("the budget of the %s was not given back to its author", name)
 			}
@@ -118,7 +120,14 @@ func (m *machine) asInTheBeginning() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
 	}
-	return cmp.Diff(essence(*m.begin), essence(m.state), cmpopts.EquateEmpty())
+	before, after := essence(*m.begin), essence(m.state)
+	if m.begin.split() {
+		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
+		if wrong := m.budgetsMoved(false); wrong != "" {
+			return wrong
+		}
+	}
+	return cmp.Diff(before, after, cmpopts.EquateEmpty())
 }
 
 // essence leaves out of a snapshot what changes by itself.
@@ -144,6 +153,9 @@ func essence(s Snapshot) Snapshot {
 		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
 			// The mark on a claim says under which epoch the binder last looked at it.
 			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence = "", "", ""
+			if h.Parked() { // for good, or until somebody wants it back
+				h.Volume.Note, h.Volume.Fence = volumes.Note{}, ""
+			}
 		}
 	}
 	return s
@@ -154,17 +166,25 @@ func (m *machine) moved() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
 	}
-	begin, total := m.begin.Source.Set, Total(m.state.Spec, m.begin.Source.Set.Replicas)
-	want := Set{Start: begin.End() - total, Replicas: total}
+	lo, all := m.begin.extent()
+	had := all - m.begin.Source.Set.Replicas
+	total := had + Total(m.state.Spec, m.begin.Source.Set.Replicas)
+	want := Set{Start: lo + all - total, Replicas: total}
 	if m.state.Spec.Order == api.LowestFirst {
-		want.Start = begin.Start
+		want.Start = lo
 	}
 	got := m.state.Destination.Set
 	if got.Start != want.Start || got.Replicas != want.Replicas {
 		return fmt.Sprintf("the destination owns %s instead of %s", span(got.Start, got.Replicas), span(want.Start, want.Replicas))
 	}
-	whole := total == begin.Replicas
+	whole := total == all
 	for i, v := range m.state.Volumes {
+		if m.begin.Destination.Set.Has(v.Ordinal) && had > 0 {
+			if !v.Destination.Bound() || v.Destination.Volume.Handle != m.disks[i] {
+				return fmt.Sprintf("%s-%d, which was there before, is not bound", v.Template, v.Ordinal)
+			}
+			continue
+		}
 		if wrong := m.volumeMoved(v, m.begin.Volumes[i].Source, want.Has(v.Ordinal)); wrong != "" {
 			return wrong
 		}
@@ -206,7 +226,8 @@ func (m *machine) budgetsMoved(whole bool) string {
 	if len(m.begin.Source.Budgets) == 0 {
 		return ""
 	}
-	author := m.begin.Source.Budgets[0].Form
+	author := m.begin.Source.Budgets[0].author()
+	_, all := m.begin.extent()
 	var total int32
 	for _, name := range sideNames {
 		budgets := m.side(name).Budgets
@@ -232,7 +253,7 @@ func (m *machine) budgetsMoved(whole bool) string {
 		}
 		total += allows
 	}
-	if d := m.state.Record.Baseline.Budget; total > d || !whole && !m.state.Spec.SameNamespace && total < min(d, m.begin.Source.Set.Replicas) {
+	if d := m.state.Record.Baseline.Budget; total > d || !whole && !m.state.Spec.SameNamespace && total < min(d, all) {
 		return fmt.Sprintf("both budgets allow %d instead of %d", total, d)
 	}
 	return ""

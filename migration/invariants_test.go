@@ -73,7 +73,7 @@ func otherSide(name SideName) SideName {
 // claim gone; and no controller has made an empty claim.
 func (m *machine) dataKept() string {
 	for i, v := range m.state.Volumes {
-		disk := m.begin.Volumes[i].Source.Volume.Handle
+		disk := m.disks[i]
 		kept := false
 		for _, name := range sideNames {
 			h := v.holding(name)
@@ -115,7 +115,7 @@ func (m *machine) budgetKept() string {
 		}
 	}
 	if len(m.held) == 0 && base.DisruptionBudget != nil {
-		author, err := pdb.Budget(m.begin.Source.Budgets[0].Form, m.begin.Source.Set.Replicas)
+		author, err := pdb.Budget(m.begin.Source.Budgets[0].author(), base.Replicas)
 		if err != nil {
 			return err.Error()
 		}
@@ -211,7 +211,7 @@ func (m *machine) scaled(e Effect, set Set, by int32) {
 func (m *machine) started(e Effect, before Snapshot) {
 	for i, v := range before.Volumes {
 		h := v.holding(e.Side)
-		if v.Ordinal == e.Ordinal && (!h.Bound() || h.Volume.Handle != m.begin.Volumes[i].Source.Volume.Handle) {
+		if v.Ordinal == e.Ordinal && (!h.Bound() || h.Volume.Handle != m.disks[i]) {
 			m.breaks("I3: %s without its volume %s", e, v.Template)
 		}
 	}

@@ -18,6 +18,10 @@ import (
 type machine struct {
 	*world
 	begin *Snapshot
+	// disks are the handles of the volumes, as they were in the very beginning; lived is how
+	// many migrations have begun on what a former one has left.
+	disks []string
+	lived int
 	steps []step
 	// version is the resourceVersion of the Migration: of its mode and its record.
 	version int
@@ -93,6 +97,9 @@ func newMachine(s Snapshot) *machine {
 		m.putVolume(v, SourceSide, volume)
 	}
 	m.begin.Volumes = slices.Clone(m.state.Volumes)
+	for _, v := range m.begin.Volumes {
+		m.disks = append(m.disks, v.Source.Volume.Handle)
+	}
 	for _, name := range sideNames {
 		m.syncBudget(name)
 	}

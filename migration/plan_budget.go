@@ -49,9 +49,11 @@ func (p *planner) wanted(inFlight int32) pdb.Share {
 	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
 	case inFlight == 0 && p.splitFor() == api.SplitBudgetSource:
-		return pdb.Share{Source: d}
+		source := min(d, p.Source.Set.Replicas)
+		return pdb.Share{Source: source, Destination: min(d-source, p.Destination.Set.Replicas)}
 	case inFlight == 0 && p.splitFor() == api.SplitBudgetDestination:
-		return pdb.Share{Destination: d}
+		destination := min(d, p.Destination.Set.Replicas)
+		return pdb.Share{Source: min(d-destination, p.Source.Set.Replicas), Destination: destination}
 	case inFlight == 0 && p.Source.Set.rollsOut():
 		return pdb.Share{Source: d}
 	case inFlight == 0 && p.Destination.Set.rollsOut():

@@ -355,9 +355,9 @@ func volumeFindings(s Snapshot) []Finding {
 func toMove(s Snapshot, ordinal, total int32) bool {
 	set := s.Source.Set
 	if s.Spec.Order == api.LowestFirst {
-		return ordinal < set.Start+total
+		return set.Start <= ordinal && ordinal < set.Start+total
 	}
-	return ordinal >= set.End()-total
+	return set.End()-total <= ordinal && ordinal < set.End()
 }
 
 // allUnavailable names the pods of both slices that are not available, other than

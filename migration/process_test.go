@@ -309,7 +309,8 @@ func (m *machine) lawful(s Snapshot, decision Decision) {
 		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
 	}
 	let := FenceOwner(s.Source.Set.Fence) != s.UID && FenceOwner(s.Destination.Set.Fence) != s.UID
-	if decision.Effect != nil && s.Record.Completed != "" && let {
+	handsOver := decision.Effect != nil && decision.Effect.Verb == SetBudget && s.Record.Completed == api.ReasonMoved && !newPlanner(s).whole()
+	if decision.Effect != nil && s.Record.Completed != "" && let && !handsOver {
 		m.breaks("I9: %s after the migration has let go", *decision.Effect)
 	}
 	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Claim != nil && r.Claim != nil && r.Claim.Direction != s.Record.Claim.Direction {

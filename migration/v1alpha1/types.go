@@ -112,9 +112,10 @@ const (
 	// SplitBudgetProportional shares it in proportion to the slices' sizes, at least one
 	// each where there is enough.
 	SplitBudgetProportional SplitBudget = "Proportional"
-	// SplitBudgetSource gives all of it to the source.
+	// SplitBudgetSource gives all of it to the source, as far as that has replicas.
 	SplitBudgetSource SplitBudget = "Source"
-	// SplitBudgetDestination gives all of it to the destination.
+	// SplitBudgetDestination gives all of it to the destination, as far as that has
+	// replicas.
 	SplitBudgetDestination SplitBudget = "Destination"
 )
 
