@@ -1,7 +1,9 @@
 package migration
 
 import (
+	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,5 +73,22 @@ func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold Hold)
 }
 
 func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string, args ...any) {
-	r.Events.Eventf(m, nil, kind, reason, action, note, args...)
+	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(fmt.Sprintf(note, args...), longestNote))
+}
+
+// longestNote is how many bytes the note of an event may have (kubernetes
+// pkg/apis/core/validation/events.go, NoteLengthLimit): a longer one is refused.
+const longestNote = 1024
+
+// shorten cuts a text to so many bytes, between two letters, and shows that it did.
+func shorten(text string, most int) string {
+	const cut = "…"
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(cut)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + cut
 }

@@ -39,7 +39,7 @@ func completedMessage(reason string) string {
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
 	const longest = 32768
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message[:min(len(message), longest)], ObservedGeneration: m.Generation,
+		Type: kind, Status: status, Reason: reason, Message: shorten(message, longest), ObservedGeneration: m.Generation,
 	})
 }
 
