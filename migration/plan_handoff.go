@@ -144,8 +144,7 @@ func (p *planner) outdated() *Hold {
 		Reason: api.ReasonDestinationDiffers,
 		Message: fmt.Sprintf("%s was changed in mid-move, and %s was not: they differ in %s, and the next ordinal would start as it was before",
 			p.Source.object(), side.object(), p.Template.Fields),
-		Remedy: fmt.Sprintf("make the same change there; when it has it in another form: kubectl annotate %s -n %s %s --overwrite %s=%s",
-			side.Set.resource(), side.Namespace, side.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
+		Remedy:  p.catchUp(),
 		Stalled: true,
 	}
 }
