@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -129,8 +130,10 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 		}
 		return decision
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		e.refused++
-		outcome.Again = againUnseen << min(e.refused-1, againDoublings)
+		if e.refused++; e.refused >= refusedOften {
+			return refusedAgain(cluster, effect, err)
+		}
+		outcome.Again = againUnseen << (e.refused - 1)
 		return Decision{}
 	case lacksRight(err):
 		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
@@ -141,6 +144,29 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 		e.engaged = false
 		return *stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
 	}
+}
+
+// refusedAgain is for a write that has met no such object, or a changed one, more often than
+// it would by chance: each was judged on a fresh read. It is tried again all the same.
+func refusedAgain(cluster string, effect Effect, err error) Decision {
+	reason, remedy := refusedAs(err), "see who else writes the object: kubectl get --show-managed-fields -o yaml"
+	if reason == api.ReasonNamespaceMissing {
+		remedy = "see what became of the namespace, and make it again: kubectl get namespaces"
+	}
+	return *stalled(reason, fmt.Sprintf("cluster %s refuses again and again to %s: %s", cluster, effect, oneLine(err)), remedy)
+}
+
+// refusedAs is the reason of a write that was refused again and again. A namespace that is
+// gone is named in the answer (kubernetes apiserver, admission plugin NamespaceLifecycle),
+// also to an identity that may not read namespaces.
+func refusedAs(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && apierrors.IsNotFound(err) {
+		if details := status.Status().Details; details != nil && details.Kind == "namespaces" {
+			return api.ReasonNamespaceMissing
+		}
+	}
+	return api.ReasonWriteRefused
 }
 
 // lacksRight says whether an API server refused a request for want of a right: admission

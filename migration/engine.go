@@ -27,9 +27,9 @@ const (
 	// againUnseen is for a write that the cache has not shown yet, or an object that
 	// had changed since it was judged.
 	againUnseen = 20 * time.Millisecond
-	// againDoublings bounds how often againUnseen doubles when that happens again and
-	// again.
-	againDoublings = 8
+	// refusedOften is how many refusals in a row are more than ordinary conflicts make: the
+	// wait doubles from againUnseen, so it is reached after about three seconds.
+	refusedOften = 8
 	// againSafety is for everything else: a lost event must not stop a migration.
 	againSafety = 30 * time.Second
 	// tellAfter is how long a wait must last to be worth a write of the status: most are
@@ -63,7 +63,7 @@ type Engine struct {
 	saved *api.Migration
 	// wrote is the last write of an object that is watched.
 	wrote *write
-	// refused counts the writes in a row that met a changed object.
+	// refused counts the writes in a row that met a changed object, or none.
 	refused int
 	// looked is when both StatefulSets were last read from their API servers.
 	looked time.Time
