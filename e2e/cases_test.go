@@ -14,7 +14,7 @@ var onKind = []string{
 	"TestForeignWriter", "TestNothingIsWrittenWhenSettled", "TestStorageClass",
 	"TestExports", "TestExportConflict", "TestOrdinalNames", "TestOrdinalNamesBack",
 	"TestManagerMoves", "TestManagerKilled", "TestTwoManagers", "TestTwoMigrations", "TestRunBesideManager", "TestRunInterrupted",
-	"TestDeletedInMidMove", "TestDeletedAfterTheEnd", "TestAccountCorrected", "TestKubeconfigReplaced", "TestCleanup",
+	"TestDeletedInMidMove", "TestDeletedAfterTheEnd", "TestAccountCorrected", "TestKubeconfigReplaced", "TestCleanup", "TestOwnedClaimSurvives",
 }
 
 // embeddedOnly are the others, with the reason.

@@ -3,6 +3,7 @@ package migration
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/pdb"
@@ -93,6 +94,8 @@ type Effect struct {
 	// Volume and Template are for CarryVolume.
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`
+	// Propagation says what becomes of the dependents of what DeleteSet deletes.
+	Propagation metav1.DeletionPropagation `json:"-"`
 }
 
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -179,8 +180,7 @@ func restorePolicy(ctx context.Context, at place, s Snapshot, effect Effect) (cl
 	return nil, fmt.Errorf("%s: the volume was not read", effect)
 }
 
-// remove deletes the very object that was judged. The StatefulSet has no pods any
-// more, and its claims are not its dependents.
+// remove deletes the very object that was judged.
 func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
 	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
 	var object client.Object
@@ -199,5 +199,5 @@ func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
 	default:
 		object = at.newSet(meta)
 	}
-	return at.live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return at.live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(cmp.Or(effect.Propagation, metav1.DeletePropagationBackground)))
 }

@@ -33,6 +33,9 @@ func (w *wire) client() client.Client {
 			if p := said.Preconditions; p != nil && p.UID != nil && p.ResourceVersion != nil {
 				text += " uid " + string(*p.UID) + " resourceVersion " + *p.ResourceVersion
 			}
+			if p := said.PropagationPolicy; p != nil && *p != metav1.DeletePropagationBackground {
+				text += " " + string(*p)
+			}
 			w.sent = append(w.sent, text)
 			return nil
 		},
@@ -74,6 +77,7 @@ func TestExecute(t *testing.T) {
 		"delete volume":  {judged(Effect{Verb: DeleteVolume}), "delete web uid u resourceVersion 7"},
 		"delete budget":  {judged(Effect{Verb: DeleteBudget}), "delete web uid u resourceVersion 7"},
 		"delete the set": {judged(Effect{Verb: DeleteSet}), "delete web uid u resourceVersion 7"},
+		"not its claims": {judged(Effect{Verb: DeleteSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			there, elsewhere := &wire{}, &wire{}

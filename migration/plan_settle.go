@@ -167,7 +167,7 @@ func (p *planner) cleanSource() *Decision {
 	if !p.Spec.SameNamespace && len(p.Source.Budgets) > 0 {
 		return p.deleteBudget(SourceSide)
 	}
-	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
 }
 
 // cleanDestination deletes the claims and volumes that the migration had made at
@@ -242,7 +242,7 @@ func (p *planner) removeDestinationSet() *Decision {
 		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
 			return p.awaitPod(p.Destination, pods[0].Ordinal)
 		}
-		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
 	}
 	return nil
 }

@@ -156,6 +156,8 @@ type Set struct {
 	Resource string
 	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
 	DeletesClaims bool
+	// OwnsClaims are the claims that it owns, ascending, as far as claims were read.
+	OwnsClaims []string
 	// Rolls is how its roll-outs go.
 	Rolls Rolls
 	// Reserves is true when a slice of our own kind skips ordinals, which it then owns

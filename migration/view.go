@@ -76,7 +76,7 @@ func sideOf(m *api.Migration, f *found) Side {
 	side.Budgets, side.OtherBudgets = budgetsOf(m, f)
 	if f.set != nil {
 		side.Set = setOf(m, f.set, f.pods)
-		side.Set.Resource = f.place.resource()
+		side.Set.Resource, side.Set.OwnsClaims = f.place.resource(), f.ownsClaims()
 		if f.slice != nil {
 			side.Set.Rolls = rollsOf(f.slice)
 			side.Set.Rolls.Asked = askedToGo(f.slice, f.pods)
@@ -86,6 +86,20 @@ func sideOf(m *api.Migration, f *found) Side {
 		}
 	}
 	return side
+}
+
+// ownsClaims are the claims that the StatefulSet owns: those that its controller has made
+// its own for whenDeleted: Delete (KEP-1847).
+func (f *found) ownsClaims() []string {
+	var names []string
+	for name, claim := range f.claims {
+		owns := func(ref metav1.OwnerReference) bool { return ref.UID == f.set.UID }
+		if slices.ContainsFunc(claim.OwnerReferences, owns) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
