@@ -127,6 +127,17 @@ func (m *machine) asInTheBeginning() string {
 			return wrong
 		}
 	}
+	if m.remade {
+		before.Destination, after.Destination = Side{}, Side{}
+		for _, list := range [][]OrdinalVolume{before.Volumes, after.Volumes} {
+			for i := range list {
+				list[i].Destination = volumes.Holding{}
+				source := &list[i].Source
+				source.Claim.UID, source.Volume.UID, source.Volume.ClaimRef.UID = "", "", ""
+				source.Claim.Ours, source.Volume.Ours = false, false
+			}
+		}
+	}
 	return cmp.Diff(before, after, cmpopts.EquateEmpty())
 }
 
@@ -144,7 +155,7 @@ func essence(s Snapshot) Snapshot {
 			at.Pods[i].UID, at.Pods[i].ReadySince = "", epoch
 		}
 		for i := range at.Budgets {
-			at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", nil, 0
+			at.Budgets[i].UID, at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", "", nil, 0
 		}
 	}
 	// What else the slice needs is left at the destination: it does no harm.
@@ -209,7 +220,7 @@ func (m *machine) volumeMoved(v OrdinalVolume, begin volumes.Holding, moved bool
 		return fmt.Sprintf("the volume of %s has policy %s (noted %s) instead of %s", name, here.Volume.Policy, here.Volume.Note, begin.Volume.Policy)
 	case usable(there):
 		return name + " is usable on both sides"
-	case moved && !m.state.Spec.SameCluster && !m.state.Spec.DeleteSource && !there.Parked():
+	case moved && !m.state.Spec.SameCluster && !m.state.Spec.DeleteSource && there.Volume.Found && !there.Parked():
 		return "the source's volume of " + name + " is not parked"
 	case moved && m.state.Spec.DeleteSource && there.Claim.Found:
 		return "the source's claim of " + name + " was not deleted"

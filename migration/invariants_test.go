@@ -85,11 +85,12 @@ func (m *machine) dataKept() string {
 				(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
 				return fmt.Sprintf("I3: volume %s on the %s is released with policy %s", h.Volume.Name, name, h.Volume.Policy)
 			}
-			if pod, found := m.side(name).pod(v.Ordinal); found && pod.Ready && !pod.Terminating && !usable(*h) {
+			alien := m.alien[spot{name, v.Ordinal}]
+			if pod, found := m.side(name).pod(v.Ordinal); found && pod.Ready && !pod.Terminating && !usable(*h) && !alien {
 				return fmt.Sprintf("I3: volume %s was taken from a running pod of ordinal %d on the %s", h.Volume.Name, v.Ordinal, name)
 			}
 		}
-		if !kept {
+		if !kept && !m.forfeit[i] {
 			return "I3: no volume is left of disk " + disk
 		}
 	}
@@ -180,7 +181,11 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		if side.Set.Replicas > 0 {
 			m.breaks("I4: %s that protects %d replicas", e, side.Set.Replicas)
 		}
-	case WriteFence, ReleaseFence, SetShare, LiftShare, CreateNamespace, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
+	case CreateNamespace:
+		if !before.Spec.CreateNamespace {
+			m.breaks("I9: %s, which nobody has asked for", e)
+		}
+	case WriteFence, ReleaseFence, SetShare, LiftShare, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
 		CreateExport, RestorePolicy, DeleteExport:
 	case CreatePodService, CreatePodExport:
 		m.strewn = m.strewn || late

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -19,6 +20,8 @@ type life struct {
 	count int32
 	// deletes is true when it deletes its source at the end.
 	deletes bool
+	// retains is true when the owner sets the volumes to Retain before it begins.
+	retains bool
 }
 
 // follows says whether there is something for such a migration to do.
@@ -52,6 +55,9 @@ func (m *machine) begins(l life) {
 			h.Claim.Ours, h.Volume.Ours = false, false
 		}
 	}
+	if l.retains {
+		m.retain()
+	}
 	begin := m.state.clone()
 	m.begin = &begin
 	m.version++
@@ -59,6 +65,17 @@ func (m *machine) begins(l life) {
 	clear(m.idle)
 	m.tardy = false
 	m.note("another migration begins: %+v", l)
+}
+
+// retain sets the volumes that the source runs on to Retain, as their owner does.
+func (m *machine) retain() {
+	for i := range m.state.Volumes {
+		v := &m.state.Volumes[i]
+		if volume := v.Source.Volume; v.Source.Bound() {
+			volume.Policy = corev1.PersistentVolumeReclaimRetain
+			m.putVolume(v, SourceSide, volume)
+		}
+	}
 }
 
 // disown takes from a side what marks things as those of the present migration.

@@ -22,7 +22,11 @@ type machine struct {
 	// many migrations have begun on what a former one has left.
 	disks []string
 	lived int
-	steps []step
+	// forfeit are the disks of which others have deleted the last record.
+	forfeit map[int]bool
+	// remade is true when somebody has made something again that was deleted: it is theirs.
+	remade bool
+	steps  []step
 	// version is the resourceVersion of the Migration: of its mode and its record.
 	version int
 	// past is what a cache may still show, the newest last; nothing when it forgets.
@@ -86,7 +90,7 @@ func newMachine(s Snapshot) *machine {
 	begin := s.clone()
 	m := &machine{
 		world: newWorld(s), begin: &begin, cut: map[SideName]bool{}, astray: map[SideName]bool{}, allowed: map[SideName]int32{},
-		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
+		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, forfeit: map[int]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
 	}
 	m.steps = stepsOf(s)
 	m.attaches = true
@@ -130,7 +134,7 @@ func (m *machine) become(o *machine) *machine {
 	w.state.Volumes = relisted(was.state.Volumes, o.state.Volumes)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
 	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
-	m.idle = copied(old.idle, o.idle)
+	m.idle, m.forfeit = copied(old.idle, o.idle), copied(old.forfeit, o.forfeit)
 	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
 	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
 	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
@@ -317,9 +321,10 @@ const (
 	detaches kind = "volumes are detached"
 	updates  kind = "StatefulSet controller updates a pod"
 	confirms kind = "StatefulSet controller confirms its share"
+	provides kind = "provisioner makes an empty volume"
 )
 
-var kinds = []kind{learns, controls, budgets, binds, confirms, readies, ends, evicts, detaches, updates}
+var kinds = []kind{learns, controls, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
 
 // step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
 type step struct {
@@ -329,13 +334,13 @@ type step struct {
 }
 
 // ofPods are the kinds of steps that are of an ordinal.
-var ofPods = kinds[5:]
+var ofPods = kinds[6:]
 
 // stepsOf are all that controllers and kubelets might do in a world.
 func stepsOf(begin Snapshot) []step {
 	var steps []step
 	for _, name := range sideNames {
-		for _, k := range kinds[:5] {
+		for _, k := range kinds[:6] {
 			steps = append(steps, step{k, name, -1})
 		}
 		for ordinal := begin.Source.Set.Start; ordinal < begin.Source.Set.End(); ordinal++ {
@@ -365,6 +370,8 @@ func (m *machine) do(s step) bool {
 		return m.pending(s.side, s.ordinal) && m.remove(s.side, s.ordinal)
 	case confirms:
 		return m.confirm(s.side)
+	case provides:
+		return m.provide(s.side)
 	case updates:
 		return m.update(s.side, s.ordinal)
 	default:
@@ -378,6 +385,14 @@ func (m *machine) relearn(name SideName) bool {
 	if !m.learn(name) {
 		return false
 	}
+	for i := range m.side(name).Pods {
+		m.side(name).Pods[i].Owned = true // orphans are adopted
+	}
+	if set := m.side(name).Set; set.Reserves { // it skips one, and owns one more
+		known := m.acted[name]
+		known.replicas++
+		m.acted[name] = known
+	}
 	for ordinal := range m.held {
 		pod, found := m.side(name).pod(ordinal)
 		if found && pod.Ready && !pod.Terminating && m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
@@ -390,7 +405,7 @@ func (m *machine) relearn(name SideName) bool {
 
 // recover makes a pod Ready: nobody holds its ordinal down any more.
 func (m *machine) recover(name SideName, ordinal int32) bool {
-	if !m.ready(name, ordinal) {
+	if !m.ready(name, ordinal) && !m.readyOnFresh(name, ordinal) {
 		return false
 	}
 	if m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
@@ -410,7 +425,7 @@ func (m *machine) pending(name SideName, ordinal int32) bool {
 // rollOut changes the pod template of a side.
 func (m *machine) rollOut(name SideName) bool {
 	side := m.side(name)
-	if !side.Set.Rolls.Own || len(side.Pods) == 0 || !side.Set.RolledOut {
+	if len(side.Pods) == 0 || side.Set.Presence != Seen || !side.Set.RolledOut {
 		return false
 	}
 	for _, pod := range side.Pods {
@@ -434,9 +449,10 @@ func (m *machine) askToGo(name SideName, ordinal int32) bool {
 	return true
 }
 
-// update lets the controller of our own kind replace a pod of a former revision: one that
-// is available only while no more are unavailable than it knows to be allowed, and by an
-// eviction where there is a PodDisruptionBudget.
+// update lets a StatefulSet controller replace a pod of a former revision: one that is
+// available only while no more are unavailable than it knows to be allowed. Our own kind
+// evicts it where there is a PodDisruptionBudget; the native one takes one after the other
+// and asks nobody.
 func (m *machine) update(name SideName, ordinal int32) bool {
 	side, known := m.side(name), m.acted[name]
 	pod, found := side.pod(ordinal)
@@ -450,6 +466,9 @@ func (m *machine) update(name SideName, ordinal int32) bool {
 	if known.keeps.of {
 		allowed = known.keeps.most
 	}
+	if !side.Set.Rolls.Own {
+		allowed = 1
+	}
 	for at := known.start; at < known.start+known.replicas; at++ {
 		if p, has := side.pod(at); !has || !p.Ready || p.Terminating {
 			allowed--
@@ -458,10 +477,10 @@ func (m *machine) update(name SideName, ordinal int32) bool {
 	if pod.Ready && allowed <= 0 {
 		return false
 	}
-	if pod.Ready && len(side.Budgets) > 0 {
+	if pod.Ready && len(side.Budgets) > 0 && side.Set.Rolls.Own {
 		return m.evict(name, ordinal)
 	}
-	if pod.Ready {
+	if pod.Ready && side.Set.Rolls.Own {
 		m.evicted[ordinal] = true
 	}
 	return m.remove(name, ordinal)

@@ -97,12 +97,18 @@ func (b bound) cells() []string {
 	apart := pick(b.spec.SameNamespace, "names", pick(b.spec.SameCluster, "namespaces", "clusters"))
 	d := "1, no PodDisruptionBudget"
 	if b.budget != nil {
-		d = b.budget.MaxUnavailable.String()
+		d = strings.TrimPrefix(b.budget.String(), "maxUnavailable ")
 	}
 	if asked := b.spec.MaxUnavailable; asked != nil {
 		d = asked.String() + ", no PodDisruptionBudget"
 	}
 	var also []string
+	if b.unattached {
+		also = append(also, "volumes without attachments")
+	}
+	if len(b.lives) > 0 {
+		also = append(also, fmt.Sprintf("%d migrations may follow", len(b.lives)))
+	}
 	if b.slices {
 		also = append(also, "StatefulSets of our own kind")
 	}
@@ -123,7 +129,7 @@ func (b bound) cells() []string {
 	}
 	return []string{
 		strconv.Itoa(int(b.replicas)), pick(b.spec.Order == api.LowestFirst, "lowest first", "highest first"), d,
-		pick(len(b.templates) > 0, "one each", "none"), pick(b.ordered, "in order", "in parallel"), apart,
+		[]string{"none", "one each", "two each"}[len(b.templates)], pick(b.ordered, "in order", "in parallel"), apart,
 		pick(len(also) > 0, strings.Join(also, ", "), "-"), strconv.Itoa(b.faults), pick(b.faults > 0, b.kinds.String(), "-"),
 	}
 }
@@ -142,6 +148,6 @@ func (k kindsOfFault) String() string {
 
 var faultNames = map[deed]string{
 	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
-	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", takeover: "a second leader", turns: "mode", deletion: "deletion",
+	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", harm: "deletions and uses by others", sickens: "pods that do not become Ready", pins: "attachments that stay", lateMade: "late creations of pods", takeover: "a second leader", turns: "mode", deletion: "deletion",
 	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs", asks: "pods that are asked to go",
 }

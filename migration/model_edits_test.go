@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -17,8 +18,10 @@ type edit struct {
 	do func(w *model) func(w *model)
 	// reasons are those of a stall while it stands, or because of what it has left.
 	reasons []string
-	// excuses are the invariants that the edit itself breaks.
+	// excuses are the invariants that the edit itself breaks; scars the reasons of a stall that
+	// stays when it is changed back, for not all of it can be.
 	excuses excuse
+	scars   []string
 	// back and was are of an edit that stands: how it is changed back, and to what.
 	back func(w *model)
 	was  string
@@ -37,7 +40,7 @@ func (e excuse) covers(wrong string) bool {
 }
 
 var scaleReasons = []string{
-	api.ReasonForeignScale, volumes.ReasonForeignClaim, volumes.ReasonClaimNotBound, volumes.ReasonClaimMissing,
+	api.ReasonForeignScale, volumes.ReasonAnotherDisk, volumes.ReasonForeignClaim, volumes.ReasonClaimNotBound, volumes.ReasonClaimMissing,
 	api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonPodMissing, api.ReasonPodRunning, api.ReasonPodTerminating,
 	api.ReasonControllerBehind, api.ReasonNothingToMove, api.ReasonSourceNotHealthy, api.ReasonRolloutInProgress,
 }
@@ -55,7 +58,7 @@ var edits = []edit{
 	{name: "the destination's volume is pointed elsewhere", do: pointed(DestinationSide), reasons: pointedReasons},
 }
 
-var pointedReasons = []string{volumes.ReasonForeignVolume, volumes.ReasonClaimNotBound, api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonAwaitingDeletion}
+var pointedReasons = []string{volumes.ReasonAnotherDisk, volumes.ReasonForeignVolume, volumes.ReasonClaimNotBound, api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonAwaitingDeletion}
 
 // doEdit lets somebody else edit, one at a time.
 func (w *model) doEdit(e *edit) bool {
@@ -71,6 +74,7 @@ func (w *model) doEdit(e *edit) bool {
 	next.was = fmt.Sprint(w.state.Record.Handoff == nil, w.state.Source.Set.Replicas, w.state.Destination.Set.Replicas)
 	w.edit = &next
 	w.excused |= e.excuses
+	w.scars = append(slices.Clip(w.scars), e.scars...)
 	w.interleaved++
 	w.note("%s by somebody else", e.name)
 	return true

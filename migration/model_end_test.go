@@ -39,8 +39,11 @@ func newEnding(p *printer) *ending {
 // reached says what is wrong with the ends of a state, and what came before it.
 func (e *ending) reached(w *model) (wrong string, after []string) {
 	goals := []goal{{api.ModeRun, true}, {api.ModeRollback, true}}
-	if w.edit != nil || w.stuck != nil || len(w.cut)+len(w.astray) > 0 || w.state.Spec.Mode == api.ModePause {
+	if w.edit != nil || w.disturbed() || len(w.cut)+len(w.astray) > 0 || w.state.Spec.Mode == api.ModePause {
 		goals = append(goals, goal{w.state.Spec.Mode, false})
+	}
+	if w.disturbed() && w.state.Spec.Mode != api.ModeRollback {
+		goals = append(goals, goal{api.ModeRollback, false})
 	}
 	for _, g := range goals {
 		if wrong := e.run(w, g); wrong != "" {
@@ -107,7 +110,7 @@ func (e *ending) calm(w *model, g goal, back bool) {
 	if g.heals {
 		clear(w.cut)
 		clear(w.astray)
-		w.stuck = nil
+		w.stuck, w.sick, w.pinned = nil, nil, nil
 		w.meddled = w.edit != nil && w.concluded()
 		if w.edit != nil && back {
 			w.undo()
@@ -216,13 +219,63 @@ func (w *model) goodRest(last Decision, g goal) string {
 	if g.heals && w.tardy && w.state.Record.Baseline == nil {
 		return w.placed() // what has come too late is in the way of a new beginning
 	}
+	if slices.Contains(w.scars, last.Hold.Reason) {
+		return "" // not all that was deleted comes back, and it says so
+	}
 	if g.heals {
 		return "liveness: the migration does not end: " + last.Hold.Reason + ": " + last.Hold.Message
 	}
 	if !slices.Contains(w.causes(), last.Hold.Reason) {
 		return fmt.Sprintf("I6: it stalls for another reason than %v: %s: %s", w.causes(), last.Hold.Reason, last.Hold.Message)
 	}
-	return ""
+	return w.broughtBack(*last.Hold)
+}
+
+// broughtBack says which ordinal a rollback keeps down at the destination, or on its way, for a
+// cause that is not its own (I8).
+func (w *model) broughtBack(hold Hold) string {
+	if w.state.Spec.Mode != api.ModeRollback || w.edit != nil || len(w.cut)+len(w.astray) > 0 || w.state.Record.Baseline == nil {
+		return ""
+	}
+	p := newPlanner(w.state)
+	k, more := p.next()
+	if handoff := w.state.Record.Handoff; handoff != nil {
+		k, more = handoff.Ordinal, true
+	}
+	if !more || w.state.Source.Set.Has(k) {
+		return "" // it is back: the rest is up to its controller and its node
+	}
+	if pod, found := w.state.Destination.pod(k); w.state.Destination.Set.Has(k) && found && pod.Ready && !pod.Terminating {
+		return ""
+	}
+	if w.ownCause(k) {
+		return ""
+	}
+	return fmt.Sprintf("I8: a rollback keeps ordinal %d down, which nothing holds: %s: %s", k, hold.Reason, hold.Message)
+}
+
+// ownCause says whether what stays as it is keeps just this ordinal where it is: its pod or
+// its volumes are held on the side that has to let go of them.
+func (w *model) ownCause(k int32) bool {
+	for _, at := range []*spot{w.stuck, w.pinned} {
+		if at == nil || at.ordinal != k {
+			continue
+		}
+		if at.side == DestinationSide || !w.keptAtSource(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// keptAtSource says whether the volumes of an ordinal have never left the source.
+func (w *model) keptAtSource(k int32) bool {
+	for _, v := range w.state.Volumes {
+		if v.Ordinal == k && !v.Source.Bound() {
+			return false
+		}
+	}
+	return true
 }
 
 // causes are the reasons that what disturbs the state is a cause of.
@@ -238,7 +291,13 @@ func (w *model) causes() []string {
 		reasons = append(reasons, w.edit.reasons...)
 	}
 	if w.stuck != nil {
-		reasons = append(reasons, api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonPodMissing, api.ReasonSourceNotHealthy, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonVolumeAttached, api.ReasonAwaitingDeletion)
+		reasons = append(reasons, api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonPodMissing, api.ReasonSourceNotHealthy, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonVolumeAttached, api.ReasonAwaitingDeletion, api.ReasonRolloutInProgress)
+	}
+	if w.sick != nil {
+		reasons = append(reasons, api.ReasonPodNotReady, api.ReasonPodMissing, api.ReasonPodRunning, api.ReasonSourceNotHealthy, api.ReasonReplicaUnavailable, api.ReasonRolloutInProgress)
+	}
+	if w.pinned != nil {
+		reasons = append(reasons, api.ReasonVolumeAttached, api.ReasonAwaitingDeletion, api.ReasonSourceNotHealthy)
 	}
 	return reasons
 }

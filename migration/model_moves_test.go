@@ -23,6 +23,7 @@ const (
 	resumed              // mode is Run again
 	aged                 // a pod has been Ready for minReadySeconds
 	attached             // the attach controller attaches
+	lives                // another migration begins when one has ended
 
 	faulty     // a pass whose write has another fate than to arrive and be answered
 	slow       // a write is on its way for a while
@@ -40,6 +41,10 @@ const (
 	nodeLost   // the node of a pod is lost: it ends, and does not go away
 	rolls      // somebody changes a pod template
 	foreign    // somebody else edits what the migration owns
+	harm       // somebody deletes what the migration needs, or uses it
+	sickens    // the pods of an ordinal do not become Ready on a side
+	pins       // the volumes of an ordinal stay attached to a node
+	lateMade   // a StatefulSet controller's creation of a pod arrives late
 	firstFault = faulty
 )
 
@@ -72,8 +77,11 @@ func (x *explorer) moves(w *model) []move {
 	for i := range w.late {
 		add(arrives, i, 0)
 	}
-	if len(w.cut)+len(w.astray) > 0 || w.stands != nil || w.stuck != nil {
+	if len(w.cut)+len(w.astray) > 0 || w.stands != nil || w.disturbed() {
 		add(heals, 0, 0)
+	}
+	for i := range w.lives {
+		add(lives, i, 0)
 	}
 	if w.edit != nil && !w.concluded() {
 		add(undone, 0, 0)
@@ -101,6 +109,9 @@ func (x *explorer) moves(w *model) []move {
 	add(deletion, 0, 0)
 	for i := range edits {
 		add(foreign, i, 0)
+	}
+	for i := range harms {
+		add(harm, i, 0)
 	}
 	return list
 }
@@ -143,6 +154,15 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 			for d := evicting; d <= nodeLost; d++ {
 				add(d, at, int(pod.Ordinal))
 			}
+			add(sickens, at, int(pod.Ordinal))
+			if len(w.state.Volumes) > 0 {
+				add(pins, at, int(pod.Ordinal))
+			}
+		}
+		if start, replicas := w.begin.extent(); !w.concluded() {
+			for ordinal := start; ordinal < start+replicas; ordinal++ {
+				add(lateMade, at, int(ordinal))
+			}
 		}
 	}
 }
@@ -152,7 +172,7 @@ func (w *model) try(m move) bool {
 	switch m.deed {
 	case acts:
 		s := w.steps[m.a]
-		if w.stuck != nil && s.kind == ends && *w.stuck == (spot{s.side, s.ordinal}) {
+		if w.blocks(s) {
 			return false
 		}
 		return w.act(s)
@@ -166,6 +186,12 @@ func (w *model) try(m move) bool {
 		return w.undo()
 	case resumed, turns:
 		return w.turn(modes[m.a])
+	case lives:
+		return w.nextLife(w.lives[m.a])
+	case harm:
+		return w.doEdit(&harms[m.a])
+	case sickens, pins, lateMade:
+		return w.tryUnkind(m.deed, spot{sideNames[m.a], int32(m.b)})
 	case aged, attached, evicting, fails, deleted, asks, nodeLost:
 		return w.tryPod(m.deed, sideNames[m.a], int32(m.b))
 	case standsOn:
@@ -210,7 +236,7 @@ func (w *model) turn(mode api.Mode) bool {
 func (w *model) heal() {
 	clear(w.cut)
 	clear(w.astray)
-	w.stands, w.stuck = nil, nil
+	w.stands, w.stuck, w.sick, w.pinned = nil, nil, nil, nil
 	w.note("the disturbance is over")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -62,13 +63,15 @@ func (p *printer) of(w *model) fingerprint {
 	p.bools(w.state.Deleting, w.tardy, w.strewn)
 	p.number(int(w.excused))
 	for at, name := range sideNames {
-		for ordinal := w.begin.Source.Set.Start; ordinal < w.begin.Source.Set.End()+1; ordinal++ {
+		start, replicas := w.begin.extent()
+		for ordinal := start; ordinal < start+replicas+1; ordinal++ {
 			if w.alien[spot{name, ordinal}] {
 				p.number(100*(at+1) + int(ordinal))
 			}
 		}
 	}
 	p.disturbances(w)
+	p.life(w)
 	for i := range w.leaders {
 		p.leader(w, &w.leaders[i])
 	}
@@ -76,6 +79,23 @@ func (p *printer) of(w *model) fingerprint {
 		p.effect(l.effect)
 	}
 	return fingerprint{maphash.Bytes(p.seeds[0], p.out), maphash.Bytes(p.seeds[1], p.out)}
+}
+
+// life writes which migration this is, and what it has begun with.
+func (p *printer) life(w *model) {
+	p.number(w.lived)
+	if w.lived == 0 {
+		return
+	}
+	spec := w.state.Spec
+	p.number(int(spec.Count))
+	p.bools(spec.DeleteSource, spec.Order == api.LowestFirst)
+	p.number(int(w.begin.Source.Set.Start))
+	p.number(int(w.begin.Source.Set.Replicas))
+	p.number(int(w.begin.Destination.Set.Replicas))
+	for _, v := range w.begin.Volumes {
+		p.bools(v.Source.Volume.Policy == corev1.PersistentVolumeReclaimRetain)
+	}
 }
 
 func (p *printer) number(n int) { p.out = append(p.out, byte(n)) }
@@ -113,7 +133,8 @@ func (p *printer) fence(s string) {
 	case at >= 0:
 		p.number(at + 1)
 	default:
-		p.number(9) // the fence of an epoch that is over
+		p.number(9) // the fence of an epoch that is over, or of another migration
+		p.name(string(FenceOwner(s)))
 		epoch := fenceEpoch(s)
 		p.bools(epoch > p.epochs[0], epoch > p.epochs[1])
 	}
@@ -188,6 +209,7 @@ func (p *printer) volumes(list []OrdinalVolume) {
 
 func (p *printer) holding(h *volumes.Holding) {
 	c, v := &h.Claim, &h.Volume
+	p.number(len(c.Users))
 	p.bools(c.Found, c.Terminating, c.Ours, v.Found, v.Terminating, v.Ours, c.Phase == corev1.ClaimBound, c.Phase == corev1.ClaimLost)
 	p.bools(v.Phase == corev1.VolumeAvailable, v.Phase == corev1.VolumeBound, v.Policy == corev1.PersistentVolumeReclaimRetain, v.Note.Policy == "", v.Note.Policy == corev1.PersistentVolumeReclaimRetain)
 	p.name(string(v.Note.By))
@@ -246,9 +268,17 @@ func (p *printer) disturbances(w *model) {
 		p.text(w.edit.name)
 		p.text(w.edit.was)
 	}
-	if w.stuck != nil {
-		p.text(string(w.stuck.side))
-		p.number(int(w.stuck.ordinal))
+	for _, at := range []*spot{w.stuck, w.sick, w.pinned} {
+		p.bools(at != nil)
+		if at != nil {
+			p.text(string(at.side))
+			p.number(int(at.ordinal))
+		}
+	}
+	p.number(len(w.scars))
+	p.bools(w.remade)
+	for i := range w.disks {
+		p.bools(w.forfeit[i])
 	}
 }
 

@@ -24,8 +24,13 @@ type model struct {
 	excused excuse
 	// meddled is true in a run that begins when the migration has ended with an edit.
 	meddled bool
-	// stuck is the Terminating pod that does not go away; nil: each one goes.
-	stuck *spot
+	// scars are the reasons of a stall that somebody else's edits leave for good.
+	scars []string
+	// stuck is the Terminating pod that does not go away, sick the ordinal whose pods do not
+	// become Ready on a side, pinned the one whose volumes stay attached there; nil: none.
+	stuck, sick, pinned *spot
+	// lives are the migrations that may begin when one has ended.
+	lives []life
 }
 
 // leader is a process, and the pass that it is in the middle of.
@@ -55,6 +60,12 @@ type standing struct {
 func newModel(c scenario) *model {
 	w := &model{machine: newMachine(c.build())}
 	w.forgets, w.past, w.alien = true, nil, map[spot]bool{}
+	w.lives, w.attaches = c.lives, !c.unattached
+	if c.unattached {
+		for i := range w.state.Volumes {
+			w.attach(&w.state.Volumes[i], SourceSide, nil)
+		}
+	}
 	around := *w.begin
 	around.Source.Set.Replicas++ // somebody else may scale further
 	w.steps = stepsOf(around)
@@ -117,6 +128,20 @@ func (w *model) tidy() {
 			w.stuck = nil
 		}
 	}
+	if at := w.pinned; at != nil && !w.attachedAt(*at) {
+		w.pinned = nil
+	}
+}
+
+// attachedAt says whether a volume of an ordinal is attached on a side.
+func (w *model) attachedAt(at spot) bool {
+	for i := range w.state.Volumes {
+		v := &w.state.Volumes[i]
+		if v.Ordinal == at.ordinal && slices.Contains(v.holding(at.side).Volume.Attachments, attachedTo(at.side)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *model) runs(uid types.UID) bool {
@@ -197,7 +222,7 @@ func (w *model) concluded() bool {
 func (w *model) emptyClaim(at spot) bool {
 	for i := range w.state.Volumes {
 		v := &w.state.Volumes[i]
-		if h := v.holding(at.side); v.Ordinal == at.ordinal && h.Claim.Found && h.Claim.Volume == "" {
+		if h := v.holding(at.side); v.Ordinal == at.ordinal && h.Claim.Found && (h.Claim.Volume == "" || h.Claim.Volume == fresh) {
 			return true
 		}
 	}
@@ -210,8 +235,9 @@ func (w *model) inOrder() bool {
 		return false
 	}
 	for _, name := range sideNames {
-		if budgets := w.side(name).Budgets; len(budgets) == 1 && budgets[0].Form.Equal(wide) {
-			return false
+		budgets := w.side(name).Budgets
+		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || len(w.held) > 0 && budgets[0].Fence == "") {
+			return false // an ordinal that is down is brought up before a budget is taken over again
 		}
 	}
 	now := w.machine.fork()

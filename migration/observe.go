@@ -105,7 +105,7 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 
 	s := Snapshot{
 		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
-		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.ordinal != nil,
+		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.ordinal != nil, VolumesRead: sc.volumes,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace
 	source.now, destination.now = s.Now, s.Now

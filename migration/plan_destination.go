@@ -9,9 +9,15 @@ import (
 )
 
 // prepare makes what the destination needs before the first ordinal comes. On the
-// way back nothing is made.
+// way back nothing is made but a budget for the replicas that are still there.
 func (p *planner) prepare() *Decision {
-	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
+	if p.direction() == api.Back {
+		if p.Destination.Set.Replicas > 0 {
+			return p.protect()
+		}
+		return nil
+	}
+	if p.resting() && p.Record.Handoff == nil {
 		return nil
 	}
 	side := &p.Destination
@@ -26,12 +32,8 @@ func (p *planner) prepare() *Decision {
 		return on(CreateNamespace, side.Namespace)
 	case side.Service.Needed && !side.Service.Found:
 		return on(CreateService, side.Service.Name)
-	case p.Record.Baseline.DisruptionBudget != nil && len(side.Budgets) == 0 && !p.Spec.SameNamespace:
-		if decision := p.createBudget(p.Record.Baseline.DisruptionBudget.Name); decision.Effect != nil || !p.stopped() {
-			return decision
-		}
 	}
-	if decision := cmp.Or(p.exports(), p.names()); decision != nil {
+	if decision := cmp.Or(p.protect(), p.exports(), p.names()); decision != nil {
 		return decision
 	}
 	if side.Set.Presence == Absent {
@@ -39,6 +41,17 @@ func (p *planner) prepare() *Decision {
 			Verb: CreateSet, Side: DestinationSide, Name: side.Set.Name,
 			Start: p.layout.emptyStart(), Fence: p.fence(),
 		})
+	}
+	return nil
+}
+
+// protect makes the destination's PodDisruptionBudget when it has none.
+func (p *planner) protect() *Decision {
+	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace {
+		return nil
+	}
+	if decision := p.createBudget(p.Record.Baseline.DisruptionBudget.Name); decision.Effect != nil || !p.stopped() {
+		return decision
 	}
 	return nil
 }

@@ -177,6 +177,9 @@ func (p *planner) carry(k int32) *Decision {
 // receive waits until the ordinal is available at the taker, then begins the next
 // one at once when it can: the reserved budget is kept then.
 func (p *planner) receive(k int32) *Decision {
+	if decision := p.offItsDisk(k); decision != nil {
+		return decision
+	}
 	if waits := p.comingUp(p.taker, k); waits != nil {
 		return waits
 	}

@@ -140,6 +140,25 @@ func (p *planner) left(v OrdinalVolume) bool {
 	return !volume.Found || !volume.ClaimRef.Names(v.Source.Ref)
 }
 
+// offItsDisk stalls when the ordinal that has just been started is not on its disk any more:
+// its claim was deleted meanwhile, and its controller has made an empty one.
+func (p *planner) offItsDisk(k int32) *Decision {
+	if p.Focused && !p.VolumesRead {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		if v.Ordinal != k {
+			continue
+		}
+		pair := p.pair(v)
+		taken := volumes.Taken{Shared: pair.Shared, Made: p.takerName == DestinationSide, From: pair.Giver, At: pair.Taker}
+		if problem := taken.Check(); problem != nil {
+			return p.at(api.StepAwaitReadiness, stalled(problem.Reason, problem.Message, problem.Remedy))
+		}
+	}
+	return nil
+}
+
 // initially says whether the destination owned an ordinal before the migration began.
 func (p *planner) initially(ordinal int32) bool {
 	if p.layout.lowest {

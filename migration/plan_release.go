@@ -45,8 +45,8 @@ func (p *planner) released(k int32) *Hold {
 }
 
 // keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
-// it was stopped there, and turned round before anything was carried away. An ordinal
-// without volumes has nothing to tell that by.
+// it was stopped there, and turned round before anything was carried away. Of an ordinal
+// without volumes nothing ever is.
 func (p *planner) keptByTaker(held []OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)
@@ -54,7 +54,7 @@ func (p *planner) keptByTaker(held []OrdinalVolume) bool {
 			return false
 		}
 	}
-	return len(held) > 0
+	return true
 }
 
 // stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or

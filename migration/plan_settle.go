@@ -208,6 +208,9 @@ func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision
 	if p.Spec.SameCluster || !volume.Found || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
 		return nil
 	}
+	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
+		return nil // somebody else has made it: it keeps the volume that it names
+	}
 	if claim.Found {
 		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is gone"}}
 	}

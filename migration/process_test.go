@@ -137,8 +137,11 @@ func (m *machine) observe(p *process, shown Snapshot, sc scope, c conditions) Sn
 	for name := range m.astray {
 		empty(&s, name)
 	}
+	for i := range s.Volumes {
+		s.Volumes[i] = asNamed(s.Volumes[i], m.state.Spec.SameCluster)
+	}
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[SourceSide], p.ids[DestinationSide]
-	s.Now, s.Numbers = m.state.Now, m.state.Numbers
+	s.Now, s.Numbers, s.VolumesRead = m.state.Now, m.state.Numbers, sc.volumes
 	return p.through(s)
 }
 
@@ -169,7 +172,7 @@ func (m *machine) reads(sc scope) []read {
 	if sc.wide || sc.budgets {
 		reads = append(reads, read{budgetsRead, readBudgets})
 	}
-	used := sc.pods && sc.volumes && m.attaches && len(m.begin.Volumes) > 0
+	used := sc.pods && sc.volumes && len(m.begin.Volumes) > 0
 	switch {
 	case sc.wide || sc.gate || used:
 		reads = append(reads, read{podsRead, readPods})
@@ -308,6 +311,7 @@ func (m *machine) lawful(s Snapshot, decision Decision) {
 	if decision.Effect != nil && (s.Source.Reach != Seen || s.Destination.Reach != Seen) {
 		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
 	}
+	m.prudent(s, decision)
 	let := FenceOwner(s.Source.Set.Fence) != s.UID && FenceOwner(s.Destination.Set.Fence) != s.UID
 	handsOver := decision.Effect != nil && decision.Effect.Verb == SetBudget && s.Record.Completed == api.ReasonMoved && !newPlanner(s).whole()
 	if decision.Effect != nil && s.Record.Completed != "" && let && !handsOver {

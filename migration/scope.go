@@ -48,8 +48,9 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	if effect == nil {
 		// The budgets are read again before the next ordinal is stopped.
 		sc.budgets = sc.ordinal == nil
-		// A handoff is dropped only where the ordinal has its volumes.
-		sc.volumes = sc.ordinal != nil && decision.Record != nil && decision.Record.Handoff == nil
+		// A handoff ends only where the ordinal has its volumes.
+		next := decision.Record
+		sc.volumes = sc.ordinal != nil && next != nil && (next.Handoff == nil || next.Handoff.Ordinal != *sc.ordinal)
 		// What begins or ends a migration is concluded from all there is.
 		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != "" || takesForAnother(s, decision)
 		if sc.wide {

@@ -41,6 +41,8 @@ type Snapshot struct {
 	// Focused is true when Volumes covers only one ordinal. What concerns all of
 	// them must not be concluded from such a snapshot.
 	Focused bool
+	// VolumesRead is true when the volumes of that one were read, too.
+	VolumesRead bool
 	// Template is a change of the source's pod template that the destination lacks.
 	Template TemplateChange
 	// Numbers is why the destination cannot be given a slice that begins above 0; nil: it

@@ -29,6 +29,10 @@ type scenario struct {
 	service bool
 	// forgets is true when the destination's API server drops spec.ordinals; with prepared.
 	forgets bool
+	// lives are the migrations that may begin when this one has ended.
+	lives []life
+	// unattached is true when the volumes are of a kind that has no attachments.
+	unattached bool
 	// slices is true when both StatefulSets are of our own kind.
 	slices bool
 	// ownNames is true when the user has made Services for the pods of the source.
