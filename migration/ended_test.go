@@ -121,7 +121,7 @@ func (m *machine) asInTheBeginning() string {
 		return wrong
 	}
 	before, after := essence(*m.begin), essence(m.state)
-	if m.begin.split() {
+	if m.begin.split() && m.state.Record.Baseline != nil {
 		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
 		if wrong := m.budgetsMoved(false); wrong != "" {
 			return wrong
@@ -165,7 +165,7 @@ func essence(s Snapshot) Snapshot {
 			// The mark on a claim says under which epoch the binder last looked at it.
 			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence = "", "", ""
 			if h.Parked() { // for good, or until somebody wants it back
-				h.Volume.Note, h.Volume.Fence = volumes.Note{}, ""
+				h.Volume.Note, h.Volume.Fence, h.Volume.Phase, h.Claim.Phase = volumes.Note{}, "", "", ""
 			}
 		}
 	}

@@ -257,11 +257,14 @@ func (w *model) broughtBack(hold Hold) string {
 // ownCause says whether what stays as it is keeps just this ordinal where it is: its pod or
 // its volumes are held on the side that has to let go of them.
 func (w *model) ownCause(k int32) bool {
-	for _, at := range []*spot{w.stuck, w.pinned} {
+	for _, at := range []*spot{w.stuck, w.pinned, w.sick} {
+		if at != nil && at.ordinal != k && at.side == DestinationSide && w.state.Destination.Set.Ordered {
+			return true // its controller stops no pod while a lower one is down
+		}
 		if at == nil || at.ordinal != k {
 			continue
 		}
-		if at.side == DestinationSide || !w.keptAtSource(k) {
+		if at != w.sick && (at.side == DestinationSide || !w.keptAtSource(k)) {
 			return true
 		}
 	}

@@ -116,7 +116,7 @@ func (w *model) tidy() {
 		}
 	}
 	for at := range w.alien {
-		if _, found := w.side(at.side).pod(at.ordinal); !found && w.side(at.side).Set.Observed && !w.side(at.side).Set.Has(at.ordinal) && !w.emptyClaim(at) {
+		if _, found := w.side(at.side).pod(at.ordinal); !found && w.side(at.side).Set.Observed && !w.side(at.side).Set.Has(at.ordinal) && !w.side(at.side).Set.Reserves && !w.emptyClaim(at) {
 			delete(w.alien, at)
 		}
 	}

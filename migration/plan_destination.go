@@ -8,16 +8,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// prepare makes what the destination needs before the first ordinal comes. On the
-// way back nothing is made but a budget for the replicas that are still there.
+// prepare makes what the destination needs before the first ordinal comes. On the way
+// back, and in a pause, nothing is made but a budget for the replicas that are there.
 func (p *planner) prepare() *Decision {
-	if p.direction() == api.Back {
+	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
 		if p.Destination.Set.Replicas > 0 {
 			return p.protect()
 		}
-		return nil
-	}
-	if p.resting() && p.Record.Handoff == nil {
 		return nil
 	}
 	side := &p.Destination

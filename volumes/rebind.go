@@ -354,13 +354,16 @@ func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
 	}}
 }
 
-// original is the policy to go back to of a volume that is written. The taker's gets that of
-// the giver's as it is at the handoff: its own may be of an earlier life.
+// original is the policy to go back to of a volume that is written: what this migration has
+// noted on it, or on the other side's. What a volume is set to that nobody runs on, or what an
+// earlier migration has noted, is not its author's choice.
 func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
-	if giver := p.Giver.Volume; giver.Found && p.Giver.SecuredBy(p.Owner) {
-		return giver.Note.Policy
+	for _, noted := range []Volume{volume, p.Giver.Volume, p.Taker.Volume} {
+		if noted.Found && noted.Note.By == p.Owner && noted.Note.Policy != "" {
+			return noted.Note.Policy
+		}
 	}
-	return volume.OriginalFor(p.Owner)
+	return volume.Policy
 }
 
 func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }
