@@ -31,6 +31,7 @@ var embeddedOnly = map[string]string{
 	"TestReach":                 refused,
 	"TestProxy":                 "it moves nothing",
 	"TestRights":                ownServers,
+	"TestOlderDestination":      ownServers,
 	"TestInstall":               ownServers,
 	"TestFence":                 ownServers,
 	"TestMetrics":               "what the manager says of itself",
@@ -43,7 +44,7 @@ var embeddedOnly = map[string]string{
 const (
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	refused    = "nothing runs: it is refused before the first write"
-	ownServers = "it needs API servers of its own, which note every request"
+	ownServers = "it needs API servers of its own, with other flags"
 )
 
 // TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -38,18 +35,47 @@ func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destina
 	}
 	var findings []Finding
 	for _, object := range objects {
-		finding, err := rehearsal(at, object, at.live.Create(ctx, object, client.DryRunAll))
+		finding, err := rehearseCreate(ctx, at, object)
 		if err != nil {
 			return nil, err
 		}
 		if finding != nil {
 			findings = append(findings, *finding)
 		}
-		if set, native := object.(*appsv1.StatefulSet); native && finding == nil && !startsAt(set, 1) {
-			findings = append(findings, unnumbered(at))
-		}
 	}
 	return findings, nil
+}
+
+// rehearseCreate has an API server create an object, without keeping it, and looks at what it
+// would have stored. It answers into an empty object: into the one that was sent it would
+// leave what it has dropped.
+func rehearseCreate(ctx context.Context, at place, object client.Object) (*Finding, error) {
+	raw, err := unstructuredOf(at, object)
+	if err != nil {
+		return nil, err
+	}
+	finding, err := rehearsal(at, object, at.live.Create(ctx, raw, client.DryRunAll))
+	if finding != nil || err != nil {
+		return finding, err
+	}
+	sent, err := asSet(object)
+	if sent == nil || err != nil {
+		return nil, err
+	}
+	kept, err := convert[appsv1.StatefulSet](raw)
+	if err != nil {
+		return nil, err
+	}
+	return unkept(at, sent, kept), nil
+}
+
+// unkept is what an API server has not kept of a StatefulSet that is to begin with ordinal 1.
+func unkept(at place, sent, kept *appsv1.StatefulSet) *Finding {
+	if sent.Spec.Ordinals != nil && !startsAt(kept, 1) {
+		finding := unnumbered(at)
+		return &finding
+	}
+	return dropped(at, &sent.Spec.Template, &kept.Spec.Template)
 }
 
 // numbers has the API servers of slices that will begin above 0 show that they know
@@ -89,52 +115,7 @@ func numbered(ctx context.Context, at place) (*Finding, error) {
 	if at.version == sliceVersion {
 		return nil, nil
 	}
-	shifted := at.newSet(metav1.ObjectMeta{Namespace: at.namespace, Name: at.set})
-	err := at.live.Patch(ctx, shifted, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`)), client.DryRunAll)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.object(), err) // no answer
-	}
-	finding, err := rehearsal(at, shifted, err)
-	if err != nil || finding != nil {
-		return finding, err
-	}
-	if set, native := shifted.(*appsv1.StatefulSet); native && !startsAt(set, 1) {
-		dropped := unnumbered(at)
-		return &dropped, nil
-	}
-	return nil, nil
-}
-
-// asked is what an API server was asked of a StatefulSet, and when; a nil finding: all is
-// well.
-type asked struct {
-	of      types.UID
-	finding *Finding
-	at      time.Time
-}
-
-// keepsNumbers asks the destination's API server once more whether it keeps spec.ordinals,
-// before the first ordinal is stopped: where its namespace is made by the migration, it
-// could not be asked before the migration began. It returns what was found.
-func (e *Engine) keepsNumbers(ctx context.Context, s Snapshot) (*Finding, error) {
-	base, set := s.Record.Baseline, s.Destination.Set
-	switch {
-	case base == nil || set.Presence != Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas:
-		return nil, nil
-	case !s.Spec.beginsAbove(base.Start):
-		return nil, nil
-	case e.rehearsed.of == set.UID && (e.rehearsed.finding == nil || e.clock.Since(e.rehearsed.at) < againSafety):
-		return e.rehearsed.finding, nil
-	}
-	finding, err := numbered(ctx, e.destination)
-	if err != nil {
-		return nil, err
-	}
-	if finding != nil && finding.Warning {
-		finding = nil
-	}
-	e.rehearsed = asked{of: set.UID, finding: finding, at: e.clock.Now()}
-	return finding, nil
+	return patched(ctx, at, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 1}}})
 }
 
 func startsAt(set *appsv1.StatefulSet, start int32) bool {

@@ -2,12 +2,15 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,8 +26,18 @@ func server(stored func(client.Object), objects ...client.Object) client.Client 
 	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			err := c.Create(ctx, o)
-			stored(o)
-			return err
+			raw, sent := o.(*unstructured.Unstructured)
+			if !sent || raw.GetKind() != "StatefulSet" {
+				return err
+			}
+			set := &appsv1.StatefulSet{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, set); err != nil {
+				return err
+			}
+			stored(set)
+			kept, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+			raw.Object = kept
+			return errors.Join(err, convertErr)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
 			err := c.Patch(ctx, o, p)
@@ -103,7 +116,7 @@ func TestNoAnswerIsNoProof(t *testing.T) {
 		Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
 	}
 	for range 2 {
-		if found, err := e.keepsNumbers(t.Context(), s); err == nil {
+		if found, err := e.keepsSlice(t.Context(), s, &appsv1.StatefulSet{}); err == nil {
 			t.Errorf("found %+v, and no error", found)
 		}
 	}
@@ -125,7 +138,7 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 	}{
 		"it keeps them":                   {true, Spec{}, 0, 0, 1, false},
 		"it drops them":                   {false, Spec{}, 0, 0, 1, true},
-		"its slice begins with 0":         {false, Spec{Order: api.LowestFirst}, 0, 0, 0, false},
+		"its slice begins with 0":         {false, Spec{Order: api.LowestFirst}, 0, 0, 1, false},
 		"the application begins above 0":  {false, Spec{Order: api.LowestFirst}, 4, 0, 1, true},
 		"the first ordinal is on its way": {false, Spec{}, 0, 1, 0, false},
 	} {
@@ -147,7 +160,7 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 				Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
 			}
 			for range 3 {
-				found, err := e.keepsNumbers(t.Context(), s)
+				found, err := e.keepsSlice(t.Context(), s, set())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -120,7 +120,7 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		return s
 	}
 	var err error
-	if s.Numbers, err = e.keepsNumbers(ctx, s); err != nil {
+	if s.Numbers, err = e.keepsSlice(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = Unreachable, oneLine(err)
 		return s
 	}

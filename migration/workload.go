@@ -7,7 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -83,4 +86,29 @@ func (e *Engine) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) met
 		return to, nil
 	}
 	return convert[appsv1.StatefulSet](to)
+}
+
+// asSet is an object as a StatefulSet of apps/v1; nil: it is of no kind of StatefulSet.
+func asSet(object client.Object) (*appsv1.StatefulSet, error) {
+	switch object.(type) {
+	case *appsv1.StatefulSet, *slicesapi.StatefulSet:
+		return convert[appsv1.StatefulSet](object)
+	default:
+		return nil, nil
+	}
+}
+
+// unstructuredOf is an object as the very JSON that is sent.
+func unstructuredOf(at place, object client.Object) (*unstructured.Unstructured, error) {
+	kinds, err := apiutil.GVKForObject(object, at.live.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	raw := &unstructured.Unstructured{Object: fields}
+	raw.SetGroupVersionKind(kinds)
+	return raw, nil
 }

@@ -1,0 +1,142 @@
+package migration
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestLost: what an API server has dropped is lost; what it has changed or added is not (G8).
+func TestLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sent, kept string
+		want       []string
+	}{
+		"nothing":               {`{"a":1,"b":{"c":[{"name":"x"}]}}`, `{"a":1,"b":{"c":[{"name":"x"}]}}`, nil},
+		"a value":               {`{"a":1,"b":false}`, `{"a":1}`, []string{"t.b"}},
+		"another value":         {`{"a":"app:1"}`, `{"a":"mirror/app:1"}`, nil},
+		"one was added":         {`{"a":1}`, `{"a":1,"b":2}`, nil},
+		"an empty one":          {`{"a":{},"b":[],"c":null}`, `{}`, nil},
+		"a whole part":          {`{"a":{"b":{"c":1}}}`, `{"a":{}}`, []string{"t.a.b"}},
+		"a sidecar came first":  {`{"a":[{"name":"x","d":1}]}`, `{"a":[{"name":"y"},{"name":"x","d":2}]}`, nil},
+		"of an element":         {`{"a":[{"name":"w"},{"name":"x","d":1}]}`, `{"a":[{"name":"w","d":1},{"name":"x"}]}`, []string{"t.a[1].d"}},
+		"an element":            {`{"a":[{"name":"w"},{"name":"x"}]}`, `{"a":[{"name":"w"}]}`, []string{"t.a[1]"}},
+		"elements without name": {`{"a":[{"key":"k","d":1}]}`, `{"a":[{"e":1},{"key":"k","d":1}]}`, nil},
+		"of one without a name": {`{"a":[{"key":"k","d":1}]}`, `{"a":[{"e":1},{"key":"k"}]}`, []string{"t.a[0].d"}},
+		"a list of words":       {`{"a":["x","y"]}`, `{"a":["x"]}`, nil},
+		"all of the words":      {`{"a":["x"]}`, `{}`, []string{"t.a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent, kept any
+			for text, to := range map[string]*any{tc.sent: &sent, tc.kept: &kept} {
+				if err := json.Unmarshal([]byte(text), to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.sent == tc.kept {
+				kept = sent
+			}
+			if got := lost("t", sent, kept); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// namespaced is a StatefulSet that runs its pods in user namespaces of their own.
+func namespaced() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32(3)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			HostUsers: new(false), Containers: []corev1.Container{{Name: "web", Image: "web:1"}},
+		}},
+	}}
+}
+
+// TestTemplateThatIsDropped: a destination whose API server drops fields of the pod template
+// is refused, before the move where it can be asked, else before the first stop (G8). One
+// that rewrites them is not.
+func TestTemplateThatIsDropped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stores func(*appsv1.StatefulSet)
+		want   string
+	}{
+		"it keeps all":       {func(*appsv1.StatefulSet) {}, ""},
+		"it drops hostUsers": {func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.HostUsers = nil }, "spec.template.spec.hostUsers"},
+		"it has a mirror":    {func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "mirror/web:1" }, ""},
+	} {
+		stores := func(object client.Object) {
+			if set, native := object.(*appsv1.StatefulSet); native {
+				tc.stores(set)
+			}
+		}
+		engine := func(there ...client.Object) *Engine {
+			return &Engine{
+				clock:       clock.RealClock{},
+				source:      place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}, namespaced()), id: "1"},
+				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(stores, there...), id: "2"},
+			}
+		}
+		check := func(t *testing.T, finding *Finding, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case tc.want == "" && finding != nil:
+				t.Errorf("found %+v", finding)
+			case tc.want != "" && (finding == nil || finding.Warning || finding.Reason != api.ReasonKindUnsupported || !strings.Contains(finding.Message, tc.want) || !strings.Contains(finding.Message, "cluster west")):
+				t.Errorf("found %+v, want one of %s", finding, tc.want)
+			}
+		}
+		t.Run(name+", before the move", func(t *testing.T) {
+			findings, err := engine().rehearse(t.Context(), &api.Migration{}, namespaced(), nil)
+			var first *Finding
+			if len(findings) > 0 {
+				first = &findings[0]
+			}
+			check(t, first, err)
+		})
+		t.Run(name+", before the first stop", func(t *testing.T) {
+			for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
+				there := namespaced()
+				tc.stores(there)
+				s := Snapshot{
+					Spec: Spec{Order: order}, Record: Record{Baseline: &api.Baseline{Replicas: 3}},
+					Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+				}
+				finding, err := engine(there).keepsSlice(t.Context(), s, namespaced())
+				check(t, finding, err)
+			}
+		})
+	}
+}
+
+// TestTemplateIsAskedForAgain: what was asked of one template says nothing of the next.
+func TestTemplateIsAskedForAgain(t *testing.T) {
+	asks := 0
+	there := namespaced()
+	e := &Engine{clock: clock.RealClock{}, destination: place{cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) { asks++ }, there)}}
+	s := Snapshot{
+		Record: Record{Baseline: &api.Baseline{Replicas: 3}},
+		Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+	}
+	changed := namespaced()
+	changed.Spec.Template.Spec.Containers[0].Image = "web:2"
+	for _, source := range []*appsv1.StatefulSet{namespaced(), namespaced(), changed, changed} {
+		if _, err := e.keepsSlice(t.Context(), s, source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asks != 2 {
+		t.Errorf("asked %d times, want 2", asks)
+	}
+}
