@@ -76,7 +76,8 @@ func TestRefused(t *testing.T) {
 			_, err := v.source.PolicyV1().PodDisruptionBudgets(v.app.Namespace).Create(v.ctx, second, metav1.CreateOptions{})
 			v.must(err)
 		}, api.ReasonSeveralBudgets, "second"},
-		"a budget of others, too": {usual(1), acrossClusters, func(v *move) { v.stranger() }, api.ReasonBudgetCoversOthers, "stranger"},
+		"a budget of others, too":    {usual(1), acrossClusters, func(v *move) { v.stranger() }, api.ReasonBudgetCoversOthers, "stranger"},
+		"a budget of one pod of two": {fixture.App{Replicas: 2, Claims: []string{"data"}}, acrossClusters, func(v *move) { v.budgetOfOne("web-0") }, api.ReasonBudgetLeavesOut, "web-1"}, // G13
 		"a budget's name is taken": {usual(1), acrossClusters, func(v *move) {
 			v.must(v.makeNamespace())
 			other := v.app.Budget()
@@ -148,6 +149,16 @@ func TestRefused(t *testing.T) {
 			v.eventually("the refused Migration is gone", gone(c, v.m))
 		})
 	}
+}
+
+// budgetOfOne is a PodDisruptionBudget for a single pod.
+func (v *move) budgetOfOne(pod string) {
+	v.t.Helper()
+	budget := v.app.Budget()
+	budget.Spec.MaxUnavailable = intOrString("1")
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{appsv1.StatefulSetPodNameLabel: pod}}
+	_, err := v.source.PolicyV1().PodDisruptionBudgets(v.app.Namespace).Create(v.ctx, budget, metav1.CreateOptions{})
+	v.must(err)
 }
 
 // stranger is a pod that the application's PodDisruptionBudget selects, and of no slice.

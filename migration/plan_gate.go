@@ -68,7 +68,7 @@ func (p *planner) unsafe(k int32) *Hold {
 		return p.Numbers.hold()
 	}
 	for _, side := range []*Side{&p.Source, &p.Destination} {
-		if finding := side.coversOthers(); finding != nil {
+		if finding := cmp.Or(side.coversOthers(), side.leavesOut()); finding != nil {
 			return finding.hold()
 		}
 		if finding := side.deletesClaims(); finding != nil && side == p.giver {

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,7 +215,7 @@ func budgetFindings(s Snapshot) []Finding {
 		}
 	}
 	for _, side := range []Side{s.Source, s.Destination} {
-		if finding := side.coversOthers(); finding != nil {
+		if finding := cmp.Or(side.coversOthers(), side.leavesOut()); finding != nil {
 			return []Finding{*finding}
 		}
 	}

@@ -233,6 +233,9 @@ type Budget struct {
 	// Covers names a pod that it selects and that is of neither slice; empty: there is
 	// none.
 	Covers string
+	// LeavesOut names pods of the slice that it does not select, although it selects others;
+	// empty: it selects all of them.
+	LeavesOut string
 	// Evictions is how many evictions the API server would grant now: what the
 	// disruption controller has computed from the pods as it knew them.
 	Evictions int32

@@ -198,12 +198,16 @@ func budgetsOf(m *api.Migration, f *found) (budgets []Budget, others []string) {
 	for i := range f.budgets {
 		budget := &f.budgets[i]
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || !selector.Matches(f.podLabels()) {
+		var selected selection
+		if err == nil {
+			selected = f.selects(selector)
+		}
+		if !selected.any {
 			others = append(others, budget.Name)
 			continue
 		}
 		view := f.budgetOf(m, budget)
-		view.Covers = f.stranger(selector)
+		view.Covers, view.LeavesOut = f.stranger(selector), selected.leavesOut
 		budgets = append(budgets, view)
 	}
 	slices.SortFunc(budgets, func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })

@@ -20,6 +20,7 @@ const (
 	ReasonBudgetInvalid        = "BudgetInvalid"
 	ReasonForeignBudget        = "ForeignBudget"
 	ReasonBudgetCoversOthers   = "BudgetCoversOthers"
+	ReasonBudgetLeavesOut      = "BudgetLeavesPodsOut"
 	ReasonSameStatefulSet      = "SameStatefulSet"
 	ReasonNamespaceMissing     = "NamespaceMissing"
 	ReasonDestinationDiffers   = "DestinationDiffers"
