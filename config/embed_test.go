@@ -131,7 +131,7 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestMoverRights: nobody needs rights on pods beyond reading, nor on Secrets.
+// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets.
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
@@ -139,7 +139,7 @@ func TestMoverRights(t *testing.T) {
 			"horizontalpodautoscalers.autoscaling: list",
 			"persistentvolumeclaims: create,delete,get,list,patch,watch",
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
-			"pods: get,list,watch",
+			"pods: create,get,list,watch",
 			"resourcequotas: list",
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get,list",
@@ -154,6 +154,7 @@ func TestMoverRights(t *testing.T) {
 			"nodes: list",
 			"persistentvolumes: create,delete,get,list,patch,watch",
 			"priorityclasses.scheduling.k8s.io: get",
+			"runtimeclasses.node.k8s.io: get",
 			"volumeattachments.storage.k8s.io: list,watch",
 		},
 	}

@@ -48,6 +48,7 @@ type request struct {
 	User             user
 	ImpersonatedUser *user
 	Verb             string
+	RequestURI       string
 	ObjectRef        *struct{ APIGroup, Resource, Subresource string }
 	ResponseStatus   struct {
 		Code    int32
@@ -123,10 +124,16 @@ func (u usage) add(r *request) {
 		}
 	}
 	put(r.actor(), r.right())
+	if r.right() == podsCreate && !strings.Contains(r.RequestURI, "dryRun=All") {
+		put(r.actor(), podsForGood)
+	}
 	if r.ImpersonatedUser != nil {
 		put(r.User.Username, "serviceaccounts impersonate")
 	}
 }
+
+// A right that the mover has for a dry run alone.
+const podsCreate, podsForGood = "pods create", "pods create, to be kept"
 
 // together are the rights that some users have used.
 func together(rights map[string]map[string]bool, users ...string) map[string]bool {

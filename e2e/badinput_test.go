@@ -119,9 +119,16 @@ func TestRefused(t *testing.T) {
 		"the nodes are full":           {usual(2), onCSI, func(v *move) { v.csiNode(1) }, volumes.ReasonVolumeOutOfReach, "can attach 1 more"},
 		"the disk has a second volume": {usual(1), onCSI, func(v *move) { v.csiNode(9); v.twin() }, volumes.ReasonForeignVolume, "the same disk"},
 		"a ConfigMap is missing":       {usual(1), acrossClusters, func(v *move) { v.needConfigMap("settings") }, api.ReasonDependencyMissing, "settings"},
-		"no node reaches the volume":   {usual(1), acrossClusters, func(v *move) { v.pinVolume() }, volumes.ReasonVolumeOutOfReach, "node affinity"},
-		"namespace missing":            {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
-		"too many":                     {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
+		"a RuntimeClass is missing":    {usual(1), acrossClusters, func(v *move) { v.needRuntime("sandbox") }, api.ReasonDependencyMissing, "RuntimeClass"}, // G12
+		"a shared claim is missing":    {usual(1), acrossClusters, func(v *move) { v.shareClaim("/a", "") }, api.ReasonDependencyMissing, "shared"},         // G12
+		"a shared claim is another disk": {usual(1), acrossClusters, func(v *move) {
+			v.must(v.makeNamespace())
+			v.shareClaim("/a", "/b")
+		}, volumes.ReasonClaimDiverges, "shared"}, // G12
+		"the pods are not let in":    {usual(1), acrossClusters, func(v *move) { v.restrictPods() }, api.ReasonWriteRefused, "violates PodSecurity"}, // G12
+		"no node reaches the volume": {usual(1), acrossClusters, func(v *move) { v.pinVolume() }, volumes.ReasonVolumeOutOfReach, "node affinity"},
+		"namespace missing":          {usual(1), acrossClusters, func(v *move) { v.m.Spec.Destination.CreateNamespace = false }, api.ReasonNamespaceMissing, "namespace"},
+		"too many":                   {usual(1), acrossClusters, func(v *move) { v.m.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
 		"another migration": {usual(1), acrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"annotations":{"` + api.FenceAnnotationKey + `":"another.1"}}}`)
 		}, api.ReasonClaimedByAnother, "another"},

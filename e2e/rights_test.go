@@ -92,6 +92,9 @@ func TestRights(t *testing.T) {
 	mover := together(here.granted, append(accounts(here.granted), "mover")...)
 	maps.Copy(mover, there.granted["mover"])
 	r.compare("the mover", shipped(t, "sliceshift-mover", "sliceshift-mover-cluster"), mover)
+	if mover[podsForGood] {
+		t.Error("the mover has created a pod")
+	}
 	r.compare("the manager", shipped(t, "sliceshift-manager", "sliceshift-slices", "sliceshift-leader-election", "sliceshift-metrics-auth"),
 		together(map[string]map[string]bool{"": here.granted[managerUser], "unasked": unasked}, "", "unasked"))
 	for _, u := range []usage{here, there} {
@@ -120,6 +123,7 @@ func (r *theatre) compare(who string, granted, used map[string]bool) {
 	for right := range everybody {
 		delete(used, right)
 	}
+	delete(used, podsForGood)
 	for right := range granted {
 		if !used[right] {
 			r.t.Errorf("%s is granted, and never uses: %s", who, right)
@@ -192,12 +196,13 @@ func (v *move) needMuch() {
 	for _, client := range v.bothClients() {
 		_, err := client.SchedulingV1().PriorityClasses().Create(v.ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: v.app.Namespace}, Value: 1}, metav1.CreateOptions{})
 		v.must(err)
+		v.makeRuntime(client, v.app.Namespace)
 		_, err = client.CoreV1().ServiceAccounts(v.app.Namespace).Create(v.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
 		v.must(err)
 		_, err = client.CoreV1().ConfigMaps(v.app.Namespace).Create(v.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, metav1.CreateOptions{})
 		v.must(err)
 	}
-	v.patchSource(`{"spec":{"template":{"spec":{"priorityClassName":"` + v.app.Namespace + `","serviceAccountName":"web","volumes":[{"name":"settings","configMap":{"name":"settings"}}]}}}}`)
+	v.patchSource(`{"spec":{"template":{"spec":{"priorityClassName":"` + v.app.Namespace + `","runtimeClassName":"` + v.app.Namespace + `","serviceAccountName":"web","volumes":[{"name":"settings","configMap":{"name":"settings"}}]}}}}`)
 	v.awaitObserved()
 	v.must(v.app.AwaitReady(v.ctx, v.source))
 }

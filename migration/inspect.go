@@ -43,10 +43,12 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
 		func() ([]Finding, error) { return dependencies(ctx, e.destination, source) },
+		func() ([]Finding, error) { return e.sharedClaims(ctx, source) },
 		func() ([]Finding, error) { return e.quotas(ctx, m, source) },
 		func() ([]Finding, error) { return e.reachableVolumes(ctx, m, source) },
 		func() ([]Finding, error) { return e.rehearse(ctx, m, source, destination) },
 		func() ([]Finding, error) { return e.numbers(ctx, m, source, destination) },
+		func() ([]Finding, error) { return e.admission(ctx, m, source) },
 	} {
 		more, err := check()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,7 @@ import (
 )
 
 // named are the objects by name that a pod template cannot do without.
-type named struct{ configMaps, secrets, accounts, classes map[string]bool }
+type named struct{ configMaps, secrets, accounts, classes, runtimes map[string]bool }
 
 // dependencies finds what the pods need at the destination and do not find there:
 // an ordinal that is stopped first and cannot start then is an outage.
@@ -33,6 +34,9 @@ func dependencies(ctx context.Context, at place, source *appsv1.StatefulSet) ([]
 		{"ServiceAccount", need.accounts, func(name string) error { return at.live.Get(ctx, at.key(name), &corev1.ServiceAccount{}) }},
 		{"PriorityClass", need.classes, func(name string) error {
 			return at.live.Get(ctx, client.ObjectKey{Name: name}, &schedulingv1.PriorityClass{})
+		}},
+		{"RuntimeClass", need.runtimes, func(name string) error {
+			return at.live.Get(ctx, client.ObjectKey{Name: name}, &nodev1.RuntimeClass{})
 		}},
 	} {
 		for _, name := range slices.Sorted(maps.Keys(kind.names)) {
@@ -70,7 +74,7 @@ func dependency(at place, kind, name string, err error) (*Finding, error) {
 
 // namedIn walks a pod template. What it marks as optional is left out.
 func namedIn(spec corev1.PodSpec) named {
-	n := named{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	n := named{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	add := func(to map[string]bool, name string, optional *bool) {
 		if name != "" && (optional == nil || !*optional) {
 			to[name] = true
@@ -78,6 +82,9 @@ func namedIn(spec corev1.PodSpec) named {
 	}
 	add(n.accounts, spec.ServiceAccountName, nil)
 	add(n.classes, spec.PriorityClassName, nil)
+	if spec.RuntimeClassName != nil {
+		add(n.runtimes, *spec.RuntimeClassName, nil)
+	}
 	for _, ref := range spec.ImagePullSecrets {
 		add(n.secrets, ref.Name, nil)
 	}

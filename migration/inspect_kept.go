@@ -53,9 +53,9 @@ type asked struct {
 }
 
 // keepsSlice asks the destination's API server once more whether it keeps spec.ordinals and
-// all of the source's pod template, before the first ordinal is stopped: where its namespace
-// is made by the migration, it could not be asked before the migration began. It returns what
-// was found.
+// all of the source's pod template, and lets its pods in, before the first ordinal is stopped:
+// where its namespace is made by the migration, it could not be asked before the migration
+// began. It returns what was found.
 func (e *Engine) keepsSlice(ctx context.Context, s Snapshot, source *appsv1.StatefulSet) (*Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
 	if base == nil || set.Presence != Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
@@ -70,6 +70,9 @@ func (e *Engine) keepsSlice(ctx context.Context, s Snapshot, source *appsv1.Stat
 		want.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
 	}
 	finding, err := patched(ctx, e.destination, want)
+	if err == nil && finding == nil {
+		finding, err = e.admits(ctx, source, base.Start)
+	}
 	if err != nil {
 		return nil, err
 	}

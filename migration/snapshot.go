@@ -45,8 +45,8 @@ type Snapshot struct {
 	VolumesRead bool
 	// Template is a change of the source's pod template that the destination lacks.
 	Template TemplateChange
-	// Numbers is why the destination cannot be given the slice as it is, where it begins and
-	// what its pods are; nil: it can, or has been given it.
+	// Numbers is why the destination cannot be given the slice as it is: where it begins, what
+	// its pods are, or that they are let in; nil: it can, or has been given it.
 	Numbers *Finding
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.

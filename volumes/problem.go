@@ -27,6 +27,7 @@ const (
 	ReasonDriverMissing    = "DriverMissing"
 	ReasonVolumeOutOfReach = "VolumeOutOfReach"
 	ReasonVolumeIsLocal    = "VolumeIsLocal"
+	ReasonClaimDiverges    = "ClaimDiverges"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.

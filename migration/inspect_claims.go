@@ -1,0 +1,88 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// sharedClaims finds claims that the pod template names itself and that all ordinals share
+// (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
+// have them, on the same disk. On another one the moved ordinals would write apart from those
+// that have not moved. One that they only read is a copy, perhaps on purpose.
+func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]Finding, error) {
+	if e.sameCluster() && e.source.namespace == e.destination.namespace {
+		return nil, nil
+	}
+	var findings []Finding
+	for _, v := range source.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil || slices.Contains(claimTemplates(source), v.Name) {
+			continue // the StatefulSet controller puts its own claim there
+		}
+		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			finding.Warning = v.PersistentVolumeClaim.ReadOnly && finding.Reason == volumes.ReasonClaimDiverges
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+func (e *Engine) sharedClaim(ctx context.Context, name string) (*Finding, error) {
+	here, _, err := diskOf(ctx, e.source, name)
+	if err != nil {
+		return nil, err
+	}
+	there, found, err := diskOf(ctx, e.destination, name)
+	if err != nil {
+		return nil, err
+	}
+	object := fmt.Sprintf("claim %s in cluster %s", e.destination.key(name), e.destination.cluster)
+	switch {
+	case !found:
+		return &Finding{
+			Reason: api.ReasonDependencyMissing, Object: object,
+			Message: object + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
+			Remedy:  "create it at the destination before the move, on the same storage",
+		}, nil
+	case there == "":
+		return &Finding{
+			Reason: volumes.ReasonClaimDiverges, Object: object,
+			Message: object + " is not bound to a volume, and all ordinals share it: the moved ones would get another disk than the others",
+			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.destination.namespace, name),
+		}, nil
+	case here != there:
+		return &Finding{
+			Reason: volumes.ReasonClaimDiverges, Object: object,
+			Message: fmt.Sprintf("%s is on another disk than in cluster %s (%s instead of %s), and all ordinals share it: the moved ones would write apart from the others", object, e.source.cluster, there, here),
+			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.destination.namespace, name),
+		}, nil
+	}
+	return nil, nil
+}
+
+// diskOf is what identifies the storage behind a claim; empty: it is not bound to any.
+func diskOf(ctx context.Context, at place, name string) (disk string, found bool, err error) {
+	claim, err := get[corev1.PersistentVolumeClaim](ctx, at.live, at.key(name))
+	if claim == nil || err != nil {
+		return "", false, err
+	}
+	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+		return "", true, nil
+	}
+	volume, err := get[corev1.PersistentVolume](ctx, at.live, client.ObjectKey{Name: claim.Spec.VolumeName})
+	if volume == nil || err != nil {
+		return "", true, err
+	}
+	return volumes.Handle(volume), true, nil
+}
