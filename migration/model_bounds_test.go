@@ -59,9 +59,9 @@ func smallBounds() []bound {
 		bound{"2, no budget, pods", scenario{replicas: 2}, 1, ofPodsToo},
 		bound{"3, d 2, pods", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}}, 1, ofPodsToo},
 		bound{"2, 1 fault of any kind", scenario{replicas: 2, budget: maxUnavailable(1)}, 1, nil},
-		bound{"1 claim, harms, 2", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 2, ofHarms},
+		bound{"1, harms, 2", scenario{replicas: 1}, 2, ofHarms},
 		bound{"1 claim, source deleted, harm", scenario{replicas: 1, templates: oneClaim, spec: Spec{DeleteSource: true}}, 1, ofHarms},
-		bound{"2, in order, sick, 2", scenario{replicas: 2, ordered: true, budget: maxUnavailable(1)}, 2, ofSick},
+		bound{"2, sick", scenario{replicas: 2, budget: maxUnavailable(1)}, 2, kindsOfFault{sickens, nodeLost}},
 		bound{"1 claim, pins", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, ofPins},
 		bound{"2, slices, harm", scenario{replicas: 2, slices: true}, 1, ofHarms},
 		bound{"1 claim, and then another", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1), lives: following}, 0, ofLives},
@@ -74,7 +74,9 @@ func fullBounds() []bound {
 	lowest, one, names := Spec{Order: api.LowestFirst}, Spec{SameCluster: true}, Spec{SameNamespace: true}
 	return append(smallBounds(), []bound{
 		{"2 claims, harm", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, ofHarms},
+		{"1 claim, harms, 2", scenario{replicas: 1, templates: oneClaim, budget: d(1)}, 2, ofHarms},
 		{"2, sick, 2", scenario{replicas: 2, budget: d(1)}, 2, ofSick},
+		{"2, in order, sick, 2", scenario{replicas: 2, ordered: true, budget: d(1)}, 2, ofSick},
 		{"2 claims, pins", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, ofPins},
 		{"2, claims, ordinals are dropped, any", scenario{replicas: 2, templates: oneClaim, budget: d(1), prepared: true, forgets: true}, 1, nil},
 		{"2, claims, any", scenario{replicas: 2, templates: oneClaim, budget: d(1)}, 1, nil},

@@ -184,15 +184,26 @@ func (f *found) read(ctx context.Context, reader client.Reader) (err error) {
 	return err
 }
 
-// readUse reads the pods, which may use a claim, and the attachments of volumes.
+// readUse reads the pods, which may use a claim, and after them the attachments of volumes:
+// those of a pod that was not there yet may not have been there either.
 func (f *found) readUse(ctx context.Context, reader client.Reader) error {
+	if err := f.listPods(ctx, reader); err != nil {
+		return err
+	}
+	return f.listAttachments(ctx, reader)
+}
+
+func (f *found) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {
 	var pods corev1.PodList
+	err := reader.List(ctx, &pods, append(options, client.InNamespace(f.place.namespace))...)
+	f.pods = pods.Items
+	return err
+}
+
+func (f *found) listAttachments(ctx context.Context, reader client.Reader) error {
 	var attachments storagev1.VolumeAttachmentList
-	err := together(
-		func() error { return reader.List(ctx, &pods, client.InNamespace(f.place.namespace)) },
-		func() error { return reader.List(ctx, &attachments) },
-	)
-	f.pods, f.attached = pods.Items, map[string][]volumes.Attachment{}
+	err := reader.List(ctx, &attachments)
+	f.attached = map[string][]volumes.Attachment{}
 	for _, a := range attachments.Items {
 		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
 			f.attached[*pv] = append(f.attached[*pv], volumes.Attachment{Name: a.Name, Node: a.Spec.NodeName})

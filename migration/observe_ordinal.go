@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,7 +40,7 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 	both(source, destination, func(f *found) error {
 		var reads []func() error
 		if sc.pods {
-			reads = append(reads, func() error { return f.readPod(ctx, *sc.ordinal) })
+			reads = append(reads, func() error { return f.readPods(ctx, sc) })
 		}
 		if sc.volumes {
 			reads = append(reads,
@@ -54,8 +56,8 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 		both(source, destination, func(f *found) error { return f.readVolumes(ctx, names) })
 	}
 	both(source, destination, func(f *found) error {
-		if sc.gate || sc.pods && f.attachable() {
-			return f.readUse(ctx, f.place.live)
+		if sc.pods && f.attachable() {
+			return f.listAttachments(ctx, f.place.live)
 		}
 		return nil
 	})
@@ -71,6 +73,34 @@ func namesOf(source, destination *found) []string {
 	}
 	delete(names, "")
 	return slices.Sorted(maps.Keys(names))
+}
+
+// readPods replaces the pods by what the API server says now, as far as the scope asks for
+// it. What may be late says nothing about the ordinal's own pod, which is read besides.
+func (f *found) readPods(ctx context.Context, sc scope) error {
+	if sc.gate {
+		return f.listPods(ctx, f.place.live)
+	}
+	if sc.users {
+		if err := f.listPods(ctx, f.place.live, notOlderThan(f.pods)); err != nil {
+			return err
+		}
+	}
+	return f.readPod(ctx, *sc.ordinal)
+}
+
+// notOlderThan asks an API server for a list from its watch cache, at least as new as these
+// pods. It does not wait: one that is exactly fresh waits until the cache has heard of
+// everything that was written before, of whatever kind (see scope).
+func notOlderThan(pods []corev1.Pod) client.ListOption {
+	newest := "0"
+	for i := range pods {
+		version := pods[i].ResourceVersion
+		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "0" || err == nil && order > 0 {
+			newest = version
+		}
+	}
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: newest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
 }
 
 // readPod replaces the ordinal's pod by what the API server says now.

@@ -174,7 +174,7 @@ func (m *machine) reads(sc scope) []read {
 	}
 	used := sc.pods && sc.volumes && len(m.begin.Volumes) > 0
 	switch {
-	case sc.wide || sc.gate || used:
+	case sc.wide || sc.gate: // what is listed from an API server's cache may be as late as our own
 		reads = append(reads, read{podsRead, readPods})
 	case sc.pods && sc.ordinal != nil:
 		reads = append(reads, read{podsRead, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) }})

@@ -13,13 +13,18 @@ type scope struct {
 	live bool
 	// ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
 	ordinal *int32
-	// pods, budgets and volumes are of that ordinal, read live. Other pods come from
-	// the watch: a live list waits up to 100 ms for the watch cache of the API server
-	// (cacher, progressRequestPeriod).
+	// pods, budgets and volumes are of that ordinal, read live. Other pods come from the
+	// watch.
 	pods, budgets, volumes bool
-	// gate reads the other pods live too: before one is stopped, none may be down that
-	// a watch has not told of.
+	// gate lists all pods exactly as they are: before one is stopped, none may be down that
+	// a watch has not told of, and none may use a disk that is given to the other side. Such
+	// a list may wait 100 ms for the watch cache of the API server (kubernetes apiserver,
+	// cacher/progress, progressRequestPeriod): at once it is served only when none was asked
+	// for shortly before.
 	gate bool
+	// users lists them as the watch cache of the API server has them, which waits for
+	// nothing: a watch of our own may stand still.
+	users bool
 	// wide lists everything live.
 	wide bool
 	// identity asks again which clusters these are.
@@ -62,7 +67,8 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		sc.wide = effect.Verb == DeleteSet || effect.Verb == SetShare
 		return sc
 	}
-	sc.ordinal, sc.volumes, sc.pods, sc.gate = &effect.Ordinal, true, true, effect.Verb == ScaleDown
+	sc.ordinal, sc.volumes, sc.pods = &effect.Ordinal, true, true
+	sc.gate, sc.users = lists(s, *effect)
 	switch {
 	case effect.Verb == CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
 		// What these make is of no use by itself.
@@ -71,6 +77,21 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		sc.budgets = false
 	}
 	return sc
+}
+
+// lists says before which effects all pods are listed, and whether exactly. Between clusters
+// no pod can mount a volume that is parked, so who is not there after Park never will be: that
+// is looked for exactly before the disk is pointed at on the other side. In one cluster Point
+// takes and gives at once; who has come in between is found before the ordinal starts.
+func lists(s Snapshot, effect Effect) (exactly, lately bool) {
+	verb := effect.Volume.Verb
+	switch {
+	case effect.Verb == ScaleDown, effect.Verb == CarryVolume && verb == volumes.Point:
+		return true, false
+	case effect.Verb == ScaleUp && s.Spec.SameCluster:
+		return len(s.Source.Set.Templates) > 0, false
+	}
+	return false, effect.Verb == ScaleUp && len(s.Source.Set.Templates) > 0 || effect.Verb == CarryVolume && verb == volumes.Park
 }
 
 // proven says whether both StatefulSets carry this migration's fence: then they are
@@ -101,7 +122,8 @@ func (sc scope) covers(need scope) bool {
 
 // reads says whether all kinds of objects that a scope asks for have been read.
 func (sc scope) reads(need scope) bool {
-	return (sc.gate || !need.gate) && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
+	listed := (sc.gate || !need.gate) && (sc.gate || sc.users || !need.users)
+	return listed && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
 }
 
 // takesForAnother says whether a record takes one StatefulSet for another one.
