@@ -46,6 +46,7 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		func() ([]Finding, error) { return e.sharedClaims(ctx, source) },
 		func() ([]Finding, error) { return e.quotas(ctx, m, source) },
 		func() ([]Finding, error) { return e.reachableVolumes(ctx, m, source) },
+		func() ([]Finding, error) { return e.release(ctx, m, source) },
 		func() ([]Finding, error) { return e.rehearse(ctx, m, source, destination) },
 		func() ([]Finding, error) { return e.numbers(ctx, m, source, destination) },
 		func() ([]Finding, error) { return e.admission(ctx, m, source) },

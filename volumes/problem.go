@@ -28,6 +28,7 @@ const (
 	ReasonVolumeOutOfReach = "VolumeOutOfReach"
 	ReasonVolumeIsLocal    = "VolumeIsLocal"
 	ReasonClaimDiverges    = "ClaimDiverges"
+	ReasonReleaseUnseen    = "ReleaseNotSeen"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.
