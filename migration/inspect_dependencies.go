@@ -11,6 +11,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -82,9 +83,7 @@ func namedIn(spec corev1.PodSpec) named {
 	}
 	add(n.accounts, spec.ServiceAccountName, nil)
 	add(n.classes, spec.PriorityClassName, nil)
-	if spec.RuntimeClassName != nil {
-		add(n.runtimes, *spec.RuntimeClassName, nil)
-	}
+	add(n.runtimes, ptr.Deref(spec.RuntimeClassName, ""), nil)
 	for _, ref := range spec.ImagePullSecrets {
 		add(n.secrets, ref.Name, nil)
 	}

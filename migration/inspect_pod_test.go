@@ -127,16 +127,21 @@ func TestPodIsRehearsed(t *testing.T) {
 			if tc.reason == "" && len(findings) > 0 || tc.reason != "" && (len(findings) != 1 || findings[0].Reason != tc.reason || findings[0].Warning != tc.warning) {
 				t.Errorf("found %+v, want %q", findings, tc.reason)
 			}
-			pod := shown[0]
-			claims := map[string]string{}
-			for _, v := range pod.Spec.Volumes {
-				claims[v.Name] = v.PersistentVolumeClaim.ClaimName
-			}
-			owner := metav1.GetControllerOf(pod)
-			if pod.Name != "next-2" || pod.Labels[appsv1.PodIndexLabel] != "2" || pod.Labels["app"] != "web" || pod.Spec.Hostname != "next-2" || pod.Spec.Subdomain != "web" ||
-				claims["data"] != "data-next-2" || claims["shared"] != "shared" || len(claims) != 2 || owner == nil || owner.Name != "next" || owner.BlockOwnerDeletion != nil {
-				t.Errorf("shown %+v", pod)
-			}
+			asTheControllerMakes(t, shown[0])
 		})
+	}
+}
+
+// asTheControllerMakes checks a pod of ordinal 2 of the StatefulSet next.
+func asTheControllerMakes(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	claims := map[string]string{}
+	for _, v := range pod.Spec.Volumes {
+		claims[v.Name] = v.PersistentVolumeClaim.ClaimName
+	}
+	owner := metav1.GetControllerOf(pod)
+	if pod.Name != "next-2" || pod.Labels[appsv1.PodIndexLabel] != "2" || pod.Labels["app"] != "web" || pod.Spec.Hostname != "next-2" || pod.Spec.Subdomain != "web" ||
+		claims["data"] != "data-next-2" || claims["shared"] != "shared" || len(claims) != 2 || owner == nil || owner.Name != "next" || owner.BlockOwnerDeletion != nil {
+		t.Errorf("shown %+v", pod)
 	}
 }

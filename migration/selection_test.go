@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -17,9 +18,7 @@ import (
 func TestBudgetsArePodsBudgets(t *testing.T) {
 	pod := func(name string, more map[string]string) corev1.Pod {
 		labels := map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name}
-		for key, value := range more {
-			labels[key] = value
-		}
+		maps.Copy(labels, more)
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
 	mesh := map[string]string{"mesh": "on"}

@@ -1,8 +1,6 @@
 package migration
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -33,7 +31,7 @@ func (f *found) selects(selector labels.Selector) selection {
 		case selector.Matches(labels.Set(pod.Labels)):
 			s.any = true
 		default:
-			s.leavesOut = fmt.Sprintf("pod %s", pod.Name)
+			s.leavesOut = "pod " + pod.Name
 		}
 	}
 	if !s.any {
