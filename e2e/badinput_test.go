@@ -376,18 +376,30 @@ func (v *move) claimQuota(most string) {
 // namespace, and waits until it does.
 func (v *move) refuseSets() {
 	v.t.Helper()
-	name, admission := "refuse-"+v.toNamespace, v.destination.AdmissionregistrationV1()
+	v.policy("refuse-"+v.toNamespace, admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
+		admissionregistrationv1.Validation{Expression: "false", Message: "no StatefulSets here"})
+	there := v.app
+	there.Namespace = v.toNamespace
+	v.eventually("the policy refuses", func(ctx context.Context) (bool, error) {
+		_, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Create(ctx, there.StatefulSet(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil, nil
+	})
+}
+
+// policy has an admission policy judge what is created in the destination's namespace.
+func (v *move) policy(name string, rule admissionregistrationv1.Rule, validation admissionregistrationv1.Validation) {
+	v.t.Helper()
+	admission := v.destination.AdmissionregistrationV1()
 	_, err := admission.ValidatingAdmissionPolicies().Create(v.ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: v.toNamespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create}, Rule: rule,
 				}}},
 			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no StatefulSets here"}},
+			Validations: []admissionregistrationv1.Validation{validation},
 		},
 	}, metav1.CreateOptions{})
 	v.must(err)
@@ -396,10 +408,4 @@ func (v *move) refuseSets() {
 		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
 	}, metav1.CreateOptions{})
 	v.must(err)
-	there := v.app
-	there.Namespace = v.toNamespace
-	v.eventually("the policy refuses", func(ctx context.Context) (bool, error) {
-		_, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Create(ctx, there.StatefulSet(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err != nil, nil
-	})
 }

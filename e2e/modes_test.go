@@ -176,7 +176,7 @@ func TestPodNeverCreated(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(2), acrossNamespaces, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
 	v.must(v.makeNamespace())
-	v.must(v.quota())
+	v.keepPodsOut()
 	stalled := false
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
 		hold := outcome.Decision.Hold
@@ -184,7 +184,7 @@ func TestPodNeverCreated(t *testing.T) {
 			return nil
 		}
 		stalled = true
-		return v.destination.CoreV1().ResourceQuotas(v.toNamespace).Delete(v.ctx, "none", metav1.DeleteOptions{})
+		return v.letPodsIn()
 	})
 	if !stalled {
 		t.Error("it did not stall")
@@ -195,20 +195,6 @@ func TestPodNeverCreated(t *testing.T) {
 
 func (v *move) makeNamespace() error {
 	_, err := v.destination.CoreV1().Namespaces().Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.toNamespace}}, metav1.CreateOptions{})
-	return err
-}
-
-// quota lets no pod be created in the destination's namespace. With its scope it is
-// one that the preflight does not judge.
-func (v *move) quota() error {
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec: corev1.ResourceQuotaSpec{
-			Hard:   corev1.ResourceList{corev1.ResourcePods: {}},
-			Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating},
-		},
-	}
-	_, err := v.destination.CoreV1().ResourceQuotas(v.toNamespace).Create(v.ctx, quota, metav1.CreateOptions{})
 	return err
 }
 
