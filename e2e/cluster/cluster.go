@@ -48,10 +48,15 @@ type Cluster struct {
 	config  *rest.Config
 	client  kubernetes.Interface
 
+	started     chan struct{} // closed when Start has succeeded: from now on roles are supervised
+	stopping    chan struct{} // closed, under mu, when no role starts any more
+	supervisors sync.WaitGroup
+
 	mu        sync.Mutex // guards what follows
 	processes map[Role]*process
+	deaths    []Death
+	broken    error
 	keepLogs  bool
-	stopped   bool // no role starts any more
 
 	stop func() error // tearDown, but only once
 }
@@ -64,7 +69,12 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", options.Name, err)
 	}
-	c := &Cluster{options: options, processes: map[Role]*process{}}
+	c := &Cluster{
+		options:   options,
+		processes: map[Role]*process{},
+		started:   make(chan struct{}),
+		stopping:  make(chan struct{}),
+	}
 	c.stop = sync.OnceValue(c.tearDown)
 	if err := c.makeDir(); err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", options.Name, err)
@@ -73,6 +83,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		err = fmt.Errorf("start cluster %s: %w (logs: %s)", options.Name, err, c.KeepLogs())
 		return nil, errors.Join(err, c.Stop())
 	}
+	close(c.started)
 	fmt.Fprintf(options.Log, "cluster %s: ready after %s\n", options.Name,
 		clock.RealClock{}.Since(start).Round(100*time.Millisecond))
 	return c, nil

@@ -10,6 +10,8 @@
 //	C2  no two clusters share a port, not even while a role is down
 //	C3  everything is bound to the loopback address or to a unix socket
 //	C4  nothing outlives the process that started it, however that one ends
+//	C5  a role that ends by itself is started again and counted (Deaths), until
+//	    that is of no use (Broken); what a test does to a role is left alone
 //
 // The kubelet is the one thing that is not real. Stages (folder stages) say
 // what it does: a scheduled pod becomes Ready at once, a deleted one goes away

@@ -20,6 +20,8 @@ import (
 // process is one run of a role.
 type process struct {
 	cmd       *exec.Cmd
+	logFile   string
+	logStart  int64 // what is before it in logFile is of earlier runs
 	exited    chan struct{}
 	err       error       // why it exited; to be read once exited is closed
 	dismissed atomic.Bool // told to end: that it exits is no accident
@@ -34,6 +36,10 @@ func startProcess(binary, dir, logFile string, args []string) (*process, error) 
 		return nil, err
 	}
 	defer log.Close() // the child has its own
+	info, err := log.Stat()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
@@ -41,7 +47,7 @@ func startProcess(binary, dir, logFile string, args []string) (*process, error) 
 	if err := child.Start(cmd); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, exited: make(chan struct{})}
+	p := &process{cmd: cmd, logFile: logFile, logStart: info.Size(), exited: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.exited)
@@ -58,6 +64,19 @@ func (p *process) isRunning() bool {
 	default:
 		return true
 	}
+}
+
+// isActive tells whether the process runs, is to run on, and is not frozen.
+func (p *process) isActive() bool {
+	return p.isRunning() && !p.dismissed.Load() && !p.frozen.Load()
+}
+
+// status says how the process ended; to be asked once exited is closed.
+func (p *process) status() string {
+	if p.err == nil {
+		return "exit status 0"
+	}
+	return p.err.Error()
 }
 
 // kill ends the process at once and waits until it is gone.
@@ -85,15 +104,22 @@ func (p *process) freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	p.frozen.Store(true)
 	const bound = 10 * time.Second
 	return wait.PollUntilContextTimeout(context.Background(), time.Millisecond, bound, true,
-		func(context.Context) (bool, error) { return isStopped(p.pid()) })
+		func(context.Context) (bool, error) {
+			if !p.isRunning() {
+				return false, os.ErrProcessDone
+			}
+			return isStopped(p.pid())
+		})
 }
 
 func (p *process) thaw() error {
-	p.frozen.Store(false)
-	return p.cmd.Process.Signal(syscall.SIGCONT)
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		return err
+	}
+	p.frozen.Store(false) // not before: nobody restarts it until then
+	return nil
 }
 
 // isStopped reads the state of every thread: the letter that follows the

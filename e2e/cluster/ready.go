@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,14 +38,15 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	return c.poll(ctx, "objects", c.probeObjects)
 }
 
-// waitRole waits until a role answers, and no longer than it lives.
+// waitRole waits until a role answers.
 func (c *Cluster) waitRole(ctx context.Context, role Role) error {
 	return c.poll(ctx, string(role), func(ctx context.Context) error {
 		return c.probeRole(ctx, role)
 	})
 }
 
-// poll repeats the probe until it succeeds, a role has died, or ctx is over.
+// poll repeats the probe until it succeeds, it is of no use any more, or ctx is
+// over.
 // The error says what the probe said last.
 func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Context) error) error {
 	var last error
@@ -67,14 +68,21 @@ func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Cont
 	return fmt.Errorf("cluster %s: %s not ready: %w", c.Name(), what, err)
 }
 
-// probeProcesses fails if a role has ended that nobody told to.
+// probeProcesses fails if it is of no use to wait: the cluster is stopped or
+// broken, or a role has ended before the cluster was ever ready.
 func (c *Cluster) probeProcesses() error {
+	if c.isStopped() {
+		return errors.New("the cluster is stopped")
+	}
+	select {
+	case <-c.started:
+		return c.Broken()
+	default:
+	}
 	for _, role := range Roles() {
-		p := c.process(role)
-		if p == nil || p.isRunning() || p.dismissed.Load() {
-			continue
+		if p := c.process(role); p != nil && !p.isRunning() {
+			return c.errorf(role, "ended by itself: %s\n%s", p.status(), p.lastLines())
 		}
-		return c.errorf(role, "ended by itself: %w\n%s", p.err, tail(c.LogFile(role)))
 	}
 	return nil
 }
@@ -147,19 +155,4 @@ func isNodeReady(node *corev1.Node) bool {
 		}
 	}
 	return false
-}
-
-// tail returns the last lines of a log.
-func tail(path string) []byte {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	const lines = 10
-	content = bytes.TrimSpace(content)
-	end := len(content)
-	for range lines {
-		end = bytes.LastIndexByte(content[:max(end, 0)], '\n')
-	}
-	return content[end+1:]
 }

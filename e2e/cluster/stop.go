@@ -51,7 +51,7 @@ func (c *Cluster) StopAfter(t TB) {
 func (c *Cluster) tearDown() error {
 	volumes := c.volumes()
 	c.mu.Lock()
-	c.stopped = true
+	close(c.stopping)
 	c.mu.Unlock()
 	// The data goes away, so nobody gets time to finish.
 	roles := Roles()
@@ -61,6 +61,7 @@ func (c *Cluster) tearDown() error {
 			p.kill()
 		}
 	}
+	c.supervisors.Wait()
 	for _, p := range c.ports {
 		p.release()
 	}

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Bounds of what a supervisor does.
+const (
+	// maxDeaths of one role within deathWindow are not cured by one more start.
+	maxDeaths   = 5
+	deathWindow = time.Minute
+	// firstBackoff doubles with each further death within deathWindow.
+	firstBackoff = 100 * time.Millisecond
+	// settleTimeout bounds the wait for an etcd or an apiserver to answer.
+	settleTimeout = time.Minute
+)
+
+// Death is the end of a role that nobody asked for: neither Kill, StopRole and
+// Stop nor a restart of the clients of an apiserver.
+type Death struct {
+	Role Role
+	Time time.Time
+	// Status is how the process ended, such as "exit status 2".
+	Status string
+	// Log is the panic of the process if it logged one, otherwise its last lines.
+	Log string
+}
+
+// String names the role and how it ended, with what it logged last.
+func (d Death) String() string {
+	return fmt.Sprintf("%s ended by itself at %s: %s\n%s", d.Role, d.Time.Format(time.TimeOnly), d.Status, d.Log)
+}
+
+// Deaths returns all ends of roles that nobody asked for, the oldest first.
+func (c *Cluster) Deaths() []Death {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.deaths)
+}
+
+// Broken returns nil as long as every role that ended by itself could be started
+// again. After the first that could not, nothing is started any more that
+// nobody asks for: only a new cluster helps.
+func (c *Cluster) Broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// supervise waits for the end of a process, and starts its role again if nobody
+// asked for that end.
+func (c *Cluster) supervise(role Role, p *process) {
+	<-p.exited
+	if p.dismissed.Load() {
+		return
+	}
+	select {
+	case <-c.started:
+	case <-c.stopping:
+		return
+	}
+	pause, again := c.record(role, p)
+	if !again {
+		return
+	}
+	select {
+	case <-time.After(pause):
+	case <-c.stopping:
+		return
+	}
+	c.revive(role, p)
+}
+
+// record notes the end of a process that nobody asked for. It returns after
+// which pause its role is to be started again, or false if it is not.
+func (c *Cluster) record(role Role, p *process) (pause time.Duration, again bool) {
+	death := Death{Role: role, Time: clock.RealClock{}.Now(), Status: p.status(), Log: p.lastLines()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isStopped() || p.dismissed.Load() {
+		return 0, false
+	}
+	c.deaths = append(c.deaths, death)
+	if c.broken != nil {
+		return 0, false
+	}
+	var times []time.Time
+	for _, d := range c.deaths {
+		if d.Role == role {
+			times = append(times, d.Time)
+		}
+	}
+	if pause, again = backoff(times); !again {
+		c.broken = c.errorf(role, "ended by itself %d times within %s, the last time with %q (log: %s): start the cluster anew\n%s",
+			maxDeaths, deathWindow, death.Status, c.LogFile(role), death.Log)
+	}
+	return pause, again
+}
+
+// backoff says how long to wait before a role that ended by itself at these
+// times is started again; false: it has been often enough.
+func backoff(deaths []time.Time) (time.Duration, bool) {
+	last, recent := deaths[len(deaths)-1], 0
+	for _, death := range deaths {
+		if last.Sub(death) < deathWindow {
+			recent++
+		}
+	}
+	if recent >= maxDeaths {
+		return 0, false
+	}
+	return firstBackoff << (recent - 1), true
+}
+
+// revive starts a role again, unless somebody else has decided about it since
+// its process ended.
+func (c *Cluster) revive(role Role, dead *process) {
+	if !c.succeed(role, dead) || role != Etcd && role != APIServer {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+	defer cancel()
+	// A failure needs no report: the role ends again, or WaitReady says that it
+	// does not answer.
+	_ = c.settle(ctx, role)
+}
+
+// succeed starts the successor of a process that ended by itself, and says
+// whether it did.
+func (c *Cluster) succeed(role Role, dead *process) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isStopped() || c.broken != nil || c.processes[role] != dead || dead.dismissed.Load() {
+		return false
+	}
+	if err := c.run(role); err != nil {
+		c.broken = fmt.Errorf("%w (it had ended by itself): start the cluster anew", err)
+		return false
+	}
+	return true
+}
