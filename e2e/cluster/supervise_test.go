@@ -25,6 +25,7 @@ func TestSupervision(t *testing.T) {
 	t.Run("what a test does is not counted", func(t *testing.T) { testNotCounted(t, c) })
 	t.Run("a test takes over", func(t *testing.T) { testTakesOver(t, c) })
 	t.Run("a frozen role ends by itself", func(t *testing.T) { testFrozenEnds(t, c) })
+	t.Run("check", func(t *testing.T) { testCheck(t, c) })
 	t.Run("again and again", func(t *testing.T) { testBroken(t, c) })
 }
 
