@@ -68,7 +68,7 @@ func (s *storm) faults() []fault {
 }
 
 func (s *storm) freezeRole(at *cluster.Cluster, role cluster.Role, d time.Duration) error {
-	return s.withoutKwok(at, role, func() error {
+	return s.withoutKwok(at, role, func(context.Context) error {
 		if err := at.Freeze(role); err != nil {
 			return err
 		}
@@ -78,26 +78,32 @@ func (s *storm) freezeRole(at *cluster.Cluster, role cluster.Role, d time.Durati
 }
 
 func (s *storm) killRole(at *cluster.Cluster, role cluster.Role, d time.Duration) error {
-	return s.withoutKwok(at, role, func() error {
+	return s.withoutKwok(at, role, func(mend context.Context) error {
 		if err := at.Kill(role); err != nil {
 			return err
 		}
 		pass(s.ctx, d)
-		return at.StartRole(s.ctx, role)
+		return at.StartRole(mend, role)
 	})
 }
 
 // withoutKwok takes kwok away while what it lists pods from is broken: now and then it
-// ends with a panic of its own then.
-func (s *storm) withoutKwok(at *cluster.Cluster, role cluster.Role, do func() error) error {
+// ends with a panic of its own then. What was broken is mended also when the time of the
+// run is over: the next one needs it.
+func (s *storm) withoutKwok(at *cluster.Cluster, role cluster.Role, do func(mend context.Context) error) error {
+	mend, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), longestFault+mendLimit)
+	defer cancel()
 	if role != cluster.APIServer && role != cluster.Etcd {
-		return errors.Join(do(), at.WaitReady(s.ctx))
+		return errors.Join(do(mend), at.WaitReady(mend))
 	}
 	if err := at.Kill(cluster.Kwok); err != nil {
 		return err
 	}
-	return errors.Join(do(), at.StartRole(s.ctx, cluster.Kwok), at.WaitReady(s.ctx))
+	return errors.Join(do(mend), at.StartRole(mend, cluster.Kwok), at.WaitReady(mend))
 }
+
+// mendLimit is how long what a fault broke may take to answer again.
+const mendLimit = time.Minute
 
 func (s *storm) cutWay(d time.Duration) error {
 	s.way.cut.Store(true)

@@ -3,13 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,10 +32,13 @@ const (
 // auditor has to agree with each run, and each run has to end.
 func TestChaos(t *testing.T) {
 	runs, first := fromEnvironment(t, chaosRunsVariable, defaultChaosRuns), fromEnvironment(t, chaosSeedVariable, 1)
-	total := &tally{faults: map[string]int{}}
+	began, total := time.Now(), newTally()
 	for seed := first; seed < first+runs; seed++ {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, uint64(seed), total) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			onBench.do(t, total, func(a *attempt) { chaos(a, uint64(seed)) })
+		})
 	}
+	total.bury(onBench.deaths(began))
 	t.Logf("%s", total)
 	tellFigures(t, "chaos", total.sentence())
 }
@@ -56,45 +56,6 @@ func fromEnvironment(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// tally is what all runs together did.
-type tally struct {
-	mu       sync.Mutex
-	runs     int
-	handoffs int
-	faults   map[string]int
-}
-
-func (s *tally) add(fault string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults[fault]++
-}
-
-// String is a table.
-func (s *tally) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b strings.Builder
-	sum := 0
-	for _, fault := range slices.Sorted(maps.Keys(s.faults)) {
-		fmt.Fprintf(&b, "\n  %4d  %s", s.faults[fault], fault)
-		sum += s.faults[fault]
-	}
-	return fmt.Sprintf("%d runs, %d handoffs, %d faults:%s", s.runs, s.handoffs, sum, b.String())
-}
-
-// sentence is the same for the documentation.
-func (s *tally) sentence() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kinds, sum := make([]string, 0, len(s.faults)), 0
-	for _, fault := range slices.Sorted(maps.Keys(s.faults)) {
-		kinds = append(kinds, fmt.Sprintf("%s (%d)", fault, s.faults[fault]))
-		sum += s.faults[fault]
-	}
-	return fmt.Sprintf("%d runs, %d handoffs, %d faults, 0 violations: %s.", s.runs, s.handoffs, sum, strings.Join(kinds, "; "))
-}
-
 // storm is one run.
 type storm struct {
 	*move
@@ -102,7 +63,7 @@ type storm struct {
 	client client.Client
 	crew   *crew
 	way    *proxy
-	total  *tally
+	tally  *tally
 	// mode is what the user wants at the moment; turn is after how many faults it becomes
 	// Rollback.
 	mode    api.Mode
@@ -112,19 +73,19 @@ type storm struct {
 
 // chaos is one run: it breaks things until the migration is at its end or has had
 // enough, mends everything, and waits for the end.
-func chaos(t *testing.T, seed uint64, total *tally) {
-	s := newStorm(t, rand.New(rand.NewPCG(seed, seed)), total) //nolint:gosec // it shall be repeatable
-	s.crew = startCrew(t, s.app.Namespace)
+func chaos(a *attempt, seed uint64) {
+	s := newStorm(a, rand.New(rand.NewPCG(seed, seed))) //nolint:gosec // it shall be repeatable
+	s.crew = startCrew(a, s.app.Namespace)
 	s.must(s.client.Create(s.ctx, s.m))
 	s.rage()
 	s.end()
 }
 
 // newStorm deploys what is moved.
-func newStorm(t *testing.T, random *rand.Rand, total *tally, more ...setting) *storm {
-	t.Helper()
+func newStorm(a *attempt, random *rand.Rand, more ...setting) *storm {
+	a.Helper()
 	app, settings := drawApp(random)
-	s := &storm{move: newMove(t, app, append(settings, more...)...), random: random, total: total, mode: api.ModeRun, turn: 1 + random.IntN(3*mostFaults)}
+	s := &storm{move: newMove(a, app, append(settings, more...)...), random: random, tally: a.tally, mode: api.ModeRun, turn: 1 + random.IntN(3*mostFaults)}
 	s.client = s.managed()
 	s.detour()
 	return s
@@ -141,9 +102,7 @@ func (s *storm) end() {
 	}
 	verdict := s.audit()
 	s.t.Logf("%s after %d faults: %s", condition.Reason, s.faulted, verdict)
-	s.total.mu.Lock()
-	defer s.total.mu.Unlock()
-	s.total.runs, s.total.handoffs = s.total.runs+1, s.total.handoffs+len(verdict.Ordinals)
+	s.tally.ran(len(verdict.Ordinals))
 }
 
 // drawApp chooses what is moved, and where to.
@@ -216,7 +175,7 @@ func (s *storm) one(of []fault) {
 	f := of[s.random.IntN(len(of))]
 	lasts := shortestFault + s.upTo(longestFault)
 	s.t.Logf("fault: %s for %s", f.name, lasts.Round(time.Millisecond))
-	s.total.add(f.name)
+	s.tally.add(f.name)
 	s.faulted++
 	if err := f.happen(lasts); err != nil {
 		s.t.Fatalf("%s: %v", f.name, err)

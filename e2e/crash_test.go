@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,9 +41,12 @@ const (
 // answer to it; another one, or the same, goes on. The end is the same as without.
 func TestCrashMatrix(t *testing.T) {
 	step := fromEnvironment(t, crashStepVariable, defaultCrashStep)
+	began, total := time.Now(), newTally()
 	var tried, plays atomic.Int64
 	t.Cleanup(func() {
-		tellFigures(t, "crash-matrix", fmt.Sprintf("%d processes of %d kinds of moves met their fate at one of their writes; each move ended as the same one without.", tried.Load(), plays.Load()))
+		total.bury(onBench.deaths(began))
+		t.Log(total.benchSentence())
+		tellFigures(t, "crash-matrix", fmt.Sprintf("%d processes of %d kinds of moves met their fate at one of their writes; each move ended as the same one without. %s", tried.Load(), plays.Load(), total.benchSentence()))
 	})
 	for name, play := range map[string]struct {
 		where setting
@@ -55,29 +59,40 @@ func TestCrashMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			calm := newMove(t, usual(2), play.where, play.more)
-			calm.servingExports()
-			writes, _ := calm.crash(noAnswer, 0)
-			want := calm.left()
-			calm.audit()
+			var writes int
+			var want string
+			onBench.do(t, total, func(a *attempt) {
+				calm := newMove(a, usual(2), play.where, play.more)
+				calm.servingExports()
+				writes, _ = calm.crash(noAnswer, 0)
+				want = calm.left()
+				calm.audit()
+			})
+			if t.Failed() {
+				return
+			}
 			t.Logf("%d writes", writes)
 			plays.Add(1)
 			for offset, f := range []fate{diesBefore, diesAfter, noAnswer} {
 				for n := 1 + offset*step/3; n <= writes; n += step {
 					t.Run(fmt.Sprintf("%s write %d", f, n), func(t *testing.T) {
 						t.Parallel()
-						v := newMove(t, usual(2), play.where, play.more)
-						_, crashed := v.crash(f, n)
-						switch {
-						case crashed:
+						crashed := false
+						onBench.do(t, total, func(a *attempt) {
+							v := newMove(a, usual(2), play.where, play.more)
+							v.servingExports()
+							_, crashed = v.crash(f, n)
+							if !crashed && n < writes-fewer {
+								a.Errorf("it made no write %d", n)
+							}
+							if have := v.left(); have != want {
+								a.Errorf("it ends as\n%s\nand not as\n%s", have, want)
+							}
+							v.audit()
+						})
+						if crashed {
 							tried.Add(1)
-						case n < writes-fewer:
-							t.Errorf("it made no write %d", n)
 						}
-						if have := v.left(); have != want {
-							t.Errorf("it ends as\n%s\nand not as\n%s", have, want)
-						}
-						v.audit()
 					})
 				}
 			}

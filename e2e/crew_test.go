@@ -19,7 +19,7 @@ const crewSize = 2
 // crew is the managers of a namespace: who ends is started again, as a Deployment
 // does.
 type crew struct {
-	t       *testing.T
+	t       testing.TB
 	members [crewSize]*member
 }
 
@@ -30,7 +30,7 @@ type member struct {
 	process *os.Process
 }
 
-func startCrew(t *testing.T, namespace string) *crew {
+func startCrew(t testing.TB, namespace string) *crew {
 	t.Helper()
 	c := &crew{t: t}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -51,7 +51,7 @@ func startCrew(t *testing.T, namespace string) *crew {
 }
 
 // keep starts the manager again and again.
-func (m *member) keep(ctx context.Context, t *testing.T) {
+func (m *member) keep(ctx context.Context, t testing.TB) {
 	const startDelay = 200 * time.Millisecond
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, program(t, "manager"), m.args...)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,7 +19,7 @@ import (
 )
 
 // installMCS puts the Multi-Cluster Services API into both clusters.
-var installMCS = sync.OnceValue(func() error {
+var installMCS = oncePerPair(func() error {
 	for _, each := range []site{east, west} {
 		c, err := direct(each)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -43,26 +44,42 @@ var (
 	east, west site
 )
 
-// embedded are control planes in processes of this machine.
-type embedded struct{ both []*cluster.Cluster }
+// embedded are control planes in processes of this machine. They are the bench of onBench.
+type embedded struct {
+	mu sync.Mutex
+	// all are the clusters that were ever started, those that were replaced included.
+	all []*cluster.Cluster
+}
 
 func startEmbedded(ctx context.Context) (ground, error) {
+	g := &embedded{}
+	if err := g.up(ctx); err != nil {
+		return nil, errors.Join(err, g.close(true))
+	}
+	onBench = &runs{bench: g}
+	return g, nil
+}
+
+// up starts both clusters.
+func (g *embedded) up(ctx context.Context) error {
 	binary, err := cluster.Build(ctx, os.Stderr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	both, err := cluster.StartAll(ctx, cluster.Options{Binary: binary}, "east", "west")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	east, west = both[0], both[1]
-	g := embedded{both}
+	g.mu.Lock()
+	g.all = append(g.all, both...)
+	g.mu.Unlock()
 	for _, each := range both {
 		if err := prepare(ctx, each); err != nil {
-			return nil, errors.Join(err, g.close(true))
+			return err
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // prepare installs the resource definitions. The disruption controller looks for new
@@ -86,18 +103,21 @@ func parts(of site) *cluster.Cluster {
 	return c
 }
 
-func (embedded) limit() time.Duration { return 2 * time.Minute }
+func (*embedded) limit() time.Duration { return 2 * time.Minute }
 
-func (embedded) deploy(v *move) error { return v.app.Deploy(v.ctx, v.source) }
+func (*embedded) deploy(v *move) error { return v.app.Deploy(v.ctx, v.source) }
 
 // check has nothing to look at: no replica writes here.
-func (embedded) check(*move, auditor.Report) error { return nil }
+func (*embedded) check(*move, auditor.Report) error { return nil }
 
-func (g embedded) close(failed bool) error {
+func (g *embedded) close(failed bool) error {
 	var errs []error
-	for _, c := range g.both {
+	for _, c := range g.all {
 		if failed {
 			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
+		}
+		for _, death := range c.Deaths() {
+			fmt.Fprintf(os.Stderr, "cluster %s: %s\n", c.Name(), death)
 		}
 		errs = append(errs, c.Stop())
 	}

@@ -27,7 +27,7 @@ import (
 
 // move is one application on its way, watched by an auditor.
 type move struct {
-	t           *testing.T
+	t           testing.TB
 	ctx         context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	app         fixture.App
 	from, to    site
@@ -61,7 +61,7 @@ func intOrString(s string) *intstr.IntOrString {
 }
 
 // newMove deploys an application in a namespace of its own.
-func newMove(t *testing.T, app fixture.App, settings ...setting) *move {
+func newMove(t testing.TB, app fixture.App, settings ...setting) *move {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), stage.limit())
 	t.Cleanup(cancel)
@@ -100,6 +100,9 @@ func (v *move) startAuditor() {
 	})
 	v.must(err)
 	v.auditor = watching
+	if a, is := v.t.(*attempt); is {
+		a.auditors = append(a.auditors, watching)
+	}
 }
 
 // resourceOf is what the auditor watches for a kind of StatefulSet.

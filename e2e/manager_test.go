@@ -35,7 +35,7 @@ var programs = struct {
 	built map[string]string
 }{built: map[string]string{}}
 
-func program(t *testing.T, name string) string {
+func program(t testing.TB, name string) string {
 	t.Helper()
 	programs.Lock()
 	defer programs.Unlock()
@@ -63,7 +63,7 @@ const managerUser = "system:serviceaccount:sliceshift-system:sliceshift-manager"
 
 // install puts the resource definition and the shipped roles into a cluster. The
 // manager itself is not among what is applied: the tests run it.
-var install = sync.OnceValue(func() error {
+var install = oncePerPair(func() error {
 	for _, each := range []site{east, west} {
 		if err := installRoles(each); err != nil {
 			return err
@@ -138,7 +138,7 @@ func direct(c site) (client.Client, error) {
 
 // manager is a running manager process.
 type manager struct {
-	t    *testing.T
+	t    testing.TB
 	args []string
 	log  *os.File
 	cmd  *exec.Cmd
@@ -158,7 +158,7 @@ func startManager(t *testing.T, namespace string) *manager {
 }
 
 // newManager is a manager that does not run yet.
-func newManager(t *testing.T, namespace, logName string) *manager {
+func newManager(t testing.TB, namespace, logName string) *manager {
 	t.Helper()
 	if err := install(); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func newManager(t *testing.T, namespace, logName string) *manager {
 }
 
 // managerWith is a manager of the cluster and the identity of a kubeconfig.
-func managerWith(t *testing.T, kubeconfig, namespace, logName string) *manager {
+func managerWith(t testing.TB, kubeconfig, namespace, logName string) *manager {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), logName))
 	if err != nil {

@@ -24,7 +24,7 @@ type proxy struct {
 }
 
 // startProxy listens on a port of its own until the test ends.
-func startProxy(t *testing.T, target string) *proxy {
+func startProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

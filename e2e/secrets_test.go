@@ -37,7 +37,7 @@ func marks(secrets ...string) []string {
 
 // keyMarks are what tells a key in PEM: a line of its middle, and the same in a
 // kubeconfig.
-func keyMarks(t *testing.T, pem []byte) []string {
+func keyMarks(t testing.TB, pem []byte) []string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(string(pem)), "\n")
 	encoded := base64.StdEncoding.EncodeToString(pem)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,7 +26,7 @@ const native = "apps/v1"
 var slice = slicesapi.GroupVersion.String()
 
 // sliceControllers run in both clusters, for all tests.
-var sliceControllers = sync.OnceValue(func() error {
+var sliceControllers = oncePerPair(func() error {
 	for _, each := range []site{east, west} {
 		if err := fixture.RunSlices(context.Background(), each.RESTConfig()); err != nil {
 			return err

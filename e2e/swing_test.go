@@ -44,14 +44,28 @@ func swingTime(t *testing.T) time.Duration {
 // each turned round again and again, while what they share breaks. In the end all of
 // them move to their end, and each auditor agrees.
 func TestSwing(t *testing.T) {
-	lasts := swingTime(t)
-	total := &tally{faults: map[string]int{}}
-	random := rand.New(rand.NewPCG(uint64(fromEnvironment(t, chaosSeedVariable, 1)), 0)) //nolint:gosec // it shall be repeatable
-	storms := make([]*storm, fromEnvironment(t, swingMigrationsVariable, defaultSwingMigrations))
-	for i := range storms {
-		storms[i] = newStorm(t, rand.New(rand.NewPCG(random.Uint64(), 0)), total, outlasting(lasts)) //nolint:gosec // the same
-	}
-	crew := startCrew(t, "")
+	lasts, migrations := swingTime(t), fromEnvironment(t, swingMigrationsVariable, defaultSwingMigrations)
+	seed := uint64(fromEnvironment(t, chaosSeedVariable, 1))
+	began, total := time.Now(), newTally()
+	var turns int32
+	onBench.do(t, total, func(a *attempt) {
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it shall be repeatable
+		storms := make([]*storm, migrations)
+		for i := range storms {
+			storms[i] = newStorm(a, rand.New(rand.NewPCG(random.Uint64(), 0)), outlasting(lasts)) //nolint:gosec // the same
+		}
+		turns = swing(a, random, storms, lasts)
+	})
+	total.bury(onBench.deaths(began))
+	t.Logf("%d Migrations turned round %d times in %s; %s", migrations, turns, lasts, total)
+	tellFigures(t, "swing", fmt.Sprintf("%d Migrations at once, turned round %d times in %s. %s", migrations, turns, lasts, total.sentence()))
+}
+
+// swing is one run: it drives all Migrations, breaks things as long as it lasts, and
+// returns how many turns there were.
+func swing(a *attempt, random *rand.Rand, storms []*storm, lasts time.Duration) int32 {
+	a.Helper()
+	crew := startCrew(a, "")
 	for _, s := range storms {
 		s.crew = crew
 		s.must(s.client.Create(s.ctx, s.m))
@@ -59,11 +73,12 @@ func TestSwing(t *testing.T) {
 	until := time.Now().Add(lasts)
 	var turns atomic.Int32
 	var swinging sync.WaitGroup
+	a.Cleanup(swinging.Wait)
 	for _, s := range storms {
-		own := rand.New(rand.NewPCG(random.Uint64(), 1)) //nolint:gosec // the same
+		own := rand.New(rand.NewPCG(random.Uint64(), 1)) //nolint:gosec // it shall be repeatable
 		swinging.Go(func() {
 			if err := s.swing(own, until, &turns); err != nil {
-				t.Errorf("%s: %v", s.m.Namespace, err)
+				a.Errorf("%s: %v", s.m.Namespace, err)
 			}
 		})
 	}
@@ -76,8 +91,7 @@ func TestSwing(t *testing.T) {
 	for _, s := range storms {
 		s.end()
 	}
-	t.Logf("%d Migrations turned round %d times in %s; %s", len(storms), turns.Load(), lasts, total)
-	tellFigures(t, "swing", fmt.Sprintf("%d Migrations at once, turned round %d times in %s. %s", len(storms), turns.Load(), lasts, total.sentence()))
+	return turns.Load()
 }
 
 // outlasting gives a move more time than one test may take.

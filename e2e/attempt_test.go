@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+)
+
+// attempt is one try of a run. It is a test to all that is called with it, but its
+// failure is not yet that of the test that it belongs to.
+type attempt struct {
+	testing.TB
+	ctx    context.Context //nolint:containedctx // a test has one context
+	cancel context.CancelFunc
+	tally  *tally
+	// auditors watch the moves of this attempt; see move.startAuditor.
+	auditors []watcher
+
+	mu       sync.Mutex
+	failed   bool
+	over     bool
+	cleanups []func()
+}
+
+// watcher is an auditor at work.
+type watcher interface {
+	Finish(ctx context.Context) auditor.Report
+}
+
+func newAttempt(t testing.TB) *attempt {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	return &attempt{TB: t, ctx: ctx, cancel: cancel, tally: newTally()}
+}
+
+// run calls body and returns when it does, or when it fails with FailNow.
+func (a *attempt) run(body func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body()
+	}()
+	<-done
+}
+
+// close ends the context and does the cleanups, the last first, as a test does.
+func (a *attempt) close() {
+	a.cancel()
+	for {
+		a.mu.Lock()
+		if len(a.cleanups) == 0 {
+			a.over = true
+			a.mu.Unlock()
+			return
+		}
+		last := a.cleanups[len(a.cleanups)-1]
+		a.cleanups = a.cleanups[:len(a.cleanups)-1]
+		a.mu.Unlock()
+		a.run(last)
+	}
+}
+
+// violated asks every auditor whether an invariant was broken, however the attempt ended.
+func (a *attempt) violated(ctx context.Context) bool {
+	a.Helper()
+	violated := false
+	for _, watching := range a.auditors {
+		if verdict := watching.Finish(ctx); len(verdict.Violations) > 0 {
+			violated = true
+			a.Errorf("an invariant was violated:\n%s", verdict)
+		}
+	}
+	return violated
+}
+
+// Context implements testing.TB.
+func (a *attempt) Context() context.Context { return a.ctx }
+
+// Cleanup implements testing.TB.
+func (a *attempt) Cleanup(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cleanups = append(a.cleanups, f)
+}
+
+// Fail implements testing.TB.
+func (a *attempt) Fail() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failed = true
+}
+
+// Failed implements testing.TB.
+func (a *attempt) Failed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+// FailNow implements testing.TB.
+func (a *attempt) FailNow() {
+	a.Fail()
+	runtime.Goexit()
+}
+
+// Log implements testing.TB. What comes when the attempt is over is dropped: the test
+// may be over, too.
+func (a *attempt) Log(args ...any) {
+	a.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.over {
+		a.TB.Log(args...)
+	}
+}
+
+// Logf implements testing.TB.
+func (a *attempt) Logf(format string, args ...any) {
+	a.Helper()
+	a.Log(fmt.Sprintf(format, args...))
+}
+
+// Error implements testing.TB.
+func (a *attempt) Error(args ...any) {
+	a.Helper()
+	a.Log(args...)
+	a.Fail()
+}
+
+// Errorf implements testing.TB.
+func (a *attempt) Errorf(format string, args ...any) {
+	a.Helper()
+	a.Logf(format, args...)
+	a.Fail()
+}
+
+// Fatal implements testing.TB.
+func (a *attempt) Fatal(args ...any) {
+	a.Helper()
+	a.Log(args...)
+	a.FailNow()
+}
+
+// Fatalf implements testing.TB.
+func (a *attempt) Fatalf(format string, args ...any) {
+	a.Helper()
+	a.Logf(format, args...)
+	a.FailNow()
+}
