@@ -41,14 +41,7 @@ func startBare(t *testing.T, name string, options cluster.Options) *bare {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs of cluster %s: %s", name, c.KeepLogs())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c.StopAfter(t)
 	b := &bare{Cluster: c, t: t}
 	if b.client, err = direct(c); err != nil {
 		t.Fatal(err)

@@ -34,11 +34,14 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// StopAfter stops the cluster when the test ends, and keeps and names its logs
-// if the test failed.
+// StopAfter stops the cluster when the test ends, tells which roles ended by
+// themselves, and keeps and names the logs if the test failed.
 func (c *Cluster) StopAfter(t TB) {
 	t.Helper()
 	t.Cleanup(func() {
+		for _, death := range c.Deaths() {
+			t.Logf("cluster %s: %s", c.Name(), death)
+		}
 		if t.Failed() {
 			t.Logf("cluster %s: logs in %s", c.Name(), c.KeepLogs())
 		}

@@ -87,6 +87,9 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 		err = errors.Join(install(ctx), restart(ctx, c))
 	}
 	end = func(failed bool) error {
+		for _, death := range c.Deaths() {
+			fmt.Fprintf(os.Stderr, "cluster %s: %s\n", c.Name(), death)
+		}
 		if failed {
 			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
 		}
