@@ -3,6 +3,7 @@ package migration
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -246,6 +247,9 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 	if m.Status.Baseline != nil && e.watching {
 		return nil, nil
 	}
+	if recovers(m) {
+		return nil, errors.Join(e.learn(ctx, &e.source), e.watch(ctx, &e.source))
+	}
 	if m.Status.Baseline == nil {
 		for _, check := range []func(context.Context, *api.Migration) ([]Finding, error){e.unserved, e.lacking} {
 			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
@@ -253,7 +257,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 			}
 		}
 	}
-	if err := e.learn(ctx); err != nil {
+	if err := e.learn(ctx, &e.source, &e.destination); err != nil {
 		return nil, err
 	}
 	var findings []Finding
@@ -264,7 +268,13 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 		}
 		findings = more
 	}
-	return findings, e.watch(ctx)
+	return findings, e.watch(ctx, &e.source, &e.destination)
+}
+
+// recovers says whether a migration goes on without its destination. One that has not begun
+// has nothing to recover.
+func recovers(m *api.Migration) bool {
+	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
 }
 
 // lacking finds the rights that are missing on either side.
@@ -283,8 +293,8 @@ func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]Finding, erro
 }
 
 // learn finds out which clusters these are, and what they serve.
-func (e *Engine) learn(ctx context.Context) error {
-	for _, p := range []*place{&e.source, &e.destination} {
+func (e *Engine) learn(ctx context.Context, places ...*place) error {
+	for _, p := range places {
 		if err := e.identify(ctx, p); err != nil {
 			return err
 		}
@@ -315,11 +325,11 @@ func (e *Engine) identify(ctx context.Context, p *place) error {
 
 func (e *Engine) sameCluster() bool { return e.source.id == e.destination.id }
 
-func (e *Engine) watch(ctx context.Context) error {
+func (e *Engine) watch(ctx context.Context, places ...*place) error {
 	if e.watching || e.notify == nil {
 		return nil
 	}
-	for _, p := range []*place{&e.source, &e.destination} {
+	for _, p := range places {
 		view, leave, err := e.connections[p.side].Watch(ctx, clusters.Scope{Namespace: p.namespace, Slices: p.version == sliceVersion}, e.notify)
 		if err != nil {
 			e.Close()

@@ -62,6 +62,8 @@ func (p place) key(name string) client.ObjectKey {
 type found struct {
 	place place
 	err   error
+	// lost is true for a side that is not to be looked at.
+	lost bool
 	set   *appsv1.StatefulSet
 	// slice is the set as it is when it is of our own kind.
 	slice    *slicesapi.StatefulSet
@@ -88,7 +90,11 @@ type found struct {
 // observe reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
-	source, destination := &found{place: e.source}, &found{place: e.destination}
+	source, destination := &found{place: e.source}, &found{place: e.destination, lost: recovers(m)}
+	if destination.lost && m.Status.Baseline != nil {
+		destination.place.id = m.Status.Baseline.DestinationCluster
+		e.destination.id = destination.place.id
+	}
 	if sc.identity {
 		both(source, destination, func(f *found) error { return e.identify(ctx, &f.place) })
 		e.source.id, e.destination.id = source.place.id, destination.place.id
@@ -138,11 +144,12 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	return s
 }
 
-// both reads two sides at the same time. What failed before stays failed.
+// both reads two sides at the same time. What failed before stays failed, and one that is
+// lost is not looked at.
 func both(source, destination *found, read func(*found) error) {
 	var group sync.WaitGroup
 	for _, f := range []*found{source, destination} {
-		if f.err == nil {
+		if f.err == nil && !f.lost {
 			group.Go(func() { f.err = read(f) })
 		}
 	}

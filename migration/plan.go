@@ -75,7 +75,7 @@ type Hold struct {
 func Plan(s Snapshot) Decision {
 	p := newPlanner(s)
 	for _, stage := range []func() *Decision{
-		p.finished, p.reachable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
+		p.recoverable, p.finished, p.reachable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -117,7 +117,7 @@ func newPlanner(s Snapshot) *planner {
 // that a handoff on its way ends where it was going.
 func (p *planner) direction() api.Direction {
 	switch {
-	case p.Spec.Mode == api.ModeRollback:
+	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
 		return api.Back
 	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Claim != nil:
 		return p.Record.Claim.Direction
@@ -133,6 +133,8 @@ func (p *planner) outcome() string {
 	switch {
 	case p.Deleting:
 		return api.ReasonReleased
+	case p.Spec.Mode == api.ModeRecover:
+		return api.ReasonRecovered
 	case p.direction() == api.Back:
 		return api.ReasonRolledBack
 	default:

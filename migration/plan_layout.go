@@ -33,6 +33,10 @@ func layoutOf(s Snapshot) layout {
 		lowest: s.Spec.Order == api.LowestFirst,
 	}
 	source, destination := s.Source.Set, s.Destination.Set
+	if s.Destination.Lost {
+		destination = lostSlice(s)
+		l.moved, l.initial = destination.Replicas, 0
+	}
 	left := base.Replicas - l.moved - source.Replicas
 	switch {
 	case left < 0 || left > 1:

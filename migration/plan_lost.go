@@ -49,7 +49,7 @@ func (p *planner) lostDestination() *Decision {
 	set, known := p.Destination.Set, p.Record.Baseline.DestinationUID
 	given := p.given()
 	switch {
-	case known == "" || set.Presence == Seen && set.UID == known:
+	case known == "" || p.Destination.Lost || set.Presence == Seen && set.UID == known:
 		return nil
 	case set.Presence == Seen && len(given) == 0:
 		return p.takenFor()
@@ -105,7 +105,7 @@ func listOrdinals(ordinals []int32) string {
 // claim was deleted and made again, empty. Nothing more is stopped then, nothing is
 // completed, and no record of the disk is deleted.
 func (p *planner) lostDisks() *Decision {
-	if p.Focused {
+	if p.Focused || p.Destination.Lost {
 		return nil
 	}
 	problem := p.anotherDisk()

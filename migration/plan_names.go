@@ -58,6 +58,7 @@ func (p *planner) rename(k int32) *Decision {
 	}
 	to, read := p.taker.name(k)
 	from, also := p.giver.name(k)
+	also = also || p.giver.Lost
 	if !read || !also {
 		return &Decision{Hold: &Hold{Reason: api.ReasonNameUnread, Message: fmt.Sprintf("the Services of ordinal %d were not read", k)}}
 	}

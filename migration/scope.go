@@ -98,7 +98,7 @@ func lists(s Snapshot, effect Effect) (exactly, lately bool) {
 // in the clusters where it was written. Where one is missing, it may run elsewhere.
 func proven(s Snapshot) bool {
 	ours := func(set Set) bool { return set.Presence == Seen && FenceOwner(set.Fence) == s.UID }
-	return s.UID != "" && ours(s.Source.Set) && ours(s.Destination.Set)
+	return s.UID != "" && ours(s.Source.Set) && (ours(s.Destination.Set) || s.Destination.Lost)
 }
 
 // covers says whether all that a wider scope asks for has been read.

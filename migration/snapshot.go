@@ -65,6 +65,8 @@ type Spec struct {
 	MinReady time.Duration
 	// Deadline is how long one ordinal may take.
 	Deadline time.Duration
+	// Recovery is the cluster that a person has declared to be off.
+	Recovery types.UID
 	// Export asks for ServiceExports on both sides.
 	Export bool
 	// NameOrdinals asks for a Service and its ServiceExport for each ordinal; DropNames
@@ -111,6 +113,9 @@ type Side struct {
 	// ClusterID tells the cluster from every other one.
 	ClusterID types.UID
 	Reach     Presence
+	// Lost is true for a destination that was declared lost for good: it was not looked at, and
+	// is taken for a side that has nothing.
+	Lost bool
 	// ReachError says why the side could not be read.
 	ReachError string
 	// NamespaceFound is false when the namespace does not exist.

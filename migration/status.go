@@ -20,6 +20,9 @@ func applyRecord(m *api.Migration, record Record) {
 	if record.Accepted {
 		condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "source, destination and rights were checked")
 	}
+	if record.Completed == "" {
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionCompleted)
+	}
 	if record.Completed != "" {
 		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "letting go of both StatefulSets")
 	}
@@ -31,6 +34,8 @@ func completedMessage(reason string) string {
 		return "every ordinal that was asked for runs at the destination"
 	case api.ReasonRolledBack:
 		return "every ordinal runs at the source"
+	case api.ReasonRecovered:
+		return "every ordinal runs at the source again, on the disk as it had left it"
 	default:
 		return "both StatefulSets were let go"
 	}
@@ -79,7 +84,7 @@ func renderStalled(m *api.Migration, decision Decision) {
 
 func renderProgress(m *api.Migration, s Snapshot, decision Decision) {
 	status, reason, message := metav1.ConditionTrue, api.ReasonMoving, ""
-	if s.Spec.Mode == api.ModeRollback {
+	if s.Spec.Mode == api.ModeRollback || s.Spec.Mode == api.ModeRecover {
 		reason = api.ReasonRollingBack
 	}
 	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -29,6 +30,7 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 		CreateNamespace: in.Destination.CreateNamespace,
 		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
 		SplitBudget:     in.SplitBudget,
+		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
 	}
 	if spec.Mode == "" {
@@ -66,6 +68,10 @@ func recordOf(m *api.Migration) Record {
 func sideOf(m *api.Migration, f *found) Side {
 	side := Side{Cluster: f.place.cluster, ClusterID: f.place.id, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
 	side.Set = Set{Presence: Absent, Name: f.place.set, Resource: f.place.resource()}
+	if f.lost {
+		side.Reach, side.Lost, side.NamespaceFound = Seen, true, true
+		return side
+	}
 	if f.err != nil {
 		side.ReachError = oneLine(f.err)
 		side.Set.Presence = Unreachable

@@ -47,6 +47,8 @@ const (
 	ReasonNameImpossible       = "NameImpossible"
 	ReasonWriteRefused         = "WriteRefused"
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
+	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
+	ReasonNothingToRecover     = "NothingToRecover"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason
@@ -78,6 +80,9 @@ const (
 	ReasonMoved = "Moved"
 	// ReasonRolledBack: every ordinal runs at the source again.
 	ReasonRolledBack = "RolledBack"
+	// ReasonRecovered: every ordinal runs at the source again, on the disks as they had left it,
+	// and the destination was not asked.
+	ReasonRecovered = "Recovered"
 	// ReasonReleased: the Migration was deleted and has let go of both StatefulSets.
 	ReasonReleased = "Released"
 )

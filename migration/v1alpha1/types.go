@@ -43,7 +43,7 @@ type MigrationList struct {
 
 // Mode says what the migration is to do now. It may be changed at any moment.
 //
-// +kubebuilder:validation:Enum=Run;Pause;Rollback
+// +kubebuilder:validation:Enum=Run;Pause;Rollback;Recover
 type Mode string
 
 // The modes of a migration.
@@ -55,6 +55,10 @@ const (
 	ModePause Mode = "Pause"
 	// ModeRollback takes every ordinal back to the source, under the same rules.
 	ModeRollback Mode = "Rollback"
+	// ModeRecover takes every ordinal back to the source without the destination, which is
+	// lost for good: on the disks as they were when they left the source. Only a person can
+	// know that nothing runs at the destination any more: see spec.recovery.
+	ModeRecover Mode = "Recover"
 )
 
 // Order says which end of the source is moved first.
@@ -165,6 +169,9 @@ type MigrationSpec struct {
 	// +optional
 	// +kubebuilder:default=Run
 	Mode Mode `json:"mode,omitempty"`
+	// recovery confirms the mode Recover.
+	// +optional
+	Recovery RecoverySpec `json:"recovery,omitempty,omitzero"`
 	// handoff bounds one ordinal's way.
 	// +optional
 	// +kubebuilder:default={}
@@ -261,6 +268,17 @@ type OrdinalsSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Count *int32 `json:"count,omitempty"`
+}
+
+// RecoverySpec is how a person says what no machine can find out.
+type RecoverySpec struct {
+	// destinationIsOff is the UID of the namespace kube-system of the destination's cluster, as
+	// status.baseline.destinationCluster has it. Whoever writes it says: nothing of the
+	// application runs in that cluster any more, its machines are off or cut off from the
+	// storage, and none will come back with it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	DestinationIsOff string `json:"destinationIsOff,omitempty"`
 }
 
 // HandoffSpec bounds one ordinal's way.

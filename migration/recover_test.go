@@ -1,0 +1,132 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// vanish lets the destination be lost for good: nothing of it can be read any more.
+func (y *play) vanish() {
+	side := &y.state.Destination
+	*side = Side{
+		Cluster: side.Cluster, ClusterID: side.ClusterID, Namespace: side.Namespace, Reach: Seen, Lost: true, NamespaceFound: true,
+		Set: Set{Presence: Absent, Name: side.Set.Name}, Service: Dependent{Needed: side.Service.Needed, Name: side.Service.Name},
+	}
+	y.acted[DestinationSide] = acted{}
+	y.allowed[DestinationSide] = 0
+	for i := range y.state.Volumes {
+		y.state.Volumes[i].Destination = volumes.Holding{Ref: y.state.Volumes[i].Destination.Ref}
+	}
+}
+
+// recover asks for the recovery, with the word that confirms it.
+func (y *play) recover() {
+	y.setMode(api.ModeRecover)
+	y.state.Spec.Recovery = y.state.Record.Baseline.DestinationCluster
+	y.version++
+	y.p = y.newProcess()
+}
+
+// TestRecoverAnywhere (G15): the destination is lost after each of the writes of a move, and after
+// its end. Every ordinal comes up at the source again, on the disk that it had left.
+func TestRecoverAnywhere(t *testing.T) {
+	for name, c := range map[string]scenario{
+		"highest first": {replicas: 3, templates: []string{"data", "wal"}, budget: maxUnavailable(1)},
+		"lowest first":  {replicas: 3, start: 1, templates: []string{"data"}, budget: maxUnavailable(2), spec: Spec{Order: api.LowestFirst}},
+		"a part":        {replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1), spec: Spec{Count: 1}},
+		"bare":          {replicas: 2, ordered: true},
+		"named":         {replicas: 2, spec: Spec{NameOrdinals: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(n int, y *play) {
+				if y.state.Record.Baseline == nil {
+					return
+				}
+				y.vanish()
+				y.recover()
+				y.settle(everyone)
+				for range 400 {
+					if decision := y.pass(lands); decision.Done != "" {
+						break
+					}
+				}
+				if y.state.Record.Completed != api.ReasonRecovered && y.state.Record.Completed != api.ReasonRolledBack {
+					t.Fatalf("after write %d: it does not end: %+v\n%s", n, y.next(), y.story())
+				}
+				if set := y.state.Source.Set; set.Replicas != c.replicas || set.Start != c.start || set.Fence != "" {
+					t.Fatalf("after write %d: the source is %+v", n, set)
+				}
+				for i, v := range y.state.Volumes {
+					if !v.Source.Bound() || v.Source.Volume.Handle != y.disks[i] || v.Source.Volume.Policy != y.begin.Volumes[i].Source.Volume.Policy {
+						t.Fatalf("after write %d: %s-%d: %+v", n, v.Template, v.Ordinal, v.Source)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRecoverIsNeverAutomatic (G15): without the person's word nothing is written, and it is said
+// what the word means; where nothing can be recovered, that is said.
+func TestRecoverIsNeverAutomatic(t *testing.T) {
+	moved := scenario{replicas: 3, templates: []string{"data"}}
+	shared, deletes := moved, moved
+	shared.spec.SameCluster, deletes.spec.DeleteSource = true, true
+	for name, tc := range map[string]struct {
+		c      scenario
+		until  Verb
+		word   func(y *play)
+		reason string
+		says   string
+	}{
+		"no word":           {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"another cluster's": {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"not begun":         {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
+		"one cluster":       {shared, ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
+		"the source is gone": {deletes, DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, tc.c)
+			if tc.until != "" {
+				y.until(tc.until, 1)
+				y.recover()
+			} else {
+				y.setMode(api.ModeRecover)
+			}
+			tc.word(y)
+			before := y.landed
+			decision := y.machine.pass(y.p, y.fair())
+			if decision.Hold == nil || !decision.Hold.Stalled || decision.Hold.Reason != tc.reason || !strings.Contains(decision.Hold.Message, tc.says) {
+				t.Errorf("got %+v, want %s that says %q", decision, tc.reason, tc.says)
+			}
+			if y.landed != before {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+// TestRecoverWritesNothingToTheDestination (G15): it was declared to be off, and is not asked.
+func TestRecoverWritesNothingToTheDestination(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1), service: true, spec: Spec{Export: true}})
+	y.until(ScaleUp, 2)
+	y.vanish()
+	y.recover()
+	var steps []string
+	for range 200 {
+		if next := y.next().Effect; next != nil {
+			steps = append(steps, fmt.Sprint(*next))
+			if next.Side == DestinationSide {
+				t.Fatalf("%s", next)
+			}
+		}
+		if y.pass(lands).Done != "" {
+			return
+		}
+	}
+	t.Errorf("it does not end: %v", steps)
+}
