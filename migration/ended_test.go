@@ -112,6 +112,19 @@ func (m *machine) released() string {
 			}
 		}
 	}
+	return m.policiesLeft()
+}
+
+// policiesLeft says which volume a Migration that was deleted on the way has left with its
+// mark, where an ordinal runs on it.
+func (m *machine) policiesLeft() string {
+	for _, v := range m.state.Volumes {
+		for _, name := range sideNames {
+			if h := v.holding(name); m.side(name).Set.Has(v.Ordinal) && h.Bound() && h.Volume.Note.By == m.state.UID && !m.remade {
+				return fmt.Sprintf("the volume of %s-%d on the %s was left with policy %s and the note %s", v.Template, v.Ordinal, name, h.Volume.Policy, h.Volume.Note)
+			}
+		}
+	}
 	return ""
 }
 
@@ -261,6 +274,9 @@ func (m *machine) budgetsMoved(whole bool) string {
 		allows, err := pdb.Budget(b.Form, m.side(name).Set.Replicas)
 		if err != nil {
 			return err.Error()
+		}
+		if allows == 0 && m.state.Record.Baseline.Budget > 1 {
+			return fmt.Sprintf("the budget of the %s is stuck at 0 of %d", name, m.state.Record.Baseline.Budget)
 		}
 		total += allows
 	}

@@ -65,7 +65,7 @@ func smallBounds() []bound {
 		bound{"1 claim, pins", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1)}, 1, ofPins},
 		bound{"2, slices, harm", scenario{replicas: 2, slices: true}, 1, ofHarms},
 		bound{"1 claim, and then another", scenario{replicas: 1, templates: oneClaim, budget: maxUnavailable(1), lives: following}, 0, ofLives},
-		bound{"3, part, and then another", scenario{replicas: 3, budget: maxUnavailable(2), spec: Spec{Count: 1}, lives: following}, 0, ofLives},
+		bound{"4, part, and then another", scenario{replicas: 4, budget: maxUnavailable(2), spec: Spec{Count: 1}, lives: following}, 0, ofLives},
 	)
 }
 

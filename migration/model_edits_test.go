@@ -22,6 +22,8 @@ type edit struct {
 	// stays when it is changed back, for not all of it can be.
 	excuses excuse
 	scars   []string
+	// late is true for one that may also come while the source is cleaned up.
+	late bool
 	// back and was are of an edit that stands: how it is changed back, and to what.
 	back func(w *model)
 	was  string

@@ -33,8 +33,8 @@ var harms = []edit{
 	{name: "the destination is deleted, its pods orphaned", do: setDeleted(DestinationSide, true), reasons: lostReasons, excuses: ofBudget},
 	{name: "the source is deleted in the background", do: setDeleted(SourceSide, false), reasons: lostReasons, excuses: ofBudget, scars: lostSource},
 	{name: "the source is deleted, its pods orphaned", do: setDeleted(SourceSide, true), reasons: lostReasons, excuses: ofBudget, scars: lostSource},
-	{name: "the destination goes with its claims, and its volumes are swept", do: swept(true), reasons: lostReasons, excuses: ofBudget, scars: lostDisk},
-	{name: "the destination's claims and volumes are swept, and its pods come again", do: swept(false), reasons: lostReasons, excuses: ofBudget, scars: lostDisk},
+	{name: "the destination goes with its claims, and its volumes are swept", do: swept(true), reasons: lostReasons, excuses: ofBudget, scars: lostDisk, late: true},
+	{name: "the destination's claims and volumes are swept, and its pods come again", do: swept(false), reasons: lostReasons, excuses: ofBudget, scars: lostDisk, late: true},
 	{name: "the destination's namespace is deleted", do: namespaceDeleted, reasons: lostReasons, excuses: ofBudget, scars: lostDisk},
 	{name: "the claim of the ordinal on its way is deleted at the source", do: claimDeleted(SourceSide), reasons: lostReasons, excuses: ofBudget},
 	{name: "the claim of the ordinal on its way is deleted at the destination", do: claimDeleted(DestinationSide), reasons: lostReasons, excuses: ofBudget},
@@ -127,7 +127,7 @@ func (w *model) loseRecord(name SideName, ordinal int32) {
 		}
 		h := v.holding(name)
 		h.Claim, h.Volume = volumes.Claim{}, volumes.Volume{}
-		if !v.holding(otherSide(name)).Volume.Found {
+		if record := v.holding(otherSide(name)).Volume; !record.Found || record.Terminating {
 			w.forfeit[i] = true // theirs
 		}
 	}

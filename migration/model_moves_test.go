@@ -91,7 +91,13 @@ func (x *explorer) moves(w *model) []move {
 	}
 	x.podMoves(w, add)
 	if w.concluded() {
-		return list // the end is not disturbed any more
+		// The end is not disturbed any more, but for what could cost the last record of a disk.
+		for i := range harms {
+			if w.state.Spec.DeleteSource && harms[i].late {
+				add(harm, i, 0)
+			}
+		}
+		return list
 	}
 	for side := range sideNames {
 		for of := setsRead; of <= volumesRead; of++ {
