@@ -47,11 +47,23 @@ type link struct {
 	key        string
 }
 
-// way is how a cluster is reached.
+// way is how a cluster is reached; config is nil for one that is not to be reached.
 type way struct {
 	key, name string
 	config    *rest.Config
 }
+
+// off is the way to a destination that is lost for good: whether its Secret exists, what is
+// in it and whether it answers does not matter. It is connected anew when the mode changes.
+func off(ref *api.SecretKeyReference) way {
+	if ref == nil {
+		return way{key: "off", name: localName}
+	}
+	return way{key: "off", name: ref.Name}
+}
+
+// localName is what the manager's own cluster is called.
+const localName = "local"
 
 // open returns both connections of a Migration, source first.
 func (c *Connector) open(ctx context.Context, m *api.Migration) (source, destination link, err error) {
@@ -80,6 +92,9 @@ func (c *Connector) keys(ctx context.Context, m *api.Migration) (source, destina
 func (c *Connector) ways(ctx context.Context, m *api.Migration) (source, destination way, err error) {
 	if source, err = c.way(ctx, m, m.Spec.Source.KubeConfigSecretRef); err != nil {
 		return way{}, way{}, err
+	}
+	if recovers(m) {
+		return source, off(m.Spec.Destination.KubeConfigSecretRef), nil
 	}
 	destination, err = c.way(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
 	return source, destination, err
@@ -140,10 +155,14 @@ func (c *Connector) local(m *api.Migration) (way, error) {
 	user := "system:serviceaccount:" + m.Namespace + ":" + account
 	config := rest.CopyConfig(c.Local)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return way{"local/" + user, "local", config}, nil
+	return way{"local/" + user, localName, config}, nil
 }
 
 func (c *Connector) get(w way) (link, error) {
+	if w.config == nil {
+		connection, err := clusters.Off(w.name)
+		return link{connection: connection, release: func() {}, key: w.key}, err
+	}
 	w.config.QPS, w.config.Burst, w.config.Timeout = c.QPS, c.Burst, c.Timeout
 	connection, release, err := c.Pool.Get(w.key, w.name, w.config)
 	if err != nil {

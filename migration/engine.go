@@ -83,6 +83,9 @@ type write struct {
 
 // Options say what an Engine works with.
 type Options struct {
+	// Source and Destination are the clusters. A destination that is lost for good is
+	// clusters.Off: in the mode Recover nothing is asked of it, in every other mode the engine
+	// then waits as for a cluster that does not answer.
 	Source, Destination *clusters.Connection
 	Records             Records
 	// Holder identifies this process; it must differ from every other one's.

@@ -42,6 +42,15 @@ func (p *planner) unconfirmed() *Decision {
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
 }
 
+// Moved is how many ordinals the destination has: of one that is lost for good, those that
+// are not back yet.
+func Moved(s Snapshot) int32 {
+	if s.Destination.Lost && s.Record.Baseline != nil {
+		return lostSlice(s).Replicas
+	}
+	return s.Destination.Set.Replicas
+}
+
 // lostSlice is what a destination that is lost for good had: the ordinals that the source does
 // not own and that are not on their way back.
 func lostSlice(s Snapshot) Set {

@@ -104,10 +104,15 @@ func renderSlices(m *api.Migration, s Snapshot) {
 	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
 		return
 	}
-	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, s.Destination)
+	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
-		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), s.Destination.Set.Replicas
+		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), Moved(s)
+		if destination.Lost {
+			lost := lostSlice(s)
+			destination.Set.Start, destination.Set.Replicas = lost.Start, lost.Replicas
+		}
 	}
+	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
 }
 
 func sliceStatus(s Snapshot, side Side) *api.SliceStatus {

@@ -44,7 +44,7 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 		// The time of an ordinal that is turned round counts anew.
 		n.back, n.since = back, now
 	}
-	n.moved = s.Destination.Set.Replicas
+	n.moved = migration.Moved(s)
 	if h := m.Status.Handoff; h != nil {
 		switch there := s.Destination.Set.Presence == migration.Seen && s.Destination.Set.Has(h.Ordinal); {
 		case there && !n.back:

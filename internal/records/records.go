@@ -5,12 +5,14 @@ package records
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -25,8 +27,30 @@ type Store interface {
 	Save(ctx context.Context, m *api.Migration) error
 	// SetMode writes spec.mode.
 	SetMode(ctx context.Context, mode api.Mode) error
+	// Change writes some fields of the spec, all of them at once.
+	Change(ctx context.Context, change Change) error
 	// Watched is the object that changes when the migration does.
 	Watched() client.Object
+}
+
+// Change is what may be changed of a migration while it goes on, or after its end. What is
+// empty stays as it is.
+type Change struct {
+	Mode        api.Mode          `json:"mode,omitempty"`
+	Recovery    *api.RecoverySpec `json:"recovery,omitempty"`
+	SplitBudget api.SplitBudget   `json:"splitBudget,omitempty"`
+}
+
+func (c Change) apply(spec *api.MigrationSpec) {
+	if c.Mode != "" {
+		spec.Mode = c.Mode
+	}
+	if c.Recovery != nil {
+		spec.Recovery = *c.Recovery
+	}
+	if c.SplitBudget != "" {
+		spec.SplitBudget = c.SplitBudget
+	}
 }
 
 // Resource keeps a migration in its resource.
@@ -48,9 +72,17 @@ func (r Resource) Save(ctx context.Context, m *api.Migration) error {
 
 // SetMode implements Store.
 func (r Resource) SetMode(ctx context.Context, mode api.Mode) error {
+	return r.Change(ctx, Change{Mode: mode})
+}
+
+// Change implements Store.
+func (r Resource) Change(ctx context.Context, change Change) error {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}}
-	patch := fmt.Sprintf(`{"spec":{"mode":%q}}`, mode)
-	return r.Client.Patch(ctx, m, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	patch, err := json.Marshal(map[string]Change{"spec": change})
+	if err != nil {
+		return err
+	}
+	return r.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, patch))
 }
 
 // Watched implements Store.
@@ -146,14 +178,19 @@ func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
 	}, nil
 }
 
-// SetMode implements Store. It tries again when the migration moves on meanwhile.
+// SetMode implements Store.
 func (c ConfigMap) SetMode(ctx context.Context, mode api.Mode) error {
+	return c.Change(ctx, Change{Mode: mode})
+}
+
+// Change implements Store. It tries again when the migration moves on meanwhile.
+func (c ConfigMap) Change(ctx context.Context, change Change) error {
 	for {
 		m, err := c.Load(ctx)
 		if err != nil {
 			return err
 		}
-		m.Spec.Mode = mode
+		change.apply(&m.Spec)
 		if err := c.Save(ctx, m); !apierrors.IsConflict(err) {
 			return err
 		}
