@@ -42,6 +42,7 @@ var embeddedOnly = map[string]string{
 	"TestMetrics":               "what the manager says of itself",
 	"TestSecretsOfTheManager":   "what the manager says of itself",
 	"TestSecretsOfTheCommand":   "what the command says of itself",
+	"TestGiverLosesItsSet":      byOthers,
 	"TestCSIVolumes":            "a driver that exists in name only: no kubelet could mount its volumes",
 	"TestEveryCaseHasItsGround": "it moves nothing",
 }
@@ -49,6 +50,7 @@ var embeddedOnly = map[string]string{
 const (
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	refused    = "nothing runs: it is refused before the first write"
+	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	ownServers = "it needs API servers of its own, with other flags"
 )
 

@@ -142,7 +142,7 @@ func TestPause(t *testing.T) {
 func TestSourcePodStaysTerminating(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(2), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
-	v.finalize("web-1", `["example.com/hold"]`)
+	v.must(v.finalize(v.here(), "web-1", `["example.com/hold"]`))
 	stalled := false
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
 		hold := outcome.Decision.Hold
@@ -153,8 +153,7 @@ func TestSourcePodStaysTerminating(t *testing.T) {
 		if _, err := v.destination.CoreV1().Pods(v.toNamespace).Get(v.ctx, "web-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("web-1 was started while it was Terminating: %w", err)
 		}
-		v.finalize("web-1", `null`)
-		return nil
+		return v.finalize(v.here(), "web-1", `null`)
 	})
 	if !stalled {
 		t.Error("it did not stall")
@@ -163,11 +162,11 @@ func TestSourcePodStaysTerminating(t *testing.T) {
 	v.audit()
 }
 
-func (v *move) finalize(pod, finalizers string) {
-	v.t.Helper()
+// finalize gives a pod finalizers: as long as it has one, it stays Terminating.
+func (v *move) finalize(at end, pod, finalizers string) error {
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, finalizers)
-	_, err := v.source.CoreV1().Pods(v.app.Namespace).Patch(v.ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	v.must(err)
+	_, err := at.client.CoreV1().Pods(at.namespace).Patch(v.ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }
 
 // TestPodNeverCreated stalls when the destination cannot make the pod, and names it.
