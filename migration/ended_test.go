@@ -275,7 +275,8 @@ func (m *machine) budgetsMoved(whole bool) string {
 		if err != nil {
 			return err.Error()
 		}
-		if allows == 0 && m.state.Record.Baseline.Budget > 1 {
+		proportional := m.state.Spec.SplitBudget == "" || m.state.Spec.SplitBudget == api.SplitBudgetProportional
+		if allows == 0 && m.state.Record.Baseline.Budget > 1 && proportional {
 			return fmt.Sprintf("the budget of the %s is stuck at 0 of %d", name, m.state.Record.Baseline.Budget)
 		}
 		total += allows

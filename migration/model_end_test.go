@@ -193,7 +193,7 @@ func (w *model) clearUp(name SideName) bool {
 		}
 		for i := range w.state.Volumes {
 			v := &w.state.Volumes[i]
-			if h := v.holding(name); v.Ordinal == at.ordinal && h.Claim.Found && h.Claim.Volume == "" {
+			if h := v.holding(name); v.Ordinal == at.ordinal && h.Claim.Found && (h.Claim.Volume == "" || h.Claim.Volume == fresh) {
 				h.Claim = volumes.Claim{}
 				return true
 			}

@@ -64,7 +64,7 @@ func setDeleted(name SideName, orphaned bool) func(*model) func(*model) {
 func (w *model) dropSet(name SideName, orphaned bool) {
 	side := w.side(name)
 	side.Set = Set{Presence: Absent, Name: side.Set.Name, Resource: side.Set.Resource}
-	w.acted[name] = acted{}
+	w.acted[name], w.remade = acted{}, true
 	side.Pods = slices.Clone(side.Pods)
 	for i := range side.Pods {
 		side.Pods[i].Owned, side.Pods[i].Terminating = false, side.Pods[i].Terminating || !orphaned

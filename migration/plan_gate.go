@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // gate says why an ordinal must not be stopped now: what it would cost (I5), and what
@@ -94,8 +95,8 @@ func (s *Side) behind() *Hold {
 	return &Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + s.object() + " has observed its last change"}
 }
 
-// shared holds while something else than the ordinal's own pod has its volumes: once the
-// pod were stopped, they could go nowhere.
+// shared holds while something else than the ordinal's own pod has its volumes, or their place
+// on the other side: once the pod were stopped, they could go nowhere.
 func (p *planner) shared(k int32) *Hold {
 	pod, _ := p.giver.pod(k)
 	for _, v := range p.Volumes {
@@ -105,6 +106,9 @@ func (p *planner) shared(k int32) *Hold {
 		giver := p.pair(v).Giver
 		if hold := inUse(giver); hold != nil {
 			return hold
+		}
+		if problem := volumes.Free(p.pair(v)); problem != nil {
+			return &Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
 		}
 		for _, attachment := range giver.Volume.Attachments {
 			if attachment.Node != pod.Node {

@@ -196,7 +196,7 @@ func (p *planner) startedEarly() string {
 		if p.giver.Set.Has(k) {
 			side, pair.Giver, pair.Taker = p.giver, pair.Taker, pair.Giver
 		}
-		if side.Set.Has(k) && pair.Misplaced() {
+		if side.Set.Has(k) && pair.Misplaced() && !pair.Taker.Bound() {
 			return fmt.Sprintf("ordinal %d was started in cluster %s, where claim %s/%s is without its volume", k, side.Cluster, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name)
 		}
 	}

@@ -37,7 +37,16 @@ func Check(pair Pair) *Problem {
 	if problem := usable(pair.Giver); problem != nil {
 		return problem
 	}
+	return Free(pair)
+}
+
+// Free returns why the taker's place is not free for the giver's disk, or nil: somebody else has
+// a claim or a volume there under its name.
+func Free(pair Pair) *Problem {
 	taker := pair.Taker
+	if !pair.Giver.Volume.Found {
+		return nil // there is nothing to compare it with
+	}
 	if taker.Claim.Found && taker.Claim.Volume != pair.Giver.Volume.Name {
 		return foreignClaim(taker)
 	}
