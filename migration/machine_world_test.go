@@ -393,11 +393,11 @@ func (m *machine) relearn(name SideName) bool {
 		known.replicas++
 		m.acted[name] = known
 	}
-	for ordinal := range m.held {
-		pod, found := m.side(name).pod(ordinal)
-		if found && pod.Ready && !pod.Terminating && m.side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
-			delete(m.held, ordinal)
-			delete(m.idle, ordinal)
+	for _, pod := range m.side(name).Pods {
+		if pod.Ready && !pod.Terminating && m.side(name).Set.Has(pod.Ordinal) && !m.pending(name, pod.Ordinal) {
+			delete(m.held, pod.Ordinal)
+			delete(m.idle, pod.Ordinal)
+			delete(m.evicted, pod.Ordinal)
 		}
 	}
 	return true

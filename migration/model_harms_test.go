@@ -220,11 +220,11 @@ func budgetDeleted(name SideName) func(*model) func(*model) {
 		}
 		was := w.side(name).Budgets[0]
 		w.putBudget(name, nil)
+		w.remade = true
 		return func(w *model) {
 			if len(w.side(name).Budgets) > 0 || was.Ours {
 				return
 			}
-			w.remade = true
 			w.putBudget(name, &Budget{Name: was.Name, UID: w.world.uid(), Form: was.author()})
 		}
 	}

@@ -64,7 +64,7 @@ type found struct {
 	err   error
 	// lost is true for a side that is not to be looked at.
 	lost bool
-	set   *appsv1.StatefulSet
+	set  *appsv1.StatefulSet
 	// slice is the set as it is when it is of our own kind.
 	slice    *slicesapi.StatefulSet
 	pods     []corev1.Pod

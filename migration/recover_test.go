@@ -83,10 +83,10 @@ func TestRecoverIsNeverAutomatic(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"no word":           {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
-		"another cluster's": {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
-		"not begun":         {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
-		"one cluster":       {shared, ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
+		"no word":            {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"another cluster's":  {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"not begun":          {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
+		"one cluster":        {shared, ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
 		"the source is gone": {deletes, DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {

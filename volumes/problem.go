@@ -56,7 +56,7 @@ func Free(pair Pair) *Problem {
 	if taker.Volume.Found && (taker.Volume.Handle != pair.Giver.Volume.Handle || !taker.Volume.Ours && !taker.Parked()) {
 		return foreignVolume(taker, pair.Giver.Volume.Handle)
 	}
-	if taker.Claim.Found && !taker.Volume.Found {
+	if taker.Claim.Found && !taker.Claim.Ours && !taker.Volume.Found {
 		return foreignClaim(taker)
 	}
 	return nil
@@ -114,6 +114,17 @@ func claimLost(h Holding) *Problem {
 		ReasonClaimMissing,
 		fmt.Sprintf("claim %s/%s has been deleted, and nothing else says which volume it had", h.Ref.Namespace, h.Ref.Name),
 		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv | grep %s/%s)", h.Ref.Namespace, h.Ref.Name),
+	}
+}
+
+// notSecured is for a volume that an ordinal which is down has now, and that was not secured when
+// it was stopped: its claim was deleted since, and made again on another disk; or somebody else
+// has stopped it before its turn.
+func notSecured(h Holding) *Problem {
+	return &Problem{
+		ReasonAnotherDisk,
+		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
+		fmt.Sprintf("look which volume the ordinal had (kubectl get pv | grep %s/%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Ref.Namespace, h.Ref.Name),
 	}
 }
 

@@ -217,6 +217,10 @@ func SecureGiver(pair Pair) Verdict {
 // secured says whether a volume is secured, and no late write can undo it.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
+// swapped says whether a volume that is still bound to its claim was never secured by this
+// migration. One that runs is secured before it is stopped, so it is another one.
+func (p Pair) swapped(h Holding) bool { return h.Volume.Note.By != p.Owner && !h.Parked() }
+
 // Misplaced says whether the taker's claim is there and the volume has not been carried
 // over to it: the claim names another one, or the volume is still parked or the giver's.
 func (p Pair) Misplaced() bool {
@@ -234,6 +238,8 @@ func Rebind(pair Pair) Verdict {
 	}
 	giver, taker := pair.Giver, pair.Taker
 	switch {
+	case giver.Volume.Found && pair.swapped(giver):
+		return blocked(notSecured(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():
@@ -262,6 +268,8 @@ func rebindShared(pair Pair) Verdict {
 	switch {
 	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
+	case pair.swapped(giver):
+		return blocked(notSecured(giver))
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
