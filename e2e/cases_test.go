@@ -43,6 +43,9 @@ var embeddedOnly = map[string]string{
 	"TestSecretsOfTheManager":   "what the manager says of itself",
 	"TestSecretsOfTheCommand":   "what the command says of itself",
 	"TestGiverLosesItsSet":      byOthers,
+	"TestSplitLivesOn":          nextLife,
+	"TestSplitBudgetHandedOver": nextLife,
+	"TestDeletedThenTaken":      nextLife,
 	"TestCSIVolumes":            "a driver that exists in name only: no kubelet could mount its volumes",
 	"TestEveryCaseHasItsGround": "it moves nothing",
 }
@@ -51,6 +54,7 @@ const (
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
+	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
 	ownServers = "it needs API servers of its own, with other flags"
 )
 
