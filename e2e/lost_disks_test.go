@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestDisksOfTheMoved: two ordinals have moved, and lose their claims and volumes at the
+// destination, with their StatefulSet or without. The controller makes empty claims under the
+// same names, and the provisioner fills them with other disks. Whichever process looks, nothing
+// more is stopped, and the source keeps what says which disks they were (G2).
+func TestDisksOfTheMoved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set    bool
+		reason string
+	}{
+		"with the StatefulSet": {true, api.ReasonDestinationReplaced},
+		"the claims alone":     {false, volumes.ReasonAnotherDisk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(4), acrossClusters)
+			mover := v.mover()
+			lose := onArrival(2, func() error { return v.loseDisks(tc.set, 2, 3) })
+			for range 2 {
+				if hold := v.stalls(mover, lose); hold.Reason != tc.reason || !contains(hold.Remedy, "recover") {
+					t.Errorf("stalled with %+v, want %s", hold, tc.reason)
+				}
+				v.must(fixture.App{Namespace: v.app.Namespace, Name: v.app.Name}.AwaitReady(v.ctx, v.source))
+				if left := v.parked(); !slices.Equal(left, []string{"data-web-2_parked", "data-web-3_parked"}) {
+					t.Errorf("the source keeps %q", left)
+				}
+			}
+			set, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Get(v.ctx, v.app.Name, metav1.GetOptions{})
+			v.must(err)
+			if *set.Spec.Replicas != 2 {
+				t.Errorf("the source owns %d ordinals", *set.Spec.Replicas)
+			}
+			v.onlyLost(2, 3)
+		})
+	}
+}
+
+// TestLastRecordOfADisk: the disks are lost when the migration has been completed and deletes
+// its source: what is left there stays (G2).
+func TestLastRecordOfADisk(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(3), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
+	mover := v.mover()
+	lose := onVerb(migration.DeleteClaim, func() error { return v.loseDisks(true, 0, 1, 2) })
+	for range 2 {
+		if hold := v.stalls(mover, lose); hold.Reason != volumes.ReasonAnotherDisk {
+			t.Errorf("stalled with %+v", hold)
+		}
+		if left := v.parked(); len(left) != 3 {
+			t.Errorf("the source keeps %q", left)
+		}
+	}
+	v.onlyLost(0, 1, 2)
+}
+
+// TestDestinationAdopts: the StatefulSet of the destination is deleted and its pods stay; one
+// with the same ordinals adopts them, and the move goes on (G2).
+func TestDestinationAdopts(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(3), acrossClusters)
+	var lost *appsv1.StatefulSet
+	missing := false
+	v.run(onArrival(2, func() (err error) {
+		lost, err = v.takeSet(metav1.DeletePropagationOrphan)
+		return err
+	}), func(_ *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if missing || hold == nil || hold.Reason != api.ReasonDestinationMissing {
+			return nil
+		}
+		missing = true
+		return v.createSet(lost)
+	})
+	if !missing {
+		t.Error("it was not missed")
+	}
+	v.expectMoved()
+	v.audit()
+}
+
+var errStalled = errors.New("it stalls")
+
+// stalls runs the move in a process of its own until it stalls.
+func (v *move) stalls(mover *fixture.Mover, reports ...report) migration.Hold {
+	v.t.Helper()
+	var hold *migration.Hold
+	var last string
+	err := mover.Run(v.ctx, func(m *api.Migration, outcome migration.Outcome) error {
+		for _, look := range reports {
+			if err := look(m, outcome); err != nil {
+				return err
+			}
+		}
+		if line := narrate(outcome); line != "" && line != last {
+			last = line
+			v.t.Log(line)
+		}
+		if hold = outcome.Decision.Hold; hold != nil && hold.Stalled {
+			return errStalled
+		}
+		return nil
+	})
+	if !errors.Is(err, errStalled) {
+		v.t.Fatalf("the run ended with: %v", err)
+	}
+	return *hold
+}
+
+// takeSet deletes the destination's StatefulSet, waits until it is gone, and returns it as
+// its owner has it.
+func (v *move) takeSet(propagation metav1.DeletionPropagation) (*appsv1.StatefulSet, error) {
+	sets := v.destination.AppsV1().StatefulSets(v.toNamespace)
+	set, err := sets.Get(v.ctx, v.toName, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := v.deleteSet(v.there(), propagation); err != nil {
+		return nil, err
+	}
+	v.eventually("the StatefulSet is gone", func(ctx context.Context) (bool, error) {
+		_, err := sets.Get(ctx, v.toName, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), ignoreMissing(err)
+	})
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: set.Name, Labels: set.Labels}, Spec: set.Spec}, nil
+}
+
+func (v *move) createSet(set *appsv1.StatefulSet) error {
+	_, err := v.destination.AppsV1().StatefulSets(v.toNamespace).Create(v.ctx, set, metav1.CreateOptions{})
+	return err
+}
+
+// loseDisks takes the claims of ordinals away from the destination, sweeps their volumes, and
+// waits until the ordinals run on others.
+func (v *move) loseDisks(withSet bool, ordinals ...int32) error {
+	var set *appsv1.StatefulSet
+	former := map[string]string{}
+	for _, ordinal := range ordinals {
+		v.auditor.Blame(ordinal)
+		claim, err := v.claim(ordinal)
+		if err != nil {
+			return err
+		}
+		former[claim.Name] = claim.Spec.VolumeName
+		patch := []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`) // completed moves have given theirs back
+		if _, err := v.destination.CoreV1().PersistentVolumes().Patch(v.ctx, claim.Spec.VolumeName, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	if withSet {
+		var err error
+		if set, err = v.takeSet(metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	for name, volume := range former {
+		if err := v.sweep(name, volume); err != nil {
+			return err
+		}
+	}
+	if set != nil {
+		if err := v.createSet(set); err != nil {
+			return err
+		}
+	}
+	return fixture.App{Namespace: v.toNamespace, Name: v.toName}.AwaitReady(v.ctx, v.destination)
+}
+
+func (v *move) claim(ordinal int32) (*corev1.PersistentVolumeClaim, error) {
+	return v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace).Get(v.ctx, fmt.Sprintf("data-%s-%d", v.toName, ordinal), metav1.GetOptions{})
+}
+
+// sweep deletes a claim of the destination, with the pod that uses it, and the volume that was
+// bound to it.
+func (v *move) sweep(claim, volume string) error {
+	claims, all := v.destination.CoreV1().PersistentVolumeClaims(v.toNamespace), v.destination.CoreV1().PersistentVolumes()
+	was, err := claims.Get(v.ctx, claim, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := claims.Delete(v.ctx, claim, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	pod := strings.TrimPrefix(claim, "data-")
+	if err := v.destination.CoreV1().Pods(v.toNamespace).Delete(v.ctx, pod, metav1.DeleteOptions{}); ignoreMissing(err) != nil {
+		return err
+	}
+	v.eventually("the claim is gone", func(ctx context.Context) (bool, error) {
+		now, err := claims.Get(ctx, claim, metav1.GetOptions{})
+		return apierrors.IsNotFound(err) || err == nil && now.UID != was.UID, ignoreMissing(err)
+	})
+	v.eventually("the volume is released", func(ctx context.Context) (bool, error) {
+		now, err := all.Get(ctx, volume, metav1.GetOptions{})
+		return err == nil && now.Status.Phase == corev1.VolumeReleased, err
+	})
+	return all.Delete(v.ctx, volume, metav1.DeleteOptions{})
+}
+
+// parked are the claims that the parked volumes of the source name.
+func (v *move) parked() []string {
+	v.t.Helper()
+	all, err := v.source.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
+	v.must(err)
+	var names []string
+	for _, volume := range all.Items {
+		if ref := volume.Spec.ClaimRef; ref != nil && ref.Namespace == v.app.Namespace && strings.HasSuffix(ref.Name, "_parked") {
+			names = append(names, ref.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// onlyLost checks that the auditor, too, has found these ordinals on other disks, and nothing
+// else to object to.
+func (v *move) onlyLost(ordinals ...int32) {
+	v.t.Helper()
+	verdict, found := v.auditor.Finish(v.ctx), map[int32]bool{}
+	for _, violation := range verdict.Violations {
+		found[violation.Ordinal] = true
+		if violation.Invariant != auditor.I3 || !slices.Contains(ordinals, violation.Ordinal) {
+			v.t.Errorf("the auditor found %+v", violation)
+		}
+	}
+	if len(found) != len(ordinals) {
+		v.t.Errorf("the auditor saw that ordinals %v lost their disks, want %v", found, ordinals)
+	}
+}
