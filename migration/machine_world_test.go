@@ -394,9 +394,12 @@ func (m *machine) relearn(name SideName) bool {
 		m.acted[name] = known
 	}
 	for _, pod := range m.side(name).Pods {
-		if pod.Ready && !pod.Terminating && m.side(name).Set.Has(pod.Ordinal) && !m.pending(name, pod.Ordinal) {
-			delete(m.held, pod.Ordinal)
-			delete(m.idle, pod.Ordinal)
+		if !pod.Ready || pod.Terminating || !m.side(name).Set.Has(pod.Ordinal) {
+			continue
+		}
+		delete(m.held, pod.Ordinal)
+		delete(m.idle, pod.Ordinal)
+		if !m.pending(name, pod.Ordinal) {
 			delete(m.evicted, pod.Ordinal)
 		}
 	}

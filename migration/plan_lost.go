@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -52,9 +54,9 @@ func (p *planner) lostDestination() *Decision {
 	case known == "" || p.Destination.Lost || set.Presence == Seen && set.UID == known:
 		return nil
 	case set.Presence == Seen && len(given) == 0:
-		return p.takenFor()
+		return p.takenFor(set.UID)
 	case set.Presence == Seen && !p.Focused && p.layout.broken == "" && p.anotherDisk() == nil:
-		return p.takenFor()
+		return p.takenFor(set.UID)
 	case set.Presence == Seen:
 		return stalled(api.ReasonDestinationReplaced,
 			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.object(), listOrdinals(given)),
@@ -67,10 +69,10 @@ func (p *planner) lostDestination() *Decision {
 		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
 }
 
-// takenFor records that another StatefulSet stands where the destination was.
-func (p *planner) takenFor() *Decision {
+// takenFor records which StatefulSet is the destination; empty: none any more.
+func (p *planner) takenFor(uid types.UID) *Decision {
 	next, base := p.Record, *p.Record.Baseline
-	base.DestinationUID = p.Destination.Set.UID
+	base.DestinationUID = uid
 	next.Baseline = &base
 	return &Decision{Record: &next}
 }

@@ -245,6 +245,9 @@ func (p *planner) removeDestinationSet() *Decision {
 		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
 			return p.awaitPod(p.Destination, pods[0].Ordinal)
 		}
+		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
+			return p.takenFor("")
+		}
 		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
 	}
 	return nil

@@ -217,9 +217,14 @@ func SecureGiver(pair Pair) Verdict {
 // secured says whether a volume is secured, and no late write can undo it.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
-// swapped says whether a volume that is still bound to its claim was never secured by this
-// migration. One that runs is secured before it is stopped, so it is another one.
-func (p Pair) swapped(h Holding) bool { return h.Volume.Note.By != p.Owner && !h.Parked() }
+// swapped says whether the giver's volume, still bound to its claim, was never secured by this
+// migration: one that runs is secured before it is stopped, so this may be another one. The
+// other side's volume of the same disk shows that it is not.
+func (p Pair) swapped() bool {
+	giver, taker := p.Giver, p.Taker.Volume
+	known := !p.Shared && taker.Found && taker.Handle == giver.Volume.Handle
+	return giver.Volume.Note.By != p.Owner && !giver.Parked() && !known
+}
 
 // Misplaced says whether the taker's claim is there and the volume has not been carried
 // over to it: the claim names another one, or the volume is still parked or the giver's.
@@ -238,7 +243,7 @@ func Rebind(pair Pair) Verdict {
 	}
 	giver, taker := pair.Giver, pair.Taker
 	switch {
-	case giver.Volume.Found && pair.swapped(giver):
+	case giver.Volume.Found && pair.swapped():
 		return blocked(notSecured(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
@@ -268,7 +273,7 @@ func rebindShared(pair Pair) Verdict {
 	switch {
 	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
-	case pair.swapped(giver):
+	case pair.swapped():
 		return blocked(notSecured(giver))
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
