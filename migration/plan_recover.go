@@ -42,13 +42,13 @@ func (p *planner) unconfirmed() *Decision {
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
 }
 
-// Moved is how many ordinals the destination has: of one that is lost for good, those that
-// are not back yet.
-func Moved(s Snapshot) int32 {
+// DestinationSlice is what the destination owns: of one that is lost for good, the ordinals
+// that are not back yet and not on their way.
+func DestinationSlice(s Snapshot) Set {
 	if s.Destination.Lost && s.Record.Baseline != nil {
-		return lostSlice(s).Replicas
+		return lostSlice(s)
 	}
-	return s.Destination.Set.Replicas
+	return s.Destination.Set
 }
 
 // lostSlice is what a destination that is lost for good had: the ordinals that the source does
@@ -62,7 +62,7 @@ func lostSlice(s Snapshot) Set {
 	if handoff := s.Record.Handoff; handoff != nil && !(source.Presence == Seen && source.Has(handoff.Ordinal)) {
 		moved--
 	}
-	slice := Set{Start: base.Start, Replicas: moved}
+	slice := Set{Presence: Seen, Start: base.Start, Replicas: moved}
 	if s.Spec.Order != api.LowestFirst {
 		slice.Start = base.Start + base.Replicas - moved
 	}

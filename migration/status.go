@@ -106,11 +106,9 @@ func renderSlices(m *api.Migration, s Snapshot) {
 	}
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
-		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), Moved(s)
-		if destination.Lost {
-			lost := lostSlice(s)
-			destination.Set.Start, destination.Set.Replicas = lost.Start, lost.Replicas
-		}
+		has := DestinationSlice(s)
+		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), has.Replicas
+		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
 }

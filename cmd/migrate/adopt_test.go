@@ -56,7 +56,7 @@ func overtaken(t *testing.T, s *sliceServer) func(*http.Request) error {
 			return nil
 		}
 		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kindOf(r))
+		object.SetGroupVersionKind(s.kindOf(r))
 		if err := s.store.Get(r.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, object); err != nil {
 			return err
 		}

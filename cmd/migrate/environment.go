@@ -20,6 +20,8 @@ type environment struct {
 	hostname func() (string, error)
 	// width is that of the terminal which Out is; 0 when it is none.
 	width func() int
+	// asks says whether a person can be asked: what In and ErrOut are is a terminal.
+	asks func() bool
 }
 
 // programName is how people call a binary of this path. kubectl finds a plugin by

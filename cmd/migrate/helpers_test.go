@@ -62,6 +62,7 @@ func newConsole(args ...string) *console {
 		getenv:   func(string) string { return "" },
 		hostname: func() (string, error) { return "machine", nil },
 		width:    func() int { return 0 },
+		asks:     func() bool { return false },
 	}
 	return c
 }

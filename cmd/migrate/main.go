@@ -35,6 +35,7 @@ func main() {
 		getenv:    os.Getenv,
 		hostname:  os.Hostname,
 		width:     func() int { return widthOf(os.Stdout) },
+		asks:      func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) },
 	}))
 }
 

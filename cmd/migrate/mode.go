@@ -120,7 +120,7 @@ func (o *modeOptions) await(ctx context.Context, k *kept) error {
 	}
 	stalled := ""
 	return k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
-		if completed := completedReason(m); completed != "" && m.Spec.Mode == o.mode {
+		if completed := completedReason(m); o.ends(m, completed) {
 			fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
 			return true, nil
 		}
@@ -133,6 +133,12 @@ func (o *modeOptions) await(ctx context.Context, k *kept) error {
 		}
 		return false, nil
 	})
+}
+
+// ends says whether a migration has come to its end in this mode. One that was completed before
+// it was to be recovered says so until its manager has taken notice.
+func (o *modeOptions) ends(m *api.Migration, completed string) bool {
+	return completed != "" && m.Spec.Mode == o.mode && (o.mode != api.ModeRecover || completed != api.ReasonMoved)
 }
 
 func errTimeout(after time.Duration) error {

@@ -90,6 +90,8 @@ func modeText(mode api.Mode) string {
 		return "mode is now Pause: no further ordinal begins"
 	case api.ModeRollback:
 		return "mode is now Rollback: every ordinal goes back to the source"
+	case api.ModeRecover:
+		return "mode is now Recover: every ordinal goes back to the source, and the destination is not asked"
 	default:
 		return "mode is now Run: going on to the destination"
 	}
@@ -176,6 +178,7 @@ func (n *narrator) completed(now time.Time, decision migration.Decision) event {
 	text := map[string]string{
 		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
 		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",
+		api.ReasonRecovered:  "recovered: every ordinal runs at the source, on the disk as it had left it",
 	}[decision.Done]
 	if text == "" {
 		text = "completed: " + decision.Done

@@ -113,7 +113,7 @@ func (p planPrinter) conclusion(d planDocument) []string {
 	switch {
 	case d.Stalled == nil && len(d.Steps) == 0:
 		lines = append(lines, "Nothing is to do"+map[string]string{
-			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source",
+			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source", api.ReasonRecovered: ": everything is at the source",
 		}[d.Outcome]+".")
 	case len(d.Steps) > 0:
 		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
@@ -124,6 +124,8 @@ func (p planPrinter) conclusion(d planDocument) []string {
 		lines = append(lines, p.paint.bold(text+"."))
 	}
 	switch {
+	case d.Mode == api.ModeRecover:
+		lines = append(lines, "These are the steps to the source; nothing is asked of the destination.")
 	case d.Mode == api.ModeRollback:
 		lines = append(lines, "The migration is being rolled back: these are the steps to the source.")
 	case d.Mode == api.ModePause:

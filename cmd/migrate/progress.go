@@ -44,9 +44,10 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 		// The time of an ordinal that is turned round counts anew.
 		n.back, n.since = back, now
 	}
-	n.moved = migration.Moved(s)
+	has := migration.DestinationSlice(s)
+	n.moved = has.Replicas
 	if h := m.Status.Handoff; h != nil {
-		switch there := s.Destination.Set.Presence == migration.Seen && s.Destination.Set.Has(h.Ordinal); {
+		switch there := has.Presence == migration.Seen && has.Has(h.Ordinal); {
 		case there && !n.back:
 			n.moved--
 		case !there && n.back:

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -28,11 +30,12 @@ import (
 )
 
 // sliceServer is an API server that keeps StatefulSets of both kinds and
-// ControllerRevisions.
+// ControllerRevisions, or what else is served.
 type sliceServer struct {
 	*httptest.Server
-	store client.WithWatch
-	mu    sync.Mutex
+	served map[schema.GroupVersion]map[string]string
+	store  client.WithWatch
+	mu     sync.Mutex
 	// writes are "METHOD group/name", less those of a dry run.
 	writes []string
 	// before is asked before each request; an error is its answer.
@@ -48,34 +51,55 @@ var servedResources = map[schema.GroupVersion]map[string]string{
 
 func newSliceServer(t *testing.T, objects ...client.Object) *sliceServer {
 	t.Helper()
-	s := &sliceServer{store: fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).Build()}
+	return serve(t, servedResources, objects...)
+}
+
+// serve starts an API server that serves these resources.
+func serve(t *testing.T, served map[schema.GroupVersion]map[string]string, objects ...client.Object) *sliceServer {
+	t.Helper()
+	s := &sliceServer{served: served, store: fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).Build()}
 	mux := http.NewServeMux()
 	reply := func(pattern string, value any) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, value) })
 	}
 	reply("GET /api", metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for version, resources := range servedResources {
+	for version, resources := range served {
+		if version.Group == "" {
+			reply("GET /api/"+version.Version, resourceList(version, resources))
+			continue
+		}
 		known := metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version}
 		groups.Groups = append(groups.Groups, metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{known}, PreferredVersion: known})
-		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.String()}
-		for name, kind := range resources {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: name, SingularName: strings.ToLower(kind), Namespaced: true, Kind: kind,
-				Verbs: metav1.Verbs{"get", "list", "watch", "create", "update", "patch", "delete"},
-			})
-		}
-		reply("GET /apis/"+version.String(), list)
+		reply("GET /apis/"+version.String(), resourceList(version, resources))
 	}
 	reply("GET /apis", groups)
-	mux.HandleFunc("/apis/{group}/{version}/namespaces/{namespace}/{resource}", s.many)
-	mux.HandleFunc("/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}", s.one)
+	for _, root := range []string{"/apis/{group}/{version}", "/api/{version}"} {
+		mux.HandleFunc(root+"/namespaces/{namespace}/{resource}", s.many)
+		mux.HandleFunc(root+"/namespaces/{namespace}/{resource}/{name}", s.one)
+		mux.HandleFunc(root+"/{resource}", s.many)
+		mux.HandleFunc(root+"/{resource}/{name}", s.one)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, r.URL.Path)
 	})
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// clusterWide are the kinds without a namespace.
+var clusterWide = []string{"Namespace", "PersistentVolume", "VolumeAttachment"}
+
+func resourceList(version schema.GroupVersion, resources map[string]string) metav1.APIResourceList {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.String()}
+	for name, kind := range resources {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: name, SingularName: strings.ToLower(kind), Namespaced: !slices.Contains(clusterWide, kind), Kind: kind,
+			Verbs: metav1.Verbs{"get", "list", "watch", "create", "update", "patch", "delete"},
+		})
+	}
+	return list
 }
 
 // kubeconfig names this server east.
@@ -90,9 +114,9 @@ func (s *sliceServer) wrote() []string {
 }
 
 // kindOf is the kind that a request is about.
-func kindOf(r *http.Request) schema.GroupVersionKind {
+func (s *sliceServer) kindOf(r *http.Request) schema.GroupVersionKind {
 	version := schema.GroupVersion{Group: r.PathValue("group"), Version: r.PathValue("version")}
-	return version.WithKind(servedResources[version][r.PathValue("resource")])
+	return version.WithKind(s.served[version][r.PathValue("resource")])
 }
 
 // admit logs a write, and says whether the request may go on.
@@ -124,7 +148,7 @@ func fail(w http.ResponseWriter, err error) {
 
 // many lists, watches and creates.
 func (s *sliceServer) many(w http.ResponseWriter, r *http.Request) {
-	gvk, namespace := kindOf(r), client.InNamespace(r.PathValue("namespace"))
+	gvk, namespace := s.kindOf(r), client.InNamespace(r.PathValue("namespace"))
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	switch {
@@ -182,6 +206,8 @@ func (s *sliceServer) watch(w http.ResponseWriter, r *http.Request, list *unstru
 		case <-r.Context().Done():
 			return
 		case event := <-changes.ResultChan():
+			gvk := list.GroupVersionKind() // the store tells of typed objects, which do not say what they are
+			event.Object.GetObjectKind().SetGroupVersionKind(gvk.GroupVersion().WithKind(strings.TrimSuffix(gvk.Kind, "List")))
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": event.Type, "object": event.Object})
 		}
 	}
@@ -190,7 +216,7 @@ func (s *sliceServer) watch(w http.ResponseWriter, r *http.Request, list *unstru
 // one reads, patches and deletes.
 func (s *sliceServer) one(w http.ResponseWriter, r *http.Request) {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kindOf(r))
+	object.SetGroupVersionKind(s.kindOf(r))
 	object.SetNamespace(r.PathValue("namespace"))
 	object.SetName(r.PathValue("name"))
 	if !s.admit(w, r, object.GetName()) {
@@ -206,6 +232,15 @@ func (s *sliceServer) one(w http.ResponseWriter, r *http.Request) {
 			opts = append(opts, client.DryRunAll)
 		}
 		finish(w, object, s.store.Patch(r.Context(), object, client.RawPatch(types.PatchType(r.Header.Get("Content-Type")), body), opts...))
+	case http.MethodPut:
+		// Kinds of Kubernetes itself come as protobuf.
+		decoded, _, err := serializer.NewCodecFactory(s.store.Scheme()).UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		next, _ := decoded.(client.Object)
+		finish(w, next, s.store.Update(r.Context(), next))
 	case http.MethodDelete:
 		var options metav1.DeleteOptions
 		if err := json.Unmarshal(body, &options); err != nil {

@@ -52,7 +52,10 @@ const rootExamples = `  # What would be done, and what stands in the way
   migrate status web -n shop --context east -w
   migrate pause web -n shop --context east
   migrate resume web -n shop --context east
-  migrate rollback web -n shop --context east --wait`
+  migrate rollback web -n shop --context east --wait
+
+  # The destination is lost for good: what is known of each disk, and the way back
+  migrate recover web -n shop --context east --dry-run`
 
 func newRoot(env environment) *cobra.Command {
 	c := &common{environment: env, config: genericclioptions.NewConfigFlags(false), color: newChoice("auto", "auto", "always", "never")}
@@ -81,7 +84,7 @@ func newRoot(env environment) *cobra.Command {
 	root.PersistentFlags().Var(c.color, "color", "colour the output; also off when NO_COLOR is set")
 	root.AddCommand(
 		newPlan(c), newCreate(c), newRun(c), newStatus(c),
-		newPause(c), newResume(c), newRollback(c), newRollout(c), newAdopt(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newRollout(c), newAdopt(c),
 		newInstall(c), newUninstall(c), newVersion(c),
 	)
 	return root

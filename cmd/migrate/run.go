@@ -200,6 +200,8 @@ func (o *runOptions) goingOn(t *task, m *api.Migration, n *narrator) event {
 		text = append(text, fmt.Sprintf("its mode is Pause: it waits for %s resume %s", o.program, o.set))
 	case api.ModeRollback:
 		text = append(text, fmt.Sprintf("its mode is Rollback: every ordinal goes back to the source; to turn round: %s resume %s", o.program, o.set))
+	case api.ModeRecover:
+		text = append(text, fmt.Sprintf("its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: %s recover %s", o.program, o.set))
 	case api.ModeRun:
 	}
 	return n.event(o.clock.Now(), eventStarted, strings.Join(text, "\n"))

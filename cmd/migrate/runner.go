@@ -95,6 +95,8 @@ func (r *runner) done(decision migration.Decision) error {
 		return fmt.Errorf("%s; %s", hold.Message, hold.Remedy)
 	case decision.Done == api.ReasonRolledBack && r.asked != api.ModeRollback:
 		return errors.New("rolled back: somebody has set the mode to Rollback meanwhile")
+	case decision.Done == api.ReasonRecovered && r.asked != api.ModeRecover:
+		return errors.New("recovered: somebody has set the mode to Recover meanwhile")
 	}
 	return nil
 }

@@ -68,6 +68,9 @@ func (g *page) show(k *kept) string {
 		g.field("Cluster", k.connection.Name())
 	}
 	g.field("Mode", string(cmp.Or(k.Spec.Mode, api.ModeRun)))
+	if k.Spec.Mode == api.ModeRecover {
+		g.field("Recovery", recoveryText(k.Migration))
+	}
 	from, to := k.Spec.Source, k.Spec.Destination
 	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, k.Namespace)+"/"+from.Name))
 	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, k.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
@@ -91,6 +94,17 @@ func (g *page) show(k *kept) string {
 	g.line("Conditions", "", nil)
 	g.conditions(status.Conditions)
 	return g.text.String()
+}
+
+func recoveryText(m *api.Migration) string {
+	id := m.Spec.Recovery.DestinationIsOff
+	switch base := m.Status.Baseline; {
+	case id == "":
+		return "not confirmed: nobody has said that the destination is off"
+	case base != nil && id != string(base.DestinationCluster):
+		return "not confirmed: " + id + " is not the destination's cluster"
+	}
+	return "without the destination, cluster " + id + ": a person has said that it is off"
 }
 
 // arrived is how many ordinals are at the destination: status.moved without the one

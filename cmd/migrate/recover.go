@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// recoverOptions are those of the verb recover.
+type recoverOptions struct {
+	*common
+	name          string
+	off           string
+	sourceContext string
+	output        *choice
+	dryRun, wait  bool
+	quiet         bool
+	exitOnStall   bool
+	timeout       time.Duration
+}
+
+const recoverHelp = `Takes every ordinal back to the source without the destination, which is lost for good:
+on the very disks that were parked at the source when the ordinals left it. It works in
+mid-move and after the end of a move, as long as its record and the parked volumes exist,
+and whether or not the destination answers or is still in your kubeconfig.
+
+NOBODY BUT YOU CAN KNOW that the destination is off. A cluster that does not answer may
+still run every pod and write to every disk; started at the source as well, an ordinal
+runs twice on one disk and destroys it. So first turn its machines off, or cut them off
+from the storage, and make sure that they do not come back by themselves.
+
+What is known of each disk is shown, and every step; then a person is asked on the
+terminal, or --destination-is-off has the UID of that cluster. A move that was made with
+"run" is driven from here to its end; of a Migration the mode is set, and its manager
+does it.
+
+Exit codes: 0 done, 1 error or interrupted, 2 usage or not confirmed, 3 refused or
+stalled, 4 timeout.`
+
+const recoverExamples = `  # What is known of each disk, and each step; writes nothing
+  migrate recover web -n shop --context east --dry-run
+
+  # Do it: asks for the words that confirm it
+  migrate recover web -n shop --context east
+
+  # Unattended; the UID is in the output of the dry run
+  migrate recover web -n shop --context east --destination-is-off=3f0c5a52-6a1e-4d57-9a0e-0f5b8b6a1c11
+
+  # A Migration whose source is not in the manager's cluster
+  migrate recover web -n shop --context hub --source-context east --wait`
+
+func newRecover(c *common) *cobra.Command {
+	o := &recoverOptions{common: c, output: newChoice("table", "table", "wide", "json", "yaml")}
+	cmd := &cobra.Command{
+		Use:     "recover NAME",
+		Short:   "Take every ordinal back to the source when the destination is lost for good",
+		Long:    recoverHelp,
+		Example: c.example(recoverExamples),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(cmd, args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.off, "destination-is-off", "", "confirm, without being asked, that nothing runs any more in the cluster whose namespace kube-system has this `UID`")
+	flags.StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what is known and each step; write nothing")
+	flags.VarP(o.output, "output", "o", "format of the dry run")
+	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until it is completed")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
+	return cmd
+}
+
+// Complete takes the name.
+func (o *recoverOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+	o.name, err = oneArg(cmd, args, "migration")
+	return err
+}
+
+// Validate refuses what cannot be meant.
+func (o *recoverOptions) Validate() error {
+	switch {
+	case o.timeout < 0:
+		return usagef("--timeout must not be negative")
+	case o.output.value != "table" && !o.dryRun:
+		return usagef("-o %s is for --dry-run", o.output.value)
+	case o.dryRun && o.wait:
+		return usagef("--dry-run and --wait exclude each other")
+	}
+	return nil
+}
+
+// Run shows what is known, asks, and recovers.
+func (o *recoverOptions) Run(ctx context.Context) error {
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
+		defer cancel()
+	}
+	return ended(ctx, o.run(ctx))
+}
+
+func (o *recoverOptions) run(ctx context.Context) error {
+	k, err := o.find(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	switch completed := completedReason(k.Migration); {
+	case completed == api.ReasonRecovered || completed == api.ReasonRolledBack:
+		fmt.Fprintf(o.Out, "%s is completed (%s): every ordinal runs at the source\n", k.title(), completed)
+		return nil
+	case k.Status.Baseline == nil:
+		return refusedf("%s: %s: no ordinal has left the source: the migration has not begun", k.title(), api.ReasonNothingToRecover)
+	}
+	id := string(k.Status.Baseline.DestinationCluster)
+	if o.off != "" && o.off != id {
+		return usagef("--destination-is-off=%s: the destination of %s is cluster %s, whose namespace kube-system has the UID %s", o.off, k.title(), lostCluster(k.Migration), id)
+	}
+	d, err := o.examine(ctx, k)
+	if err != nil {
+		return err
+	}
+	if err := o.show(d); err != nil {
+		return err
+	}
+	switch {
+	case len(d.Running) > 0:
+		return refusedf("cluster %s answers, and pods of the application are there: it is not off; if it is to be given up all the same, "+
+			"delete StatefulSet %s there first; if it works: %s rollback %s", d.Destination.Cluster, d.Destination.StatefulSet, o.program, o.name)
+	case d.Stalled != nil && (o.dryRun || len(d.Steps) == 0):
+		return refusedf("the recovery would stall: %s: %s", d.Stalled.Reason, d.Stalled.Message)
+	case o.dryRun:
+		return nil
+	}
+	if err := o.confirmed(ctx, k, d); err != nil {
+		return err
+	}
+	change := records.Change{Mode: api.ModeRecover, Recovery: &api.RecoverySpec{DestinationIsOff: id}}
+	if err := k.store.Change(ctx, change); err != nil {
+		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
+	}
+	if k.record {
+		return o.drive(ctx, k)
+	}
+	fmt.Fprintf(o.Out, "%s is being recovered\n", k.title())
+	if !o.wait {
+		return nil
+	}
+	waiting := &modeOptions{common: o.common, mode: api.ModeRecover, name: o.name, timeout: o.timeout}
+	return waiting.await(ctx, k)
+}
+
+// examine looks at the source, and at nothing else that could change anything.
+func (o *recoverOptions) examine(ctx context.Context, k *kept) (recoverDocument, error) {
+	source, err := o.sourceOf(ctx, k)
+	if err != nil {
+		return recoverDocument{}, err
+	}
+	m := k.DeepCopy()
+	m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, string(m.Status.Baseline.DestinationCluster)
+	off, err := clusters.Off(lostCluster(m))
+	if err != nil {
+		return recoverDocument{}, err
+	}
+	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run"})
+	defer engine.Close()
+	snapshot, err := engine.Look(ctx, m)
+	if err != nil {
+		return recoverDocument{}, unreachable(source.Name(), err)
+	}
+	if snapshot.Source.Reach != migration.Seen {
+		return recoverDocument{}, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", source.Name(), snapshot.Source.ReachError)
+	}
+	d := newRecoverDocument(m, snapshot)
+	o.probe(ctx, k, &d)
+	return d, nil
+}
+
+// sourceOf is the source's cluster: where the record of a run is, or a Migration that names
+// no other one.
+func (o *recoverOptions) sourceOf(ctx context.Context, k *kept) (*clusters.Connection, error) {
+	source := k.connection
+	if o.sourceContext != "" {
+		where, err := o.destination(destinationFlags{context: o.sourceContext})
+		if err != nil {
+			return nil, err
+		}
+		if source, err = where.connect(nil); err != nil {
+			return nil, err
+		}
+	}
+	id, err := source.ID(ctx)
+	if err != nil {
+		return nil, unreachable(source.Name(), err)
+	}
+	if base := k.Status.Baseline; id != base.SourceCluster {
+		return nil, fmt.Errorf("cluster %s is not the source of %s: the UID of its namespace kube-system is %s instead of %s; give --source-context", source.Name(), k.title(), id, base.SourceCluster)
+	}
+	return source, nil
+}
+
+// drive runs the engine from here until every ordinal is back.
+func (o *recoverOptions) drive(ctx context.Context, k *kept) error {
+	stopper := &brake{}
+	where, err := o.source()
+	if err != nil {
+		return err
+	}
+	source, err := where.connect(stopper.wrap)
+	if err != nil {
+		return err
+	}
+	off, err := clusters.Off(lostCluster(k.Migration))
+	if err != nil {
+		return err
+	}
+	store := records.ConfigMap{Client: source.Live(), Namespace: k.Namespace, Name: k.Name}
+	m, err := store.Load(ctx)
+	if err != nil {
+		return unreachable(source.Name(), err)
+	}
+	run := &runOptions{moveOptions: moveOptions{common: o.common, set: o.name, namespace: k.Namespace}, output: newChoice("text", "text"), quiet: o.quiet, exitOnStall: o.exitOnStall}
+	shown := run.display()
+	defer shown.close()
+	n := newNarrator(o.clock.Now(), m)
+	shown.show(n.event(o.clock.Now(), eventStarted, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))
+	return run.drive(ctx, runner{
+		options: run, task: &task{source: source, destination: off, store: store, program: o.program},
+		narrator: n, display: shown, brake: stopper, asked: api.ModeRecover,
+	})
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// recoverDocument is what is known before a recovery, for people and for programs.
+type recoverDocument struct {
+	planDocument
+	// DestinationCluster is the UID that confirms the recovery.
+	DestinationCluster string `json:"destinationCluster"`
+	// Answers says what became of the attempt to ask the destination.
+	Answers string `json:"answers"`
+	// Running are pods of the application that the destination still has.
+	Running  []string         `json:"running,omitempty"`
+	Ordinals []recoverOrdinal `json:"ordinals"`
+	// Unknown is what cannot be found out from here.
+	Unknown []string `json:"unknown"`
+}
+
+// Where an ordinal is when the destination is given up.
+const (
+	atSource      = "source"
+	atDestination = "destination"
+	onItsWayThere = "on its way"
+)
+
+// recoverOrdinal is one ordinal with its disks.
+type recoverOrdinal struct {
+	Ordinal int32         `json:"ordinal"`
+	At      string        `json:"at"`
+	Disks   []recoverDisk `json:"disks"`
+}
+
+// recoverDisk is what the source still has of a disk.
+type recoverDisk struct {
+	Template string `json:"template"`
+	Claim    string `json:"claim"`
+	Volume   string `json:"volume,omitempty"`
+	Handle   string `json:"handle,omitempty"`
+	Policy   string `json:"policy,omitempty"`
+	// State is bound, parked, or what is wrong.
+	State string `json:"state"`
+}
+
+func newRecoverDocument(m *api.Migration, s migration.Snapshot) recoverDocument {
+	base := m.Status.Baseline
+	d := recoverDocument{
+		planDocument: newPlanDocument(m, underway, s), DestinationCluster: string(base.DestinationCluster),
+		Ordinals: []recoverOrdinal{}, Unknown: unknown(lostCluster(m)),
+	}
+	for ordinal := base.Start; ordinal < base.Start+base.Replicas; ordinal++ {
+		o := recoverOrdinal{Ordinal: ordinal, At: atDestination, Disks: []recoverDisk{}}
+		switch handoff := m.Status.Handoff; {
+		case s.Source.Set.Presence == migration.Seen && s.Source.Set.Has(ordinal):
+			o.At = atSource
+		case handoff != nil && handoff.Ordinal == ordinal:
+			o.At = onItsWayThere
+		}
+		for _, v := range s.Volumes {
+			if v.Ordinal == ordinal {
+				o.Disks = append(o.Disks, diskAt(v.Template, v.Source))
+			}
+		}
+		d.Ordinals = append(d.Ordinals, o)
+	}
+	return d
+}
+
+func diskAt(template string, h volumes.Holding) recoverDisk {
+	disk := recoverDisk{Template: template, Claim: h.Ref.Name, Volume: cmp.Or(h.Volume.Name, h.Claim.Volume), Handle: h.Volume.Handle, Policy: string(h.Volume.Policy)}
+	switch {
+	case !h.Volume.Found:
+		disk.State = "NO RECORD: the volume does not exist at the source"
+	case h.Bound():
+		disk.State = "bound"
+	case h.Parked():
+		disk.State = "parked"
+	default:
+		disk.State = fmt.Sprintf("claimed by %s/%s", h.Volume.ClaimRef.Namespace, h.Volume.ClaimRef.Name)
+	}
+	if !h.Claim.Found {
+		disk.State += ", claim missing"
+	}
+	return disk
+}
+
+// unknown is what no program can find out.
+func unknown(cluster string) []string {
+	return []string{
+		fmt.Sprintf("whether cluster %s is really off. One that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
+		"what the disks hold. What was written at the destination since an ordinal left is on the same disk, up to what its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here is as its replication has left it",
+		"whether machines there come back by themselves. They would start the same pods again: keep them off, or off the storage, for good",
+	}
+}
+
+// lostCluster is what the destination's cluster is called.
+func lostCluster(m *api.Migration) string {
+	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
+		return name
+	}
+	if ref := m.Spec.Destination.KubeConfigSecretRef; ref != nil {
+		return ref.Name
+	}
+	return "local"
+}
+
+// probeFor bounds how long a destination that is said to be lost is asked.
+const probeFor = 5 * time.Second
+
+// probe asks the destination of a run, where the kubeconfig still knows it, whether pods of
+// the application are there: it says the contrary of what is about to be confirmed.
+func (o *recoverOptions) probe(ctx context.Context, k *kept, d *recoverDocument) {
+	name := k.Annotations[records.DestinationNameAnnotationKey]
+	where, err := o.destination(destinationFlags{context: name})
+	if !k.record || name == "" || err != nil {
+		d.Answers = "was not asked: this kubeconfig does not lead there"
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeFor)
+	defer cancel()
+	connection, err := where.connect(nil)
+	if err != nil {
+		d.Answers = "was not asked: " + err.Error()
+		return
+	}
+	id, err := connection.ID(ctx)
+	switch {
+	case err != nil:
+		d.Answers = fmt.Sprintf("does not answer, which does not say that it is off: %v", err)
+		return
+	case string(id) != d.DestinationCluster:
+		d.Answers = "was not asked: that context leads to another cluster now"
+		return
+	}
+	pods := &corev1.PodList{}
+	if err := connection.Live().List(ctx, pods, client.InNamespace(d.Destination.Namespace)); err != nil {
+		d.Answers = fmt.Sprintf("ANSWERS, and its pods could not be listed: %v", err)
+		return
+	}
+	for i := range pods.Items {
+		rest, found := strings.CutPrefix(pods.Items[i].Name, d.Destination.StatefulSet+"-")
+		if _, err := strconv.ParseUint(rest, 10, 31); found && err == nil {
+			d.Running = append(d.Running, pods.Items[i].Name)
+		}
+	}
+	d.Answers = fmt.Sprintf("ANSWERS, and has %s of the application", count(len(d.Running), "pod"))
+}
