@@ -107,10 +107,20 @@ func renderSlices(m *api.Migration, s Snapshot) {
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
 		has := DestinationSlice(s)
-		m.Status.Total, m.Status.Moved = Total(s.Spec, base.Replicas), has.Replicas
+		m.Status.Moved, m.Status.Total = Progress(s, *base)
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
+}
+
+// Progress is how many ordinals this migration has moved, and how many it is to move: without
+// those that the destination had before. A recovery takes those back as well.
+func Progress(s Snapshot, base api.Baseline) (moved, total int32) {
+	moved, total = DestinationSlice(s).Replicas, base.Replicas
+	if !s.Destination.Lost {
+		moved, total = moved-base.DestinationReplicas, Total(s.Spec, total-base.DestinationReplicas)
+	}
+	return moved, total
 }
 
 func sliceStatus(s Snapshot, side Side) *api.SliceStatus {

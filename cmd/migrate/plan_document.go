@@ -26,6 +26,10 @@ type planDocument struct {
 	Outcome string `json:"outcome,omitempty"`
 	// Stalled is why it does not get to its end.
 	Stalled *planStall `json:"stalled,omitempty"`
+	// Split is set when the application is split over both slices now, SplitAfter when it is
+	// in the end.
+	Split      *planSplit `json:"split,omitempty"`
+	SplitAfter *planSplit `json:"splitAfter,omitempty"`
 }
 
 type planSide struct {
@@ -77,13 +81,14 @@ type planStep struct {
 	Available   int32               `json:"available"`
 }
 
-func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) planDocument {
-	d := planDocument{
+func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d planDocument) {
+	d = planDocument{
 		Source:      planSide{s.Source.Cluster, s.Source.Namespace, s.Source.Set.Name},
 		Destination: planSide{s.Destination.Cluster, s.Destination.Namespace, s.Destination.Set.Name},
 		Standing:    stands, Mode: s.Spec.Mode, Findings: []migration.Finding{}, Steps: []planStep{},
 	}
 	d.Summary.Replicas = s.Source.Set.Replicas
+	defer func() { d.splits(s) }()
 	if base := m.Status.Baseline; base != nil {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
@@ -96,7 +101,7 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) pl
 		return d
 	}
 	if first := migration.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
-		d.Summary.Budget = first.Record.Baseline.Budget
+		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
 	simulation, _ := simulate(s)
 	d.steps(s, simulation.Steps)

@@ -19,6 +19,9 @@ type planPrinter struct {
 
 func (p planPrinter) print(d planDocument) error {
 	fmt.Fprintf(p.out, "%s\n\n", p.paint.bold(fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)))
+	if d.Split != nil {
+		fmt.Fprintf(p.out, "The application is split: %s\n\n", strings.Join(d.Split.text(), "\n  "))
+	}
 	if text := findingsText(d.Findings, p.paint); text != "" {
 		fmt.Fprintln(p.out, text)
 	}
@@ -133,6 +136,9 @@ func (p planPrinter) conclusion(d planDocument) []string {
 	case d.Standing == underway && len(d.Steps) > 0:
 		lines = append(lines, "The move is under way: these are the steps that are left.")
 	}
+	if d.SplitAfter != nil {
+		lines = append(lines, p.splitAfter(d)...)
+	}
 	if d.Stalled != nil {
 		lines = append(lines, p.paint.red("It would stall there: "+d.Stalled.Reason)+"\n  "+d.Stalled.Message)
 		if d.Stalled.Remedy != "" {
@@ -140,6 +146,16 @@ func (p planPrinter) conclusion(d planDocument) []string {
 		}
 	}
 	return lines
+}
+
+// splitAfter says what an application is like that stays split, and the way out of what a
+// budget of one side means for the other.
+func (p planPrinter) splitAfter(d planDocument) []string {
+	text := "In the end it stays split: " + strings.Join(d.SplitAfter.text(), "\n  ")
+	if side, waits := d.SplitAfter.waits(); waits {
+		text += fmt.Sprintf("\n  before maintenance of the %s: migrate budget %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, side, side)
+	}
+	return []string{text}
 }
 
 // findingsText shows what a preflight found, the errors first.

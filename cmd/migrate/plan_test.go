@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // fresh is the migration of a plan that nothing is recorded of.
@@ -170,4 +172,47 @@ func BenchmarkPlan(b *testing.B) {
 			b.Fatal(err, d.Summary)
 		}
 	}
+}
+
+// TestPlanOfASplit (G11): who has what of a split application, before and after, and what a drain
+// may do then.
+func TestPlanOfASplit(t *testing.T) {
+	part := application{replicas: 4, spec: migration.Spec{Count: 3}}.snapshot()
+	first := newPlanDocument(fresh(), beginning, part)
+	if first.Split != nil || first.SplitAfter == nil {
+		t.Fatalf("split %+v, after it %+v", first.Split, first.SplitAfter)
+	}
+	want := planSplit{
+		Start: 0, Replicas: 4, Budget: 1, Source: planShare{Cluster: "east", Replicas: 1, MaxUnavailable: ptr.To[int32](0)},
+		Destination: planShare{Cluster: "west", Start: 1, Replicas: 3, MaxUnavailable: ptr.To[int32](1)},
+	}
+	if diff := cmp.Diff(want, *first.SplitAfter); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if text := printPlan(t, first, painter{}, false); !strings.Contains(text, "migrate budget web --to source") || !strings.Contains(text, "source (cluster east): 0 may be unavailable; kubectl drain of a node with one of its replicas waits") {
+		t.Errorf("it says:\n%s", text)
+	}
+	second := newPlanDocument(fresh(), beginning, theRest(part))
+	if second.Refused || second.Split == nil || second.SplitAfter != nil || second.Summary.Replicas != 4 || second.Summary.Ordinals != 1 {
+		t.Fatalf("refused %v %+v, split %+v, after it %+v, %+v", second.Refused, second.Findings, second.Split, second.SplitAfter, second.Summary)
+	}
+	if text := printPlan(t, second, painter{}, false); !strings.Contains(text, "The application is split: ordinals [0,4); the source owns [0,1), the destination [1,4); 1 of the whole") {
+		t.Errorf("it says:\n%s", text)
+	}
+}
+
+// theRest is a snapshot in which all ordinals but the first have been moved by another migration.
+func theRest(s migration.Snapshot) migration.Snapshot {
+	s.Spec.Count = 0
+	s.Destination.Set = s.Source.Set
+	s.Destination.Set.UID, s.Destination.Set.Start, s.Destination.Set.Replicas = "destination", 1, s.Source.Set.Replicas-1
+	s.Source.Set.Replicas = 1
+	s.Destination.Pods, s.Source.Pods = s.Source.Pods[1:], s.Source.Pods[:1]
+	author := s.Source.Budgets[0].Form
+	budget := s.Source.Budgets[0]
+	budget.UID, budget.Author, budget.Fence = "there", &author, "another.1"
+	s.Destination.Budgets = []migration.Budget{budget}
+	budget.UID, budget.Form = "here", pdb.Unavailable(0)
+	s.Source.Budgets = []migration.Budget{budget}
+	return s
 }

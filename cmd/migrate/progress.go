@@ -38,14 +38,13 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 	if n.fewest < 0 || available < n.fewest {
 		n.fewest = available
 	}
-	n.total = migration.Total(s.Spec, n.replicas)
 	claim := m.Status.Claim
 	if back := claim != nil && claim.Direction == api.Back; back != n.back {
 		// The time of an ordinal that is turned round counts anew.
 		n.back, n.since = back, now
 	}
 	has := migration.DestinationSlice(s)
-	n.moved = has.Replicas
+	n.moved, n.total = migration.Progress(s, *m.Status.Baseline)
 	if h := m.Status.Handoff; h != nil {
 		switch there := has.Presence == migration.Seen && has.Has(h.Ordinal); {
 		case there && !n.back:

@@ -96,7 +96,7 @@ func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 	if !found || err != nil {
 		replicas = 1 // the default of the API
 	}
-	return replicas > int64(base.Replicas-m.Status.Total), nil
+	return replicas > int64(base.Replicas-base.DestinationReplicas-m.Status.Total), nil
 }
 
 // differences names what is asked for otherwise than recorded and cannot be changed
@@ -167,6 +167,9 @@ func (t *task) adopt(m *api.Migration) {
 	}
 	if t.spec.given(flagDeadline) {
 		m.Spec.Handoff.ProgressDeadlineSeconds = t.asked.Spec.Handoff.ProgressDeadlineSeconds
+	}
+	if t.spec.given(flagSplitBudget) {
+		m.Spec.SplitBudget = t.asked.Spec.SplitBudget
 	}
 	if t.spec.given(flagCleanup) {
 		m.Spec.Cleanup = t.asked.Spec.Cleanup

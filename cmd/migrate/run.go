@@ -175,7 +175,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
 	if first := migration.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
 		base := first.Record.Baseline
-		n.total, n.replicas = migration.Total(snapshot.Spec, base.Replicas), base.Replicas
+		n.total, n.replicas = migration.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas), base.Replicas
 		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", n.total, base.Replicas, base.Budget)
 	}
 	d.show(n.event(o.clock.Now(), eventStarted, text))

@@ -17,6 +17,7 @@ import (
 // specFlags are what a move may be asked for.
 type specFlags struct {
 	order, cleanup  *choice
+	splitBudget     *choice
 	kind, toKind    *choice
 	count           int32
 	maxUnavailable  string
@@ -40,6 +41,7 @@ const (
 	flagExportServices = "export-services"
 	flagExportOrdinals = "export-ordinals"
 	flagCleanup        = "cleanup"
+	flagSplitBudget    = "split-budget"
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
 )
@@ -48,12 +50,14 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	f.order = newChoice("highest-first", "highest-first", "lowest-first")
 	f.cleanup = newChoice("retain", "retain", "delete")
+	f.splitBudget = newChoice("proportional", "proportional", "source", "destination")
 	f.kind = newChoice("apps/v1", "apps/v1", slicesapi.GroupVersion.String())
 	f.toKind = newChoice("", "apps/v1", slicesapi.GroupVersion.String())
 	flags.Var(f.kind, flagKind, "apiVersion of the source StatefulSet")
 	flags.Var(f.toKind, flagToKind, "apiVersion of the destination StatefulSet (default: the source's)")
 	flags.Var(f.order, flagOrder, "end of the source that moves first")
 	flags.Int32Var(&f.count, flagCount, 0, "how many ordinals move; the application then stays split (default: all)")
+	flags.Var(f.splitBudget, flagSplitBudget, "who has the disruption budget while the application stays split")
 	flags.StringVar(&f.maxUnavailable, flagMaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
 	flags.DurationVar(&f.minReady, flagMinReady, 0, "how long a moved replica must be Ready before the next one moves")
 	flags.DurationVar(&f.deadline, flagDeadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
@@ -93,6 +97,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 	if f.cleanup.value == "delete" {
 		spec.Cleanup.Source = api.CleanupDelete
 	}
+	if f.given(flagSplitBudget) {
+		spec.SplitBudget = splitBudgets[f.splitBudget.value]
+	}
 	if f.given(flagCount) {
 		if f.count < 1 {
 			return spec, usagef("--%s must be at least 1, not %d", flagCount, f.count)
@@ -118,6 +125,12 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		})
 	}
 	return spec, nil
+}
+
+// splitBudgets are the words of --split-budget and of budget --to.
+var splitBudgets = map[string]api.SplitBudget{
+	"proportional": api.SplitBudgetProportional, "both": api.SplitBudgetProportional,
+	"source": api.SplitBudgetSource, "destination": api.SplitBudgetDestination,
 }
 
 // budgetFlag reads --max-unavailable.
