@@ -3,6 +3,7 @@ package migration
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -80,14 +81,20 @@ func (p *planner) takenFor(uid types.UID) *Decision {
 // given are the ordinals that the destination must have: those that the source does not
 // own and that are not on their way.
 func (p *planner) given() []int32 {
-	var given []int32
+	moving := func(ordinal int32) bool { return p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal }
+	return slices.DeleteFunc(p.away(), moving)
+}
+
+// away are the ordinals that the source does not own: the one that is on its way may run at
+// the destination, too.
+func (p *planner) away() []int32 {
+	var away []int32
 	for ordinal := p.layout.lo; ordinal < p.layout.hi; ordinal++ {
-		moving := p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal
-		if !moving && !(p.Source.Set.Presence == Seen && p.Source.Set.Has(ordinal)) {
-			given = append(given, ordinal)
+		if p.Source.Set.Presence != Seen || !p.Source.Set.Has(ordinal) {
+			away = append(away, ordinal)
 		}
 	}
-	return given
+	return away
 }
 
 func listOrdinals(ordinals []int32) string {

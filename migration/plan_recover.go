@@ -38,7 +38,7 @@ func (p *planner) recoverable() *Decision {
 func (p *planner) unconfirmed() *Decision {
 	id := p.Record.Baseline.DestinationCluster
 	return stalled(api.ReasonRecoveryUnconfirmed,
-		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", listOrdinals(p.given()), p.Destination.Cluster),
+		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", listOrdinals(p.away()), p.Destination.Cluster),
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
 }
 

@@ -83,11 +83,12 @@ func TestRecoverIsNeverAutomatic(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"no word":            {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
-		"another cluster's":  {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
-		"not begun":          {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
-		"one cluster":        {shared, ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
-		"the source is gone": {deletes, DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
+		"no word":              {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"the first on its way": {moved, ScaleUp, func(y *play) { y.state.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "start ordinal 2 at"},
+		"another cluster's":    {moved, ScaleDown, func(y *play) { y.state.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"not begun":            {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
+		"one cluster":          {shared, ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
+		"the source is gone":   {deletes, DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newPlay(t, tc.c)
