@@ -46,6 +46,7 @@ var embeddedOnly = map[string]string{
 	"TestDisksOfTheMoved":       byOthers,
 	"TestLastRecordOfADisk":     byOthers,
 	"TestDestinationAdopts":     byOthers,
+	"TestRecover":               ownServers,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,
@@ -58,7 +59,7 @@ const (
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
-	ownServers = "it needs API servers of its own, with other flags"
+	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )
 
 // TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
