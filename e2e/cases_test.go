@@ -47,6 +47,7 @@ var embeddedOnly = map[string]string{
 	"TestLastRecordOfADisk":     byOthers,
 	"TestDestinationAdopts":     byOthers,
 	"TestRecover":               ownServers,
+	"TestRollbackOfWhatIsDown":  byOthers,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,

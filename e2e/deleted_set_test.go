@@ -16,32 +16,26 @@ func (v *move) deleteSet(at end, propagation metav1.DeletionPropagation) error {
 	return at.client.AppsV1().StatefulSets(at.namespace).Delete(v.ctx, at.set, metav1.DeleteOptions{PropagationPolicy: &propagation})
 }
 
-// onStop calls do once, when an ordinal has been stopped at a side.
-func onStop(side migration.SideName, do func() error) report {
-	done := false
-	return func(_ *api.Migration, outcome migration.Outcome) error {
-		if e := outcome.Decision.Effect; done || !outcome.Wrote || e.Verb != migration.ScaleDown || e.Side != side {
-			return nil
-		}
-		done = true
-		return do()
-	}
-}
-
 // TestGiverLosesItsSet turns a move round after its first ordinal. Somebody deletes the
 // StatefulSet of the destination while the pod that goes back is still there: the ordinal is not
 // started at the source before that pod is gone, and the rollback ends well (G1).
 func TestGiverLosesItsSet(t *testing.T) {
 	const pod = "web-2"
+	stopped := wroteOn(migration.DestinationSide, migration.ScaleDown)
+	turned := when(func(m *api.Migration, _ migration.Outcome) bool {
+		handoff := m.Status.Handoff
+		return handoff != nil && handoff.Ordinal == 2 && m.Status.Claim.Direction == api.Back
+	})
 	for name, tc := range map[string]struct {
 		propagation metav1.DeletionPropagation
+		loses       moment
 		// stopped is true when the pod is Terminating by then.
 		stopped bool
 		reason  string
 	}{
-		"in the background":        {metav1.DeletePropagationBackground, true, api.ReasonPodTerminating},
-		"orphaned":                 {metav1.DeletePropagationOrphan, true, api.ReasonPodTerminating},
-		"orphaned before the stop": {metav1.DeletePropagationOrphan, false, api.ReasonPodRunning},
+		"in the background":        {metav1.DeletePropagationBackground, stopped, true, api.ReasonPodTerminating},
+		"orphaned":                 {metav1.DeletePropagationOrphan, stopped, true, api.ReasonPodTerminating},
+		"orphaned before the stop": {metav1.DeletePropagationOrphan, turned, false, api.ReasonPodRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,22 +43,18 @@ func TestGiverLosesItsSet(t *testing.T) {
 			mover := v.mover()
 			pods := v.destination.CoreV1().Pods(v.toNamespace)
 			lose := func() error { return v.deleteSet(v.there(), tc.propagation) }
-			after := onStop(migration.DestinationSide, lose)
-			if !tc.stopped {
-				after = onBack(2, lose)
-			}
-			held := false
-			v.drive(mover, onArrival(2, func() error {
+			waited := false
+			v.drive(mover, arrival(2)(func() error {
 				if err := v.finalize(v.there(), pod, `["example.com/hold"]`); err != nil {
 					return err
 				}
 				return mover.Store.SetMode(v.ctx, api.ModeRollback)
-			}), after, func(_ *api.Migration, outcome migration.Outcome) error {
+			}), tc.loses(lose), func(_ *api.Migration, outcome migration.Outcome) error {
 				hold := outcome.Decision.Hold
-				if held || hold == nil || hold.Reason != tc.reason || outcome.Snapshot.Destination.Set.Presence != migration.Absent {
+				if waited || hold == nil || hold.Reason != tc.reason || outcome.Snapshot.Destination.Set.Presence != migration.Absent {
 					return nil
 				}
-				held = true
+				waited = true
 				if _, err := v.source.CoreV1().Pods(v.app.Namespace).Get(v.ctx, pod, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					return fmt.Errorf("%s is on both sides: %w", pod, err)
 				}
@@ -73,35 +63,11 @@ func TestGiverLosesItsSet(t *testing.T) {
 				}
 				return pods.Delete(v.ctx, pod, metav1.DeleteOptions{}) // nobody else does it, as the hold says
 			})
-			if !held {
+			if !waited {
 				t.Error("it was not held")
 			}
 			v.expectBack()
 			v.audit()
 		})
-	}
-}
-
-// onArrival calls do once, when an ordinal has arrived.
-func onArrival(ordinal int32, do func() error) report {
-	done := false
-	return func(_ *api.Migration, outcome migration.Outcome) error {
-		if done || outcome.Finished == nil || outcome.Finished.Ordinal != ordinal {
-			return nil
-		}
-		done = true
-		return do()
-	}
-}
-
-// onBack calls do once, when the way back of an ordinal begins.
-func onBack(ordinal int32, do func() error) report {
-	done := false
-	return func(m *api.Migration, _ migration.Outcome) error {
-		if handoff := m.Status.Handoff; done || handoff == nil || handoff.Ordinal != ordinal || m.Status.Claim.Direction != api.Back {
-			return nil
-		}
-		done = true
-		return do()
 	}
 }

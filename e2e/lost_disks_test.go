@@ -37,7 +37,7 @@ func TestDisksOfTheMoved(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(4), acrossClusters)
 			mover := v.mover()
-			lose := onArrival(2, func() error { return v.loseDisks(tc.set, 2, 3) })
+			lose := arrival(2)(func() error { return v.loseDisks(tc.set, 2, 3) })
 			for range 2 {
 				if hold := v.stalls(mover, lose); hold.Reason != tc.reason || !contains(hold.Remedy, "recover") {
 					t.Errorf("stalled with %+v, want %s", hold, tc.reason)
@@ -82,17 +82,13 @@ func TestDestinationAdopts(t *testing.T) {
 	v := newMove(t, usual(3), acrossClusters)
 	var lost *appsv1.StatefulSet
 	missing := false
-	v.run(onArrival(2, func() (err error) {
+	v.run(arrival(2)(func() (err error) {
 		lost, err = v.takeSet(metav1.DeletePropagationOrphan)
 		return err
-	}), func(_ *api.Migration, outcome migration.Outcome) error {
-		hold := outcome.Decision.Hold
-		if missing || hold == nil || hold.Reason != api.ReasonDestinationMissing {
-			return nil
-		}
+	}), stalledWith(api.ReasonDestinationMissing)(func() error {
 		missing = true
 		return v.createSet(lost)
-	})
+	}))
 	if !missing {
 		t.Error("it was not missed")
 	}

@@ -22,22 +22,22 @@ import (
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		when func(do func() error) report
+		at moment
 		// away are the ordinals that may run over there.
 		away string
 	}{
-		"between two ordinals":           {func(do func() error) report { return onArrival(2, do) }, "2, 3"},
-		"before an ordinal is stopped":   {onOrdinal(2, migration.CarryVolume, volumes.Secure), "3"},
-		"while an ordinal is stopped":    {onOrdinal(2, migration.ScaleDown, ""), "2, 3"},
-		"while its volume is on its way": {onOrdinal(2, migration.CarryVolume, volumes.Park), "2, 3"},
-		"while it is coming up":          {onOrdinal(2, migration.ScaleUp, ""), "2, 3"},
+		"between two ordinals":           {arrival(2), "2, 3"},
+		"before an ordinal is stopped":   {wroteFor(migration.CarryVolume, volumes.Secure), "3"},
+		"while an ordinal is stopped":    {wroteFor(migration.ScaleDown, ""), "2, 3"},
+		"while its volume is on its way": {wroteFor(migration.CarryVolume, volumes.Park), "2, 3"},
+		"while it is coming up":          {wroteFor(migration.ScaleUp, ""), "2, 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lost := startBare(t, "lost", cluster.Options{})
 			v := newMove(t, usual(4), func(v *move) { v.from, v.to = east, lost.Cluster })
 			disks := v.disks()
-			v.lose(lost, tc.when)
+			v.lose(lost, tc.at)
 			v.must(v.rejoin().Store.SetMode(v.ctx, api.ModeRecover))
 			before := v.generation()
 			if hold := v.stalls(v.rejoin()); hold.Reason != api.ReasonRecoveryUnconfirmed || !contains(hold.Message, "start ordinal "+tc.away+" at") || !contains(hold.Message, "runs twice") {
@@ -60,25 +60,16 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// onOrdinal does something once, after the first such write for an ordinal.
-func onOrdinal(ordinal int32, verb migration.Verb, volume volumes.Verb) func(do func() error) report {
-	return func(do func() error) report {
-		done := false
-		return func(_ *api.Migration, outcome migration.Outcome) error {
-			if e := outcome.Decision.Effect; done || !outcome.Wrote || e.Ordinal != ordinal || e.Verb != verb || e.Volume.Verb != volume {
-				return nil
-			}
-			done = true
-			return do()
-		}
-	}
+// wroteFor is when such an effect was carried out for ordinal 2.
+func wroteFor(verb migration.Verb, volume volumes.Verb) moment {
+	return wrote(func(e *migration.Effect) bool { return e.Ordinal == 2 && e.Verb == verb && e.Volume.Verb == volume })
 }
 
 // lose moves until the cluster of the destination ends: whatever ran there is off. The auditor
 // gives its verdict before, for it asks both sides.
-func (v *move) lose(lost *bare, when func(do func() error) report) {
+func (v *move) lose(lost *bare, at moment) {
 	v.t.Helper()
-	hold := v.stalls(v.mover(), when(func() error {
+	hold := v.stalls(v.mover(), at(func() error {
 		if verdict := v.auditor.Finish(v.ctx); len(verdict.Violations) > 0 { // what is under way is not proved yet
 			v.t.Errorf("the auditor does not agree:\n%s", verdict)
 		}
