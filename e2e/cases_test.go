@@ -48,6 +48,8 @@ var embeddedOnly = map[string]string{
 	"TestDestinationAdopts":     byOthers,
 	"TestRecover":               ownServers,
 	"TestRollbackOfWhatIsDown":  byOthers,
+	"TestRetainOfTheOwner":      nextLife,
+	"TestDeletedWhenSecured":    nextLife,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,
