@@ -50,6 +50,7 @@ var embeddedOnly = map[string]string{
 	"TestRollbackOfWhatIsDown":  byOthers,
 	"TestRetainOfTheOwner":      nextLife,
 	"TestDeletedWhenSecured":    nextLife,
+	"TestBudgetReverted":        byOthers,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,
