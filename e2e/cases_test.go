@@ -51,6 +51,7 @@ var embeddedOnly = map[string]string{
 	"TestRetainOfTheOwner":      nextLife,
 	"TestDeletedWhenSecured":    nextLife,
 	"TestBudgetReverted":        byOthers,
+	"TestBackupHoldsTheClaim":   byOthers,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,
