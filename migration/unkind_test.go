@@ -1,0 +1,130 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Each test here is what the model has found since its world is unkind.
+
+// TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its
+// controller, which has not heard of the stop, makes an empty one. The empty disk is carried
+// nowhere (I3).
+func TestEmptyClaimIsNotCarried(t *testing.T) {
+	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)}
+			c.spec.SameCluster = shared
+			y := newPlay(t, c)
+			y.until(ScaleDown, 1)
+			y.pass(lands)
+			v := &y.state.Volumes[1]
+			v.Source.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
+			v.Source.Volume = volumes.Volume{
+				Found: true, Name: fresh, UID: "fresh", ResourceVersion: "1", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimDelete, Handle: fresh,
+				ClaimRef: volumes.Ref{Namespace: v.Source.Ref.Namespace, Name: v.Source.Ref.Name, UID: "empty"},
+			}
+			if shared {
+				v.Destination.Volume = v.Source.Volume
+			}
+			before := y.landed
+			if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk || y.landed != before {
+				t.Errorf("got %+v after %d writes", hold, y.landed-before)
+			}
+		})
+	}
+}
+
+// TestStartedOrdinalLosesItsClaim: the claim of an ordinal is deleted between its start and its
+// pod, and its controller makes an empty one, on which the pod is Ready. That is not an ordinal
+// that has arrived (I3).
+func TestStartedOrdinalLosesItsClaim(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleUp, 1)
+	y.machine.pass(y.p, y.fair())
+	y.settle(without1(controls))
+	v := &y.state.Volumes[1]
+	v.Destination.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
+	y.side(DestinationSide).setPod(Pod{Ordinal: 1, UID: "on the empty one", Ready: true, ReadySince: epoch, Owned: true})
+	if hold := y.holdOf(); !hold.Stalled || !strings.Contains(hold.Message, "without its") {
+		t.Errorf("got %+v", hold)
+	}
+	v.Source.Claim = volumes.Claim{} // what it had can be told by nothing at the source either
+	if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+		t.Errorf("got %+v", hold)
+	}
+	if y.state.Record.Handoff == nil || y.state.Source.Set.Replicas != 1 {
+		t.Errorf("it went on: %s", y)
+	}
+}
+
+// TestPolicyOfASecondLife: a second migration, the other way, is turned round right after its
+// first stop. The volume that the first one had parked is Retain for that alone: what is given
+// back is the policy of the one that runs (I3).
+func TestPolicyOfASecondLife(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.end()
+	y.begins(life{back: true})
+	y.p = y.newProcess()
+	y.until(ScaleDown, 1)
+	y.pass(lands)
+	y.setMode(api.ModeRollback)
+	y.end()
+	if policy := y.state.Volumes[0].Source.Volume.Policy; policy != corev1.PersistentVolumeReclaimDelete {
+		t.Errorf("the author's Delete has become %s", policy)
+	}
+}
+
+// TestStoppedAndStartedUnseen: an ordinal goes back before its controller has looked, which then
+// still stops its pod for the first change. It is not up before the controller knows better (I4).
+func TestStoppedAndStartedUnseen(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleDown, 1)
+	y.machine.pass(y.p, y.fair())
+	y.setMode(api.ModeRollback)
+	behind := func(s step) bool { return s.side != SourceSide || s.kind != learns }
+	for range 20 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(behind)
+	}
+	if y.state.Record.Handoff == nil || !y.state.Source.Set.Has(1) {
+		t.Fatalf("it was taken for up\n%s", y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// TestClaimOfSomebodyElseIsLeft: at the end of a rollback a claim stands at the destination that
+// somebody has made again by hand. It is theirs: it is not waited for (I6).
+func TestClaimOfSomebodyElseIsLeft(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 1, templates: []string{"data"}})
+	y.until(ScaleUp, 1)
+	y.pass(lands)
+	y.state.Volumes[0].Destination.Claim.Ours = false
+	y.setMode(api.ModeRollback)
+	for range 60 {
+		if y.pass(lands).Done != "" {
+			return
+		}
+	}
+	t.Errorf("it does not end: %+v", y.next())
+}
+
+// TestBudgetIsMadeAgainInAPause: the destination's budget is deleted while nothing moves: its
+// replicas are given one again, and nothing waits for ever (I4, I6).
+func TestBudgetIsMadeAgainInAPause(t *testing.T) {
+	for _, mode := range []api.Mode{api.ModePause, api.ModeRollback} {
+		t.Run(string(mode), func(t *testing.T) {
+			y := newPlay(t, scenario{replicas: 3, budget: maxUnavailable(1)})
+			y.until(ScaleDown, 2)
+			y.setMode(mode)
+			y.putBudget(DestinationSide, nil)
+			y.until(CreateBudget, 1)
+		})
+	}
+}
