@@ -48,18 +48,29 @@ func (p *planner) wanted(inFlight int32) pdb.Share {
 	switch {
 	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
-	case inFlight == 0 && p.splitFor() == api.SplitBudgetSource:
-		source := min(d, p.Source.Set.Replicas)
-		return pdb.Share{Source: source, Destination: min(d-source, p.Destination.Set.Replicas)}
-	case inFlight == 0 && p.splitFor() == api.SplitBudgetDestination:
-		destination := min(d, p.Destination.Set.Replicas)
-		return pdb.Share{Source: min(d-destination, p.Source.Set.Replicas), Destination: destination}
+	case inFlight == 0 && (p.splitFor() == api.SplitBudgetSource || p.splitFor() == api.SplitBudgetDestination):
+		return SplitShare(p.splitFor(), d, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
 	case inFlight == 0 && p.Source.Set.rollsOut():
 		return pdb.Share{Source: d}
 	case inFlight == 0 && p.Destination.Set.rollsOut():
 		return pdb.Share{Destination: d}
 	}
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
+}
+
+// SplitShare is what both PodDisruptionBudgets of a split application allow of d, by who is to
+// have it.
+func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
+	switch to {
+	case api.SplitBudgetSource:
+		source := min(d, size.Source)
+		return pdb.Share{Source: source, Destination: min(d-source, size.Destination)}
+	case api.SplitBudgetDestination:
+		destination := min(d, size.Destination)
+		return pdb.Share{Source: min(d-destination, size.Source), Destination: destination}
+	default:
+		return pdb.Split(d, 0, size)
+	}
 }
 
 // splitFor is who is to have the budget of an application that stays split, or is split while

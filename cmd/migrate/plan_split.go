@@ -44,7 +44,10 @@ func (d *planDocument) splits(s migration.Snapshot) {
 			if forecast == nil {
 				return
 			}
-			now[i].Start, now[i].Replicas, now[i].MaxUnavailable = forecast.Start, forecast.Replicas, forecast.MaxUnavailable
+			now[i].Start, now[i].Replicas = forecast.Start, forecast.Replicas
+			if forecast.MaxUnavailable != nil { // else the budget has not been written
+				now[i].MaxUnavailable = forecast.MaxUnavailable
+			}
 		}
 	}
 	d.SplitAfter = splitOf(s, now[0], now[1], d.Summary.Budget)

@@ -84,7 +84,7 @@ func newRoot(env environment) *cobra.Command {
 	root.PersistentFlags().Var(c.color, "color", "colour the output; also off when NO_COLOR is set")
 	root.AddCommand(
 		newPlan(c), newCreate(c), newRun(c), newStatus(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newRollout(c), newAdopt(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newRollout(c), newAdopt(c),
 		newInstall(c), newUninstall(c), newVersion(c),
 	)
 	return root
