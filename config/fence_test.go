@@ -72,7 +72,7 @@ func TestFenceObjects(t *testing.T) {
 // TestFenceNames: the policies name the annotation and the field manager of migrations.
 func TestFenceNames(t *testing.T) {
 	for file, wants := range map[string][]string{
-		"fence/statefulset.yaml": {"'" + api.FenceAnnotationKey + "'", "== '" + api.FieldManager + "'"},
+		"fence/statefulset.yaml": {"'" + api.FenceAnnotationKey + "'", "== '" + api.FieldManager + "'", "object.spec.?reserveOrdinals"},
 		"fence/scale.yaml":       {"'" + api.FenceAnnotationKey + "'", "apiVersion: " + sliceapi.GroupVersion.String()},
 	} {
 		data, err := os.ReadFile(file)

@@ -52,6 +52,7 @@ var embeddedOnly = map[string]string{
 	"TestDeletedWhenSecured":    nextLife,
 	"TestBudgetReverted":        byOthers,
 	"TestBackupHoldsTheClaim":   byOthers,
+	"TestReservedInMidMove":     byOthers,
 	"TestSplitLivesOn":          nextLife,
 	"TestSplitBudgetHandedOver": nextLife,
 	"TestDeletedThenTaken":      nextLife,

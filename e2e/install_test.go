@@ -265,7 +265,7 @@ func TestFence(t *testing.T) {
 	v.holdsSlices(b)
 }
 
-// holdsSlices does the same with a StatefulSet of our own kind. No controller runs: it
+// holdsSlices does the same, and with reserveOrdinals (G17), with a StatefulSet of our own kind. No controller runs: it
 // is the API server that judges. An API server looks for new kinds every 30 s only, and
 // until it knows ours, it refuses to scale any of them.
 func (v *move) holdsSlices(b *bare) {
@@ -296,9 +296,13 @@ func (v *move) holdsSlices(b *bare) {
 	patch := func(body, manager string) error {
 		return b.client.Patch(v.ctx, set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(manager))
 	}
-	if err := patch(`{"spec":{"replicas":7}}`, "kubectl-edit"); !apierrors.IsForbidden(err) {
-		v.t.Errorf("a patch of a slice: got %v, want it to be forbidden", err)
+	for _, body := range []string{`{"spec":{"replicas":7}}`, `{"spec":{"reserveOrdinals":[1]}}`} {
+		if err := patch(body, "kubectl-edit"); !apierrors.IsForbidden(err) {
+			v.t.Errorf("a patch of a slice to %s: got %v, want it to be forbidden", body, err)
+		}
 	}
+	v.must(patch(`{"spec":{"reserveOrdinals":["1-2"]}}`, api.FieldManager))
+	v.must(patch(`{"spec":{"reserveOrdinals":null}}`, "kubectl-patch")) // as the stall of a migration asks for it
 	v.must(patch(`{"spec":{"replicas":6,"ordinals":{"start":1}}}`, api.FieldManager))
 	v.must(patch(`{"metadata":{"annotations":{"`+api.FenceAnnotationKey+`":null}}}`, "kubectl-annotate"))
 	v.eventually("it is let go", func(ctx context.Context) (bool, error) { return scale(ctx) == nil, nil })
