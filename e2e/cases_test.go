@@ -55,6 +55,7 @@ var embeddedOnly = map[string]string{
 	"TestReservedInMidMove":            byOthers,
 	"TestNamespaceDeleted":             byOthers,
 	"TestNamespaceDeletedWithOrdinals": byOthers,
+	"TestFenceByHand":                  byOthers,
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
 	"TestDeletedThenTaken":             nextLife,

@@ -1,0 +1,38 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestFenceByHand: somebody writes a fence with a number that nobody counts up to, as a restore
+// from a text might, between two ordinals or while one is stopped. It keeps nobody out for
+// ever: the move goes on (G16).
+func TestFenceByHand(t *testing.T) {
+	for name, at := range map[string]moment{
+		"between two ordinals":        arrival(2),
+		"while an ordinal is stopped": wroteOn(migration.SourceSide, migration.ScaleDown),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(3), acrossClusters)
+			mover := v.mover()
+			written := false
+			v.drive(mover, at(func() error {
+				written = true
+				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, migration.Fence(v.m.UID, math.MaxInt64)))
+				return nil
+			}), stalledWith(api.ReasonSuperseded)(func() error { return errors.New("it takes itself for superseded") }))
+			if !written {
+				t.Error("no fence was written")
+			}
+			v.expectMoved()
+			v.audit()
+		})
+	}
+}
