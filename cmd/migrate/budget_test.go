@@ -22,7 +22,7 @@ import (
 // splitApplication is a run that has moved ordinals 1 and 2 of three and is over, and both clusters.
 func splitApplication() (m *api.Migration, east, west []client.Object) {
 	m, east = left(true)
-	m.Spec.Ordinals.Count = new(int32(2))
+	m.Spec.Ordinals.Count, m.Status.Total = new(int32(2)), 2
 	m.Status.Baseline.DisruptionBudget = &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(1))}
 	m.Status.Source = &api.SliceStatus{Slice: "east/shop/web [0,1)", Replicas: 1, MaxUnavailable: new(int32(0))}
 	m.Status.Destination = &api.SliceStatus{Slice: "west/shop/web [1,3)", Start: 1, Replicas: 2, MaxUnavailable: new(int32(1))}
@@ -154,5 +154,16 @@ func TestBudgetIsRefused(t *testing.T) {
 				t.Errorf("it wrote %v", wrote)
 			}
 		})
+	}
+}
+
+// TestTheRestOfAPart: whoever calls run again after a part was moved is told how to take the rest.
+func TestTheRestOfAPart(t *testing.T) {
+	m, here, there := splitApplication()
+	m.Spec.Source.APIVersion = "apps/v1"
+	east, west := serve(t, servedToMove(), append(here, recorded(t, m))...), serve(t, servedToMove(), there...)
+	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", both(t, east, west))
+	if got := c.run(t); got != exitDone || !strings.Contains(c.out.String(), "To take the rest, begin another move: kubectl delete configmap -n shop sliceshift-web") {
+		t.Errorf("exit code %d\n%s%s", got, c.out, c.err)
 	}
 }

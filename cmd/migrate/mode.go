@@ -103,7 +103,7 @@ func (o *modeOptions) afterCompleted(k *kept, reason string) (done bool, err err
 	switch {
 	case reason == api.ReasonMoved && o.mode == api.ModeRollback:
 		return true, fmt.Errorf("%s is completed: every ordinal that was asked for runs at the destination, and what the move had changed is restored; "+
-			"to take it back, move it the other way: %s plan", k.title(), o.program)
+			"to take it back, move it the other way: %s plan; if the destination is lost for good: %s recover %s", k.title(), o.program, o.program, o.name)
 	case reason == api.ReasonRolledBack && o.mode == api.ModeRun:
 		return false, nil
 	}
