@@ -153,7 +153,7 @@ func (p planPrinter) conclusion(d planDocument) []string {
 func (p planPrinter) splitAfter(d planDocument) []string {
 	text := "In the end it stays split: " + strings.Join(d.SplitAfter.text(), "\n  ")
 	if side, waits := d.SplitAfter.waits(); waits {
-		text += fmt.Sprintf("\n  before maintenance of the %s: migrate budget %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, side, side)
+		text += fmt.Sprintf("\n  before maintenance of the %s: kubectl migrate budget %s -n %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, d.Source.Namespace, side, side)
 	}
 	return []string{text}
 }

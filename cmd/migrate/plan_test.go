@@ -189,7 +189,7 @@ func TestPlanOfASplit(t *testing.T) {
 	if diff := cmp.Diff(want, *first.SplitAfter); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if text := printPlan(t, first, painter{}, false); !strings.Contains(text, "migrate budget web --to source") || !strings.Contains(text, "source (cluster east): 0 may be unavailable; kubectl drain of a node with one of its replicas waits") {
+	if text := printPlan(t, first, painter{}, false); !strings.Contains(text, "kubectl migrate budget web -n shop --to source") || !strings.Contains(text, "source (cluster east): 0 may be unavailable; kubectl drain of a node with one of its replicas waits") {
 		t.Errorf("it says:\n%s", text)
 	}
 	second := newPlanDocument(fresh(), beginning, theRest(part))

@@ -284,3 +284,20 @@ func TestRecoverDocument(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestStatusOfARecovery: whether a person has said that the destination is off, and of which one.
+func TestStatusOfARecovery(t *testing.T) {
+	for id, want := range map[string]string{
+		"": "nobody has said that the destination is off", "cluster-west": "a person has said that it is off",
+		"cluster-east": "not confirmed: cluster-east is not the destination's cluster",
+	} {
+		m, _ := left(false)
+		m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, id
+		east := newCluster(t)
+		east.keep(t, m)
+		c := newConsole("status", "web", "--kubeconfig", east.kubeconfig(t))
+		if got := c.run(t); got != exitDone || !strings.Contains(c.out.String(), want) {
+			t.Errorf("%q: exit code %d, want %q in:\n%s%s", id, got, want, c.out, c.err)
+		}
+	}
+}
