@@ -245,14 +245,12 @@ func (m *machine) volumeMoved(v OrdinalVolume, begin volumes.Holding, moved bool
 
 // budgetsMoved says what is wrong with the PodDisruptionBudgets of a migration that
 // has ended: the author's form where one of them covers the whole application, and
-// shares that add up to no more than d where it stays split.
+// shares where it stays split.
 func (m *machine) budgetsMoved(whole bool) string {
 	if len(m.begin.Source.Budgets) == 0 {
 		return ""
 	}
 	author := m.begin.Source.Budgets[0].author()
-	_, all := m.begin.extent()
-	var total int32
 	for _, name := range sideNames {
 		budgets := m.side(name).Budgets
 		if name == SourceSide && whole && m.state.Spec.DeleteSource && !m.state.Spec.SameNamespace {
@@ -271,17 +269,31 @@ func (m *machine) budgetsMoved(whole bool) string {
 			}
 			continue
 		}
-		allows, err := pdb.Budget(b.Form, m.side(name).Set.Replicas)
+	}
+	if whole || m.state.Spec.SameNamespace {
+		return ""
+	}
+	return m.budgetsSplit()
+}
+
+// budgetsSplit says what is wrong with the shares of an application that stays split: they add up
+// to d, and neither slice is stuck at 0 where there is enough for both.
+func (m *machine) budgetsSplit() string {
+	d := m.state.Record.Baseline.Budget
+	_, all := m.begin.extent()
+	proportional := m.state.Spec.SplitBudget == "" || m.state.Spec.SplitBudget == api.SplitBudgetProportional
+	var total int32
+	for _, name := range sideNames {
+		allows, err := pdb.Budget(m.side(name).Budgets[0].Form, m.side(name).Set.Replicas)
 		if err != nil {
 			return err.Error()
 		}
-		proportional := m.state.Spec.SplitBudget == "" || m.state.Spec.SplitBudget == api.SplitBudgetProportional
-		if allows == 0 && m.state.Record.Baseline.Budget > 1 && proportional {
-			return fmt.Sprintf("the budget of the %s is stuck at 0 of %d", name, m.state.Record.Baseline.Budget)
+		if allows == 0 && d > 1 && proportional {
+			return fmt.Sprintf("the budget of the %s is stuck at 0 of %d", name, d)
 		}
 		total += allows
 	}
-	if d := m.state.Record.Baseline.Budget; total > d || !whole && !m.state.Spec.SameNamespace && total < min(d, all) {
+	if total != min(d, all) {
 		return fmt.Sprintf("both budgets allow %d instead of %d", total, d)
 	}
 	return ""

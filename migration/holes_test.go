@@ -115,7 +115,7 @@ func (y *play) sweep(ordinal int32, set bool) {
 	for i := range y.state.Volumes {
 		if v := &y.state.Volumes[i]; v.Ordinal == ordinal {
 			v.Destination.Volume = volumes.Volume{}
-			v.Destination.Claim = volumes.Claim{Found: true, UID: y.world.uid(), ResourceVersion: y.world.version(), Phase: corev1.ClaimBound, Volume: "fresh"}
+			v.Destination.Claim = volumes.Claim{Found: true, UID: y.uid(), ResourceVersion: y.world.version(), Phase: corev1.ClaimBound, Volume: "fresh"}
 		}
 	}
 }

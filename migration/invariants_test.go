@@ -78,21 +78,29 @@ func (m *machine) dataKept() string {
 		for _, name := range sideNames {
 			h := v.holding(name)
 			kept = kept || h.Volume.Found && h.Volume.Handle == disk
-			switch {
-			case h.Claim.Found && h.Claim.Volume == "" && !m.alien[spot{name, v.Ordinal}]:
-				return fmt.Sprintf("I3: the controller of the %s made an empty claim %s", name, h.Ref.Name)
-			case h.Volume.Found && h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID != "" &&
-				(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
-				return fmt.Sprintf("I3: volume %s on the %s is released with policy %s", h.Volume.Name, name, h.Volume.Policy)
-			}
-			alien := m.alien[spot{name, v.Ordinal}]
-			if pod, found := m.side(name).pod(v.Ordinal); found && pod.Ready && !pod.Terminating && !usable(*h) && !alien {
-				return fmt.Sprintf("I3: volume %s was taken from a running pod of ordinal %d on the %s", h.Volume.Name, v.Ordinal, name)
+			if wrong := m.heldWrongly(spot{name, v.Ordinal}, *h); wrong != "" {
+				return wrong
 			}
 		}
 		if !kept && !m.forfeit[i] {
 			return "I3: no volume is left of disk " + disk
 		}
+	}
+	return ""
+}
+
+// heldWrongly says what is wrong with one side's claim and volume of an ordinal.
+func (m *machine) heldWrongly(at spot, h volumes.Holding) string {
+	alien := m.alien[at]
+	pod, found := m.side(at.side).pod(at.ordinal)
+	switch {
+	case h.Claim.Found && h.Claim.Volume == "" && !alien:
+		return fmt.Sprintf("I3: the controller of the %s made an empty claim %s", at.side, h.Ref.Name)
+	case h.Volume.Found && h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID != "" &&
+		(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("I3: volume %s on the %s is released with policy %s", h.Volume.Name, at.side, h.Volume.Policy)
+	case found && pod.Ready && !pod.Terminating && !usable(h) && !alien:
+		return fmt.Sprintf("I3: volume %s was taken from a running pod of ordinal %d on the %s", h.Volume.Name, at.ordinal, at.side)
 	}
 	return ""
 }
@@ -160,10 +168,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 	}
 	switch e.Verb {
 	case ScaleDown:
-		m.held[e.Ordinal] = true
-		if goesBackDown(before, e) {
-			m.idle[e.Ordinal] = true
-		}
+		m.stopped(e, before)
 		m.scaled(e, side.Set, -1)
 	case ScaleUp:
 		m.scaled(e, side.Set, 1)
@@ -195,6 +200,14 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 		}
 	}
 	m.mannerly(e, *side)
+}
+
+// stopped notes an ordinal that the migration has stopped.
+func (m *machine) stopped(e Effect, before Snapshot) {
+	m.held[e.Ordinal] = true
+	if goesBackDown(before, e) {
+		m.idle[e.Ordinal] = true
+	}
 }
 
 // goesBackDown says whether an ordinal was down already when it was stopped on its way back.

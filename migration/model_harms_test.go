@@ -77,7 +77,7 @@ func (w *model) again(name SideName, was Set) {
 	if side.Set.Presence == Seen {
 		return
 	}
-	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.world.uid(), w.world.version(), "", false, false
+	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.uid(), w.world.version(), "", false, false
 	if was.Replicas > 0 && !w.free(name, was) {
 		was.Replicas = 0 // whoever makes it again gives it nothing that somebody else has
 	}
@@ -189,7 +189,7 @@ func (w *model) claimAgain(name SideName, deleted map[int]volumes.Claim) {
 			continue
 		}
 		w.side(name).removePod(v.Ordinal)
-		h.Claim = volumes.Claim{Found: true, UID: w.world.uid(), ResourceVersion: w.world.version(), Phase: corev1.ClaimPending, Volume: claim.Volume}
+		h.Claim = volumes.Claim{Found: true, UID: w.uid(), ResourceVersion: w.world.version(), Phase: corev1.ClaimPending, Volume: claim.Volume}
 		if volume := h.Volume; volume.Found && volume.ClaimRef.Names(h.Ref) {
 			volume.ClaimRef.UID = ""
 			w.putVolume(v, name, volume)
@@ -225,7 +225,7 @@ func budgetDeleted(name SideName) func(*model) func(*model) {
 			if len(w.side(name).Budgets) > 0 || was.Ours {
 				return
 			}
-			w.putBudget(name, &Budget{Name: was.Name, UID: w.world.uid(), Form: was.author()})
+			w.putBudget(name, &Budget{Name: was.Name, UID: w.uid(), Form: was.author()})
 		}
 	}
 }

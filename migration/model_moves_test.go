@@ -91,24 +91,10 @@ func (x *explorer) moves(w *model) []move {
 	}
 	x.podMoves(w, add)
 	if w.concluded() {
-		// The end is not disturbed any more, but for what could cost the last record of a disk.
-		for i := range harms {
-			if w.state.Spec.DeleteSource && harms[i].late {
-				add(harm, i, 0)
-			}
-		}
+		x.lateHarms(w, add)
 		return list
 	}
-	for side := range sideNames {
-		for of := setsRead; of <= volumesRead; of++ {
-			if of != volumesRead || len(w.state.Volumes) > 0 {
-				add(standsOn, int(of), side)
-			}
-		}
-		add(cutSide, side, 0)
-		add(strays, side, 0)
-		add(rolls, side, 0)
-	}
+	x.sideMoves(w, add)
 	add(takeover, 0, 0)
 	add(turns, 1, 0)
 	add(turns, 2, 0)
@@ -120,6 +106,29 @@ func (x *explorer) moves(w *model) []move {
 		add(harm, i, 0)
 	}
 	return list
+}
+
+// lateHarms are those that could cost the last record of a disk: otherwise the end is not
+// disturbed any more.
+func (x *explorer) lateHarms(w *model, add func(deed, int, int)) {
+	for i := range harms {
+		if w.state.Spec.DeleteSource && harms[i].late {
+			add(harm, i, 0)
+		}
+	}
+}
+
+func (x *explorer) sideMoves(w *model, add func(deed, int, int)) {
+	for side := range sideNames {
+		for of := setsRead; of <= volumesRead; of++ {
+			if of != volumesRead || len(w.state.Volumes) > 0 {
+				add(standsOn, int(of), side)
+			}
+		}
+		add(cutSide, side, 0)
+		add(strays, side, 0)
+		add(rolls, side, 0)
+	}
 }
 
 func (x *explorer) leaderMoves(w *model, i int, add func(deed, int, int)) {
@@ -177,11 +186,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 func (w *model) try(m move) bool {
 	switch m.deed {
 	case acts:
-		s := w.steps[m.a]
-		if w.blocks(s) {
-			return false
-		}
-		return w.act(s)
+		return !w.blocks(w.steps[m.a]) && w.act(w.steps[m.a])
 	case goesOn, hears, faulty, slow, slowRead:
 		return w.tryLeader(m)
 	case arrives:
@@ -207,11 +212,7 @@ func (w *model) try(m move) bool {
 		w.stands = &standing{of: reading(m.a), side: sideNames[m.b], was: w.snapshot()}
 		w.note("the cache of the %s stands still: %s", sideNames[m.b], readings[m.a])
 	case cutSide:
-		if len(w.cut)+len(w.astray) > 0 {
-			return false
-		}
-		w.cut[sideNames[m.a]] = true
-		w.note("the %s does not answer", sideNames[m.a])
+		return w.cutOff(sideNames[m.a])
 	case strays, rolls:
 		return w.trySide(m.deed, sideNames[m.a])
 	case takeover:
@@ -230,6 +231,15 @@ func (w *model) try(m move) bool {
 }
 
 var readings = map[int8]string{int8(setsRead): "StatefulSets", int8(budgetsRead): "PodDisruptionBudgets", int8(podsRead): "pods", int8(volumesRead): "claims and volumes"}
+
+func (w *model) cutOff(name SideName) bool {
+	if len(w.cut)+len(w.astray) > 0 {
+		return false
+	}
+	w.cut[name] = true
+	w.note("the %s does not answer", name)
+	return true
+}
 
 func (w *model) turn(mode api.Mode) bool {
 	if w.state.Spec.Mode == mode {

@@ -182,7 +182,7 @@ func (w *model) madeLate(at spot) bool {
 	}
 	other := w.side(otherSide(at.side))
 	_, there := other.pod(at.ordinal)
-	side.setPod(Pod{Ordinal: at.ordinal, UID: w.world.uid(), Owned: true, Node: string(at.side)})
+	side.setPod(Pod{Ordinal: at.ordinal, UID: w.uid(), Owned: true, Node: string(at.side)})
 	if there || other.Set.Presence == Seen && other.Set.Has(at.ordinal) || !w.mounts(at) {
 		w.alien[at] = true
 		w.excused |= ofBudget // the disruption controller counts it

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +62,7 @@ func (p *planner) lostDestination() *Decision {
 	case set.Presence == Seen:
 		return stalled(api.ReasonDestinationReplaced,
 			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.object(), listOrdinals(given)),
-			fmt.Sprintf("give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: %s", p.command("recover")))
+			"give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: "+p.command("recover"))
 	case len(given) == 0:
 		return nil // it is made again
 	}
@@ -101,7 +102,7 @@ func listOrdinals(ordinals []int32) string {
 	const shown = 5
 	texts := make([]string, 0, shown)
 	for _, ordinal := range ordinals[:min(shown, len(ordinals))] {
-		texts = append(texts, fmt.Sprint(ordinal))
+		texts = append(texts, strconv.Itoa(int(ordinal)))
 	}
 	text := strings.Join(texts, ", ")
 	if more := len(ordinals) - shown; more > 0 {

@@ -59,7 +59,7 @@ func lostSlice(s Snapshot) Set {
 	if source.Presence == Seen {
 		moved -= source.Replicas
 	}
-	if handoff := s.Record.Handoff; handoff != nil && !(source.Presence == Seen && source.Has(handoff.Ordinal)) {
+	if handoff := s.Record.Handoff; handoff != nil && (source.Presence != Seen || !source.Has(handoff.Ordinal)) {
 		moved--
 	}
 	slice := Set{Presence: Seen, Start: base.Start, Replicas: moved}

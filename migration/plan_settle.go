@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -188,11 +189,15 @@ func (p *planner) cleanDestination() *Decision {
 // volume that is parked, of policy Retain and attached nowhere. In one cluster the
 // volume belongs to the other side by now and is left alone.
 func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
-	ordinal, template, h := v.Ordinal, v.Template, *v.holding(name)
-	claim, volume := h.Claim, h.Volume
-	if decision := p.lastRecord(name, v); decision != nil {
+	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
 		return decision
 	}
+	return p.removeVolume(name, v, foreign)
+}
+
+func (p *planner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	ordinal, template, h := v.Ordinal, v.Template, *v.holding(name)
+	claim, volume := h.Claim, h.Volume
 	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
 		// As long as the binder has not seen it, the claim could get its volume back
 		// unchanged, and a late deletion would meet it.
@@ -205,6 +210,12 @@ func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision
 	if claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
 		return effect(Effect{Verb: DeleteClaim, Side: name, Ordinal: ordinal, Name: h.Ref.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion})
 	}
+	return nil
+}
+
+func (p *planner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	h := *v.holding(name)
+	claim, volume := h.Claim, h.Volume
 	if p.Spec.SameCluster || !volume.Found || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
 		return nil
 	}
@@ -220,7 +231,7 @@ func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision
 	if len(volume.Attachments) > 0 {
 		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
 	}
-	return effect(Effect{Verb: DeleteVolume, Side: name, Ordinal: ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+	return effect(Effect{Verb: DeleteVolume, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
 }
 
 // lastRecord stalls where what is to be deleted is all that still says which disk an

@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"slices"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -33,17 +35,8 @@ type scope struct {
 
 // scopeOf is what must be read live before a decision is carried out.
 func scopeOf(s Snapshot, decision Decision) scope {
-	if hold := decision.Hold; hold != nil {
-		switch hold.Reason {
-		case api.ReasonClusterReplaced:
-			return scope{live: true, identity: true}
-		case api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk:
-			// One cache may be behind another, and nobody shall be frightened by that.
-			return scope{live: true, wide: true}
-		}
-	}
 	if !decision.NeedsLiveRead() {
-		return scope{}
+		return scopeOfHold(decision.Hold)
 	}
 	sc := scope{live: true, budgets: true, identity: !proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
@@ -51,17 +44,7 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	}
 	effect := decision.Effect
 	if effect == nil {
-		// The budgets are read again before the next ordinal is stopped.
-		sc.budgets = sc.ordinal == nil
-		// A handoff ends only where the ordinal has its volumes.
-		next := decision.Record
-		sc.volumes = sc.ordinal != nil && next != nil && (next.Handoff == nil || next.Handoff.Ordinal != *sc.ordinal)
-		// What begins or ends a migration is concluded from all there is.
-		sc.wide = decision.Done != "" || decision.Record.Baseline == nil || s.Record.Baseline == nil || decision.Record.Completed != "" || takesForAnother(s, decision)
-		if sc.wide {
-			sc.ordinal, sc.pods = nil, false
-		}
-		return sc
+		return sc.ofRecord(s, decision)
 	}
 	if !effect.OfOrdinal() {
 		sc.wide = effect.Verb == DeleteSet || effect.Verb == SetShare
@@ -76,6 +59,37 @@ func scopeOf(s Snapshot, decision Decision) scope {
 	case effect.Verb == CarryVolume, effect.Verb == ScaleUp:
 		sc.budgets = false
 	}
+	return sc
+}
+
+// scopeOfHold is what must be read live before something is said that frightens people: a cluster
+// may have been mistaken, and one cache may be behind another.
+func scopeOfHold(hold *Hold) scope {
+	switch {
+	case hold == nil:
+		return scope{}
+	case hold.Reason == api.ReasonClusterReplaced:
+		return scope{live: true, identity: true}
+	case slices.Contains([]string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk}, hold.Reason):
+		return scope{live: true, wide: true}
+	default:
+		return scope{}
+	}
+}
+
+// ofRecord is the scope of a decision that writes a record, or ends.
+func (sc scope) ofRecord(s Snapshot, decision Decision) scope {
+	// The budgets are read again before the next ordinal is stopped.
+	sc.budgets = sc.ordinal == nil
+	next := decision.Record
+	// What begins or ends a migration is concluded from all there is.
+	sc.wide = decision.Done != "" || next.Baseline == nil || s.Record.Baseline == nil || next.Completed != "" || takesForAnother(s, decision)
+	if sc.wide {
+		sc.ordinal, sc.pods = nil, false
+		return sc
+	}
+	// A handoff ends only where the ordinal has its volumes.
+	sc.volumes = sc.ordinal != nil && (next.Handoff == nil || next.Handoff.Ordinal != *sc.ordinal)
 	return sc
 }
 
