@@ -30,6 +30,8 @@ var (
 	ofHarms   = kindsOfFault{harm, turns}
 	ofSick    = kindsOfFault{sickens, nodeLost, rolls, turns}
 	ofPins    = kindsOfFault{pins, harm, turns}
+	ofNative  = kindsOfFault{rolls, evicting, fails, turns, slow}
+	ofLate    = kindsOfFault{lateMade, slow, turns}
 	ofLives   = kindsOfFault{faulty, harm, turns, deletion}
 )
 
@@ -88,7 +90,6 @@ func fullBounds() []bound {
 		{"4, in order, d 1, any", scenario{replicas: 4, budget: d(1), ordered: true}, 1, nil},
 		{"4, part, any", scenario{replicas: 4, budget: d(2), spec: Spec{Count: 2}}, 1, nil},
 		{"3, claims, d 2, writes", scenario{replicas: 3, templates: oneClaim, budget: d(2)}, 1, ofWrites},
-		{"4, claims, d 2, pods", scenario{replicas: 4, templates: oneClaim, budget: d(2), ordered: true}, 1, ofPodsToo},
 		{"1, claim, source deleted, any", scenario{replicas: 1, templates: oneClaim, budget: d(1), spec: Spec{DeleteSource: true}}, 1, nil},
 		{"1, claim, Ready for a while, any", scenario{replicas: 1, templates: oneClaim, spec: Spec{MinReady: 5}}, 1, nil},
 		{"2, named, any", scenario{replicas: 2, budget: d(1), spec: Spec{NameOrdinals: true}}, 1, nil},
@@ -103,6 +104,17 @@ func fullBounds() []bound {
 		{"2, slices, budget, roll-outs, 2", scenario{replicas: 2, slices: true, budget: d(1)}, 2, ofBudgets},
 		{"3, slices, d 2, roll-outs, 2", scenario{replicas: 3, slices: true, spec: Spec{MaxUnavailable: maxUnavailable(2).MaxUnavailable}}, 2, ofRolls},
 		{"1, claim, reach, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofReach},
+		{"1, two claims, any", scenario{replicas: 1, templates: []string{"data", "wal"}, budget: d(1)}, 1, nil},
+		{"1 claim, unattached, any", scenario{replicas: 1, templates: oneClaim, unattached: true, budget: d(1)}, 1, nil},
+		{"2, minAvailable, any", scenario{replicas: 2, budget: minAvailable(1)}, 1, nil},
+		{"2, percent, any", scenario{replicas: 2, budget: maxUnavailablePercent(50)}, 1, nil},
+		{"3, minAvailable percent, any", scenario{replicas: 3, budget: minAvailablePercent(34)}, 1, nil},
+		{"2, native roll-outs, 2", scenario{replicas: 2, budget: d(1)}, 2, ofNative},
+		{"1 claim, late creations, 2", scenario{replicas: 1, templates: oneClaim, budget: d(1)}, 2, ofLate},
+		{"1 claim, and then another, 1", scenario{replicas: 1, templates: oneClaim, budget: d(1), lives: following}, 1, ofLives},
+		{"3, part, and then another, 1", scenario{replicas: 3, budget: d(2), spec: Spec{Count: 1}, lives: following}, 1, ofLives},
+		{"2 claims, part, and then another, 1", scenario{replicas: 2, templates: oneClaim, spec: Spec{Count: 1}, lives: following}, 1, ofLives},
+		{"4, claims, d 2, pods", scenario{replicas: 4, templates: oneClaim, budget: d(2), ordered: true}, 1, ofPodsToo},
 	}...)
 }
 

@@ -85,13 +85,14 @@ func (w *model) again(name SideName, was Set) {
 	w.acted[name] = acted{}
 }
 
-// free says whether none of a slice's ordinals is owned by the other side, or on its way there.
+// free says whether none of a slice's ordinals is owned by the other side, or on its way there,
+// as its volumes are then.
 func (w *model) free(name SideName, set Set) bool {
 	other := w.side(otherSide(name)).Set
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
 		claim, handoff := w.state.Record.Claim, w.state.Record.Handoff
 		leaves := handoff != nil && handoff.Ordinal == ordinal && claim != nil && (claim.Direction == api.Back) == (name == DestinationSide)
-		if leaves || other.Presence == Seen && other.Has(ordinal) {
+		if leaves || !w.mounts(spot{name, ordinal}) || other.Presence == Seen && other.Has(ordinal) {
 			return false
 		}
 	}

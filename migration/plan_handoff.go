@@ -87,7 +87,7 @@ func (p *planner) engagedBaseline() *api.Baseline {
 func (p *planner) give(k int32) *Decision {
 	hold := p.gate(k)
 	if p.resting() || hold != nil {
-		if waits := p.comingUp(p.giver, k); waits != nil && !p.Deleting {
+		if waits := p.comingUp(p.giver, k); waits != nil && (!p.Deleting || waits.Hold.Reason == api.ReasonControllerBehind) {
 			if hold != nil && !p.resting() {
 				return p.held(api.StepGate, *hold) // what keeps it from moving, not what it is moved for
 			}
