@@ -56,6 +56,8 @@ var embeddedOnly = map[string]string{
 	"TestNamespaceDeleted":             byOthers,
 	"TestNamespaceDeletedWithOrdinals": byOthers,
 	"TestFenceByHand":                  byOthers,
+	"TestTakerLosesItsSet":             byOthers,
+	"TestSplitOfOneCluster":            nextLife,
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
 	"TestDeletedThenTaken":             nextLife,

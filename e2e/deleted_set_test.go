@@ -71,3 +71,26 @@ func TestGiverLosesItsSet(t *testing.T) {
 		})
 	}
 }
+
+// TestTakerLosesItsSet: somebody deletes the StatefulSet of the destination when it has just
+// been given its first ordinal. It has nothing else, so it is made again; the ordinal is not
+// taken for one that is nowhere (G1).
+func TestTakerLosesItsSet(t *testing.T) {
+	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan} {
+		t.Run(string(propagation), func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(3), acrossClusters)
+			lost := false
+			v.run(wroteOn(migration.DestinationSide, migration.ScaleUp)(func() error {
+				lost = true
+				v.auditor.Blame(2)
+				return v.deleteSet(v.there(), propagation)
+			}))
+			if !lost {
+				t.Error("no StatefulSet was deleted")
+			}
+			v.expectMoved()
+			v.audit()
+		})
+	}
+}

@@ -90,6 +90,28 @@ func TestSplitLivesOn(t *testing.T) {
 	})
 }
 
+// TestSplitOfOneCluster: where both sides share what holds their disks, or even their
+// PodDisruptionBudget, the next Migration takes the rest all the same; rolled back, it ends at
+// the split that it had found (G11).
+func TestSplitOfOneCluster(t *testing.T) {
+	for name, where := range map[string]setting{"namespaces": acrossNamespaces, "names": acrossNames} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(4), where, withSpec(func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](1) }))
+			v.run()
+			v.another("rest", func(*api.MigrationSpec) {})
+			mover := v.mover()
+			v.drive(mover, arrival(2)(func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }))
+			v.expectSlice(v.here(), 0, 3)
+			v.expectSlice(v.there(), 3, 1)
+			v.must(mover.Store.SetMode(v.ctx, api.ModeRun))
+			v.drive(mover)
+			v.expectMoved()
+			v.audit()
+		})
+	}
+}
+
 // TestSplitBudgetHandedOver: where the budget is enough for one side only, the nodes of the
 // other cannot be drained. It is handed over when the Migration has been completed long since
 // (G11).
