@@ -45,7 +45,7 @@ var embeddedOnly = map[string]string{
 	"TestGiverLosesItsSet":             byOthers,
 	"TestDisksOfTheMoved":              byOthers,
 	"TestLastRecordOfADisk":            byOthers,
-	"TestDestinationAdopts":            byOthers,
+	"TestDestinationComesBack":         byOthers,
 	"TestRecover":                      ownServers,
 	"TestRollbackOfWhatIsDown":         byOthers,
 	"TestRetainOfTheOwner":             nextLife,

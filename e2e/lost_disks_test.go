@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,8 @@ import (
 // TestDisksOfTheMoved: two ordinals have moved, and lose their claims and volumes at the
 // destination, with their StatefulSet or without. The controller makes empty claims under the
 // same names, and the provisioner fills them with other disks. Whichever process looks, nothing
-// more is stopped, and the source keeps what says which disks they were (G2).
+// more is stopped, and the source keeps what says which disks they were; from there a person
+// who has stopped the pods over there takes them back (G2).
 func TestDisksOfTheMoved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set    bool
@@ -36,7 +38,7 @@ func TestDisksOfTheMoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(4), acrossClusters)
-			mover := v.mover()
+			mover, disks := v.mover(), v.disks()
 			lose := arrival(2)(func() error { return v.loseDisks(tc.set, 2, 3) })
 			for range 2 {
 				if hold := v.stalls(mover, lose); hold.Reason != tc.reason || !contains(hold.Remedy, "recover") {
@@ -51,6 +53,15 @@ func TestDisksOfTheMoved(t *testing.T) {
 			v.must(err)
 			if *set.Spec.Replicas != 2 {
 				t.Errorf("the source owns %d ordinals", *set.Spec.Replicas)
+			}
+			_, err = v.takeSet(metav1.DeletePropagationForeground)
+			v.must(err)
+			v.must(mover.Store.SetMode(v.ctx, api.ModeRecover))
+			v.recovered()
+			v.expectSlice(v.here(), 0, 4)
+			v.expectVolumes(v.here(), 4)
+			if after := v.disks(); !maps.Equal(after, disks) {
+				t.Errorf("the disks are %v, and were %v", after, disks)
 			}
 			v.onlyLost(2, 3)
 		})
@@ -75,25 +86,30 @@ func TestLastRecordOfADisk(t *testing.T) {
 	v.onlyLost(0, 1, 2)
 }
 
-// TestDestinationAdopts: the StatefulSet of the destination is deleted and its pods stay; one
-// with the same ordinals adopts them, and the move goes on (G2).
-func TestDestinationAdopts(t *testing.T) {
-	t.Parallel()
-	v := newMove(t, usual(3), acrossClusters)
-	var lost *appsv1.StatefulSet
-	missing := false
-	v.run(arrival(2)(func() (err error) {
-		lost, err = v.takeSet(metav1.DeletePropagationOrphan)
-		return err
-	}), stalledWith(api.ReasonDestinationMissing)(func() error {
-		missing = true
-		return v.createSet(lost)
-	}))
-	if !missing {
-		t.Error("it was not missed")
+// TestDestinationComesBack: the StatefulSet of the destination is deleted, and its pods stay, or
+// its claims alone. One with the same ordinals takes them over, and the move goes on (G2).
+func TestDestinationComesBack(t *testing.T) {
+	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground} {
+		t.Run(string(propagation), func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, usual(3), acrossClusters)
+			var lost *appsv1.StatefulSet
+			missing := false
+			v.run(arrival(2)(func() (err error) {
+				v.auditor.Blame(2)
+				lost, err = v.takeSet(propagation)
+				return err
+			}), stalledWith(api.ReasonDestinationMissing)(func() error {
+				missing = true
+				return v.createSet(lost)
+			}))
+			if !missing {
+				t.Error("it was not missed")
+			}
+			v.expectMoved()
+			v.audit()
+		})
 	}
-	v.expectMoved()
-	v.audit()
 }
 
 var errStalled = errors.New("it stalls")
