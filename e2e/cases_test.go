@@ -58,6 +58,7 @@ var embeddedOnly = map[string]string{
 	"TestFenceByHand":                  byOthers,
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
+	"TestManagerRecovers":              ownServers,
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
 	"TestDeletedThenTaken":             nextLife,

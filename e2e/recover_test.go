@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
@@ -73,16 +75,21 @@ func (v *move) lose(lost *bare, at moment) {
 		if verdict := v.auditor.Finish(v.ctx); len(verdict.Violations) > 0 { // what is under way is not proved yet
 			v.t.Errorf("the auditor does not agree:\n%s", verdict)
 		}
-		for _, role := range []cluster.Role{cluster.Kwok, cluster.ControllerManager, cluster.Scheduler, cluster.APIServer} {
-			if err := lost.Kill(role); err != nil {
-				return err
-			}
-		}
-		return nil
+		return lost.end()
 	}))
 	if hold.Reason != api.ReasonClusterUnreachable {
 		v.t.Errorf("stalled with %+v", hold)
 	}
+}
+
+// end ends all that a cluster runs.
+func (b *bare) end() error {
+	for _, role := range []cluster.Role{cluster.Kwok, cluster.ControllerManager, cluster.Scheduler, cluster.APIServer} {
+		if err := b.Kill(role); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rejoin is a process that goes on with the move.
@@ -130,4 +137,34 @@ func (v *move) disks() map[string]string {
 		disks[name] = volumes.ViewVolume(volume, "").Handle
 	}
 	return disks
+}
+
+// TestManagerRecovers: the manager does the same, whose connection to the destination leads
+// nowhere. It was started anew meanwhile (G15).
+func TestManagerRecovers(t *testing.T) {
+	t.Parallel()
+	lost := startBare(t, "lost", cluster.Options{})
+	v := newMove(t, usual(4), func(v *move) { v.from, v.to = east, lost.Cluster })
+	disks := v.disks()
+	v.must(installRoles(lost))
+	c := v.managed()
+	process := startManager(t, v.app.Namespace)
+	v.must(c.Create(v.ctx, v.m))
+	v.awaitFewer(3)
+	v.must(lost.end())
+	if condition := v.await(c, api.ConditionStalled, metav1.ConditionTrue); condition.Reason != api.ReasonClusterUnreachable {
+		t.Errorf("stalled with %s", condition.Reason)
+	}
+	process.kill()
+	process.start()
+	v.must(c.Get(v.ctx, client.ObjectKeyFromObject(v.m), v.m))
+	v.must(c.Patch(v.ctx, v.m, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":"Recover","recovery":{"destinationIsOff":%q}}}`, v.m.Status.Baseline.DestinationCluster))))
+	if condition := v.await(c, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != api.ReasonRecovered {
+		t.Errorf("completed with %s", condition.Reason)
+	}
+	v.expectSlice(v.here(), 0, 4)
+	v.expectVolumes(v.here(), 4)
+	if after := v.disks(); !maps.Equal(after, disks) {
+		t.Errorf("the disks are %v, and were %v", after, disks)
+	}
 }
