@@ -92,11 +92,22 @@ func (w *model) free(name SideName, set Set) bool {
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
 		claim, handoff := w.state.Record.Claim, w.state.Record.Handoff
 		leaves := handoff != nil && handoff.Ordinal == ordinal && claim != nil && (claim.Direction == api.Back) == (name == DestinationSide)
-		if leaves || !w.mounts(spot{name, ordinal}) || other.Presence == Seen && other.Has(ordinal) {
+		if leaves || w.carriedOff(spot{name, ordinal}) || other.Presence == Seen && other.Has(ordinal) {
 			return false
 		}
 	}
 	return true
+}
+
+// carriedOff says whether a volume of an ordinal is on a side and not its claim's any more.
+func (w *model) carriedOff(at spot) bool {
+	for i := range w.state.Volumes {
+		h := w.state.Volumes[i].holding(at.side)
+		if w.state.Volumes[i].Ordinal == at.ordinal && h.Volume.Found && !h.Volume.ClaimRef.Names(h.Ref) {
+			return true
+		}
+	}
+	return false
 }
 
 // swept takes the claims and volumes of all ordinals of the destination away, with or without
