@@ -236,8 +236,10 @@ func (w *model) inOrder() bool {
 	}
 	for _, name := range sideNames {
 		budgets := w.side(name).Budgets
-		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || len(w.held) > 0 && budgets[0].Fence == "") {
-			return false // an ordinal that is down is brought up before a budget is taken over again
+		other := w.side(otherSide(name)).Budgets
+		taken := len(w.held) > 0 || len(other) == 1 && other[0].Fence != ""
+		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || taken && budgets[0].Fence == "") {
+			return false // what somebody has made again is taken over again, when no ordinal is down any more
 		}
 	}
 	now := w.machine.fork()

@@ -106,7 +106,7 @@ func (p *planner) selected(name SideName, inFlight int32) (replicas, down int32)
 
 // applied is what a side's PodDisruptionBudget says now. A side without replicas and
 // without a budget allows nothing. The author's own form is left alone while no
-// ordinal is on its way and it allows what is wanted, or nothing is left to move.
+// ordinal is on its way and it allows what is wanted, or it is its turn.
 func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 	if p.Spec.SameNamespace && name == DestinationSide {
 		return pdb.Applied{Exact: true, Confirmed: true}
@@ -121,8 +121,7 @@ func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 	if err != nil {
 		allows = replicas
 	}
-	_, more := p.next()
-	if p.Record.Handoff == nil && p.original(b) && (allows == want || !more || p.Deleting) {
+	if p.Record.Handoff == nil && p.original(b) && (allows == want || p.authorsTurn()) {
 		return pdb.Applied{Allows: want, Down: down, Exact: true, Confirmed: b.Observed}
 	}
 	if n := b.Form.MaxUnavailable; b.Fence != "" && n != nil && n.StrVal == "" {
@@ -134,6 +133,14 @@ func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 	// A pod that is gone may not have been counted out yet: until then more evictions
 	// are granted than the form allows.
 	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed && b.Evictions <= allows}
+}
+
+// authorsTurn says whether the author's form of a budget is right whatever it allows: nothing is
+// left to move, and the one PodDisruptionBudget is about the whole application.
+func (p *planner) authorsTurn() bool {
+	_, more := p.next()
+	whole := p.layout.moved == 0 || p.whole() || p.Spec.SameNamespace
+	return (!more || p.Deleting) && whole
 }
 
 // form is how a side's PodDisruptionBudget says that it allows so many. It names what

@@ -128,3 +128,22 @@ func TestBudgetIsMadeAgainInAPause(t *testing.T) {
 		})
 	}
 }
+
+// TestBudgetOfTheAuthorInASplit: the source's budget is deleted in mid-move and made again in its
+// author's form. A part has moved: it is split again, and the sum is d (I4).
+func TestBudgetOfTheAuthorInASplit(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, budget: maxUnavailable(2), spec: Spec{Count: 2}})
+	y.until(ScaleUp, 2)
+	budget := y.state.Source.Budgets[0]
+	budget.UID, budget.Form, budget.Author, budget.Fence = "again", *maxUnavailable(2), nil, ""
+	y.putBudget(SourceSide, &budget)
+	for range 60 {
+		if decision := y.machine.pass(y.p, y.fair()); decision.Done != "" {
+			break
+		}
+		y.settleAll(everyone, func() {})
+	}
+	if have := y.shares(); have.Source+have.Destination != 2 {
+		t.Errorf("the budgets allow %+v of 2", have)
+	}
+}
