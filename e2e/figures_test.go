@@ -2,8 +2,9 @@ package e2e
 
 import (
 	"os"
-	"strings"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 // figuresVariable is set by the make targets whose figures the documentation shows.
@@ -16,18 +17,7 @@ func tellFigures(t *testing.T, target, text string) {
 	if os.Getenv(figuresVariable) == "" || t.Failed() {
 		return
 	}
-	const path = "../docs/safety.md"
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- figures: written by make "+target+" -->\n", "<!-- end of figures -->\n"
-	before, rest, found := strings.Cut(string(data), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the figures of make %s", path, target)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+text+"\n"+end+after), 0o600); err != nil {
+	if err := figures.Write("../docs/safety.md", target, text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 var (
@@ -59,33 +61,19 @@ func sum(numbers []int) int {
 	return total
 }
 
-// The figures are between these lines of safety.md.
-const (
-	safety       = "../docs/safety.md"
-	figuresBegin = "<!-- figures: written by make verify-model -->\n"
-	figuresEnd   = "<!-- end of figures -->\n"
-)
+// safety is where the figures are.
+const safety = "../docs/safety.md"
 
 // writeFigures puts what was explored into the documentation.
 func writeFigures(t *testing.T, bounds []bound, states, runs []int) {
 	t.Helper()
-	data, err := os.ReadFile(safety)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(data), figuresBegin)
-	_, after, closed := strings.Cut(rest, figuresEnd)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the figures", safety)
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d states of %d configurations, and %d runs from them to an end; no state is wrong, and each run ends well.\n\n", sum(states), len(bounds), sum(runs))
 	b.WriteString("| replicas | order | d | claims | pods start | apart | also | faults in a run | of which kinds | states |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for i, each := range bounds {
 		fmt.Fprintf(&b, "| %s | %d |\n", strings.Join(each.cells(), " | "), states[i])
 	}
-	text := before + figuresBegin + b.String() + figuresEnd + after
-	if err := os.WriteFile(safety, []byte(text), 0o600); err != nil {
+	if err := figures.Write(safety, "verify-model", b.String()); err != nil {
 		t.Fatal(err)
 	}
 }
