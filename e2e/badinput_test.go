@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"destination has replicas": {usual(1), acrossClusters, func(v *move) {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](1), nil })
 			v.must(fixture.App{Namespace: v.toNamespace, Name: v.app.Name}.AwaitReady(v.ctx, v.destination))
-		}, api.ReasonDestinationNotEmpty, "1 replicas"},
+		}, api.ReasonDestinationNotEmpty, "not side by side"},
 		"the names of ordinals would change": {usual(1), acrossNames, func(v *move) {
 			v.servingExports()
 			named(&v.m.Spec)
