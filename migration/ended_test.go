@@ -148,6 +148,9 @@ func (m *machine) asInTheBeginning() string {
 				source := &list[i].Source
 				source.Claim.UID, source.Volume.UID, source.Volume.ClaimRef.UID = "", "", ""
 				source.Claim.Ours, source.Volume.Ours = false, false
+				if !m.begin.Source.Set.Has(list[i].Ordinal) {
+					*source = volumes.Holding{} // the record of one that was moved before
+				}
 			}
 		}
 	}
@@ -159,7 +162,7 @@ func essence(s Snapshot) Snapshot {
 	s = s.clone()
 	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = epoch, "", Record{}, "", false, false
 	for _, at := range []*Side{&s.Source, &s.Destination} {
-		at.Set.ResourceVersion, at.Set.ScalesBy = "", ""
+		at.Set.ResourceVersion, at.Set.ScalesBy, at.Set.Observed = "", "", true
 		if at.Set.Replicas == 0 {
 			at.Set.Start = 0
 		}

@@ -237,7 +237,7 @@ func (w *model) inOrder() bool {
 	for _, name := range sideNames {
 		budgets := w.side(name).Budgets
 		other := w.side(otherSide(name)).Budgets
-		taken := len(w.held) > 0 || len(other) == 1 && other[0].Fence != ""
+		taken := len(w.held) > 0 || len(other) == 1 && (other[0].Fence != "" || other[0].Author != nil)
 		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || taken && budgets[0].Fence == "") {
 			return false // what somebody has made again is taken over again, when no ordinal is down any more
 		}

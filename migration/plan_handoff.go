@@ -161,6 +161,11 @@ func (p *planner) carry(k int32) *Decision {
 	if hold != nil {
 		return p.held(api.StepCarryVolumes, *hold)
 	}
+	for _, v := range held { // all of them, before any is carried away
+		if problem := volumes.Swapped(p.pair(v)); problem != nil {
+			return p.at(api.StepCarryVolumes, p.volumeDecision(v, volumes.Verdict{Blocked: problem}))
+		}
+	}
 	for _, v := range held {
 		if decision := p.volumeDecision(v, volumes.Rebind(p.pair(v))); decision != nil {
 			return p.at(api.StepCarryVolumes, decision)

@@ -40,6 +40,26 @@ func TestEmptyClaimIsNotCarried(t *testing.T) {
 	}
 }
 
+// TestNoneIsCarriedBeforeAllAreKnown: somebody stops an ordinal when one of its two volumes was
+// secured. Neither is carried away: it goes back as it was.
+func TestNoneIsCarriedBeforeAllAreKnown(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data", "wal"}, budget: maxUnavailable(1)})
+	y.until(Verb(volumes.Secure), 2)
+	y.rescaled(SourceSide, 0, 1)
+	y.settle(everyone)
+	if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+		t.Errorf("got %+v", hold)
+	}
+	for _, v := range y.state.Volumes {
+		if v.Source.Parked() {
+			t.Errorf("%s-%d was carried away", v.Template, v.Ordinal)
+		}
+	}
+	y.rescaled(SourceSide, 0, 2)
+	y.settle(everyone)
+	y.end()
+}
+
 // TestStartedOrdinalLosesItsClaim: the claim of an ordinal is deleted between its start and its
 // pod, and its controller makes an empty one, on which the pod is Ready. That is not an ordinal
 // that has arrived (I3).

@@ -217,13 +217,19 @@ func SecureGiver(pair Pair) Verdict {
 // secured says whether a volume is secured, and no late write can undo it.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
-// swapped says whether the giver's volume, still bound to its claim, was never secured by this
-// migration: one that runs is secured before it is stopped, so this may be another one. The
-// other side's volume of the same disk shows that it is not.
-func (p Pair) swapped() bool {
-	giver, taker := p.Giver, p.Taker.Volume
-	known := !p.Shared && taker.Found && taker.Handle == giver.Volume.Handle
-	return giver.Volume.Note.By != p.Owner && !giver.Parked() && !known
+// Swapped returns why the giver's volume may not be the one that its ordinal had when it was
+// stopped, or nil: it is still bound to its claim and was never secured by this migration, which
+// secures what it stops. The other side's volume of the same disk shows that it is that one.
+func Swapped(pair Pair) *Problem {
+	giver, taker := pair.Giver, pair.Taker.Volume
+	if pair.Shared && (!giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref)) {
+		return nil // it is the taker's
+	}
+	known := !pair.Shared && taker.Found && taker.Handle == giver.Volume.Handle
+	if !giver.Volume.Found || giver.Volume.Note.By == pair.Owner || giver.Parked() || known {
+		return nil
+	}
+	return notSecured(giver)
 }
 
 // Misplaced says whether the taker's claim is there and the volume has not been carried
@@ -243,8 +249,8 @@ func Rebind(pair Pair) Verdict {
 	}
 	giver, taker := pair.Giver, pair.Taker
 	switch {
-	case giver.Volume.Found && pair.swapped():
-		return blocked(notSecured(giver))
+	case Swapped(pair) != nil:
+		return blocked(Swapped(pair))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():
@@ -273,8 +279,8 @@ func rebindShared(pair Pair) Verdict {
 	switch {
 	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
-	case pair.swapped():
-		return blocked(notSecured(giver))
+	case Swapped(pair) != nil:
+		return blocked(Swapped(pair))
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
