@@ -134,7 +134,7 @@ func (m *machine) asInTheBeginning() string {
 		return wrong
 	}
 	before, after := essence(*m.begin), essence(m.state)
-	if m.begin.split() && m.state.Record.Baseline != nil {
+	if m.begin.split() {
 		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
 		if wrong := m.budgetsMoved(false); wrong != "" {
 			return wrong
@@ -168,7 +168,8 @@ func essence(s Snapshot) Snapshot {
 		}
 		at.Names = nil // they are as its user says
 		for i := range at.Pods {
-			at.Pods[i].UID, at.Pods[i].ReadySince = "", epoch
+			// A second migration may begin while a pod comes up; that all are up is looked at apart.
+			at.Pods[i] = Pod{Ordinal: at.Pods[i].Ordinal}
 		}
 		for i := range at.Budgets {
 			at.Budgets[i].UID, at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", "", nil, 0
@@ -179,7 +180,7 @@ func essence(s Snapshot) Snapshot {
 	for i := range s.Volumes {
 		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
 			// The mark on a claim says under which epoch the binder last looked at it.
-			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence = "", "", ""
+			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence, h.Volume.Attachments = "", "", "", nil
 			if h.Parked() { // for good, or until somebody wants it back
 				h.Volume.Note, h.Volume.Fence, h.Volume.Phase, h.Claim.Phase = volumes.Note{}, "", "", ""
 			}
@@ -207,6 +208,9 @@ func (m *machine) moved() string {
 	whole := total == all
 	for i, v := range m.state.Volumes {
 		if m.begin.Destination.Set.Has(v.Ordinal) && had > 0 {
+			if m.forfeit[i] {
+				continue
+			}
 			if !v.Destination.Bound() || v.Destination.Volume.Handle != m.disks[i] {
 				return fmt.Sprintf("%s-%d, which was there before, is not bound", v.Template, v.Ordinal)
 			}
@@ -282,6 +286,9 @@ func (m *machine) budgetsMoved(whole bool) string {
 // budgetsSplit says what is wrong with the shares of an application that stays split: they add up
 // to d, and neither slice is stuck at 0 where there is enough for both.
 func (m *machine) budgetsSplit() string {
+	if m.state.Record.Baseline == nil {
+		return ""
+	}
 	d := m.state.Record.Baseline.Budget
 	_, all := m.begin.extent()
 	proportional := m.state.Spec.SplitBudget == "" || m.state.Spec.SplitBudget == api.SplitBudgetProportional
