@@ -190,15 +190,9 @@ func claimDeleted(name SideName) func(*model) func(*model) {
 	}
 }
 
-// startedAgain says whether an ordinal was started again at the source, and nothing of it is on the
-// other side: then nothing but its claim says which disk it had (docs/safety.md, outside of the
-// promise).
+// startedAgain says whether an ordinal was started at the source again: then its claim is what
+// says which disk it had (docs/safety.md, outside of the promise).
 func (w *model) startedAgain(name SideName, ordinal int32) bool {
-	for _, v := range w.state.Volumes {
-		if v.Ordinal == ordinal && v.Destination.Volume.Found {
-			return false
-		}
-	}
 	return name == SourceSide && w.state.Source.Set.Has(ordinal)
 }
 
