@@ -302,11 +302,11 @@ var parallel = appsv1.ParallelPodManagement
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
-// attach makes a VolumeAttachment of a volume of the source.
-func (v *move) attach(name, volume string) error {
+// attach makes a VolumeAttachment of a volume of the source to a node.
+func (v *move) attach(name, volume, node string) error {
 	attachment := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: "node-0", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
 	}
 	_, err := v.source.StorageV1().VolumeAttachments().Create(v.ctx, attachment, metav1.CreateOptions{})
 	return err

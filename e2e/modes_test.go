@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -197,19 +198,51 @@ func (v *move) makeNamespace() error {
 	return err
 }
 
-// TestAttachmentHoldsTheVolume waits until the VolumeAttachment is gone.
+// TestAttachmentHoldsTheVolume waits until the VolumeAttachment is gone. One of another node
+// than the pod's holds the pod up as well, for its volume could go nowhere.
 func TestAttachmentHoldsTheVolume(t *testing.T) {
 	t.Parallel()
-	v := newMove(t, usual(1), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
+	t.Run("of the pod's node", func(t *testing.T) {
+		t.Parallel()
+		v := newMove(t, usual(1), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
+		v.holdsAttached(v.sourcePod("web-0").Spec.NodeName, func(hold migration.Hold) (bool, error) { return hold.Stalled, nil })
+	})
+	t.Run("of another node", func(t *testing.T) {
+		t.Parallel()
+		v := newMove(t, usual(1), acrossClusters)
+		before := v.sourcePod("web-0")
+		v.holdsAttached("elsewhere", func(migration.Hold) (bool, error) {
+			if now := v.sourcePod("web-0"); now.UID != before.UID || now.DeletionTimestamp != nil {
+				return true, errors.New("web-0 was stopped though its volume is attached to another node")
+			}
+			return true, nil
+		})
+	})
+}
+
+func (v *move) sourcePod(name string) *corev1.Pod {
+	v.t.Helper()
+	pod, err := v.source.CoreV1().Pods(v.app.Namespace).Get(v.ctx, name, metav1.GetOptions{})
+	v.must(err)
+	return pod
+}
+
+// holdsAttached moves the application while its volume is attached to a node, until enough
+// was seen of the hold, and then without the attachment.
+func (v *move) holdsAttached(node string, enough func(migration.Hold) (bool, error)) {
+	v.t.Helper()
 	claim, err := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace).Get(v.ctx, "data-web-0", metav1.GetOptions{})
 	v.must(err)
 	name := "attach-" + v.app.Namespace
-	v.must(v.attach(name, claim.Spec.VolumeName))
+	v.must(v.attach(name, claim.Spec.VolumeName, node))
 	released := false
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
 		hold := outcome.Decision.Hold
-		if released || hold == nil || !hold.Stalled || hold.Reason != api.ReasonVolumeAttached {
+		if released || hold == nil || hold.Reason != api.ReasonVolumeAttached {
 			return nil
+		}
+		if done, err := enough(*hold); err != nil || !done {
+			return err
 		}
 		released = true
 		if _, err := v.destination.CoreV1().PersistentVolumes().Get(v.ctx, claim.Spec.VolumeName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -218,7 +251,7 @@ func TestAttachmentHoldsTheVolume(t *testing.T) {
 		return v.source.StorageV1().VolumeAttachments().Delete(v.ctx, name, metav1.DeleteOptions{})
 	})
 	if !released {
-		t.Error("it did not wait for the attachment")
+		v.t.Error("it did not wait for the attachment")
 	}
 	v.expectMoved()
 	v.audit()
