@@ -31,6 +31,7 @@ func unreachable(err error) Decision {
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, decision Decision) (Outcome, error) {
 	outcome := Outcome{Snapshot: s, Decision: decision, Done: decision.Done != "", Again: againSafety}
 	before := m.DeepCopy()
+	e.ahead.gate = nil
 	if decision.Effect != nil {
 		if err := e.confirm(ctx, m, *decision.Effect); err != nil {
 			return outcome, err
@@ -118,11 +119,13 @@ func again(decision Decision) time.Duration {
 // instead; an unknown outcome is looked at again, never sent again blindly.
 func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decision Decision, outcome *Outcome) Decision {
 	effect := *decision.Effect
+	e.ahead.before(effect, e.sameCluster())
 	object, err := e.execute(ctx, m, s, effect)
 	cluster := e.place(effect.Side).cluster
 	switch {
 	case err == nil:
 		outcome.Wrote, e.refused, e.untold = true, 0, time.Time{}
+		e.lookAhead(ctx, effect)
 		if watched(object) {
 			e.wrote = &write{object: object, side: effect.Side, at: e.clock.Now()}
 		} else {

@@ -21,6 +21,13 @@ const (
 
 var sideNames = []SideName{SourceSide, DestinationSide}
 
+func otherSide(name SideName) SideName {
+	if name == SourceSide {
+		return DestinationSide
+	}
+	return SourceSide
+}
+
 // Verb says what an effect does.
 type Verb string
 

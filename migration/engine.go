@@ -64,6 +64,8 @@ type Engine struct {
 	saved *api.Migration
 	// wrote is the last write of an object that is watched.
 	wrote *write
+	// ahead are the lists of pods that are on their way.
+	ahead ahead
 	// refused counts the writes in a row that met a changed object, or none.
 	refused int
 	// looked is when both StatefulSets were last read from their API servers.
@@ -179,6 +181,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		}
 		sc = need
 	}
+	e.ahead.gate = nil
 	return Outcome{Again: againUnseen}, nil
 }
 

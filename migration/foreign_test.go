@@ -59,7 +59,7 @@ func TestForeignWriters(t *testing.T) {
 			before := y.snapshot()
 			tc.change(&y.state)
 			after := y.snapshot()
-			for _, s := range []Snapshot{y.p.through(after), focused(y.p.through(after), 2)} {
+			for _, s := range []Snapshot{y.p.through(after), focused(y.p.through(after), scope{ordinal: new(int32(2))})} {
 				s.Record = y.state.Record
 				decision := Plan(s)
 				if decision.Effect != nil || decision.Record != nil || decision.Done != "" {

@@ -62,13 +62,6 @@ func (m *machine) inUse(name SideName, v OrdinalVolume) bool {
 	return found && !m.alien[spot{name, v.Ordinal}] || slices.Contains(v.holding(name).Volume.Attachments, attachedTo(name))
 }
 
-func otherSide(name SideName) SideName {
-	if name == SourceSide {
-		return DestinationSide
-	}
-	return SourceSide
-}
-
 // dataKept is I3: every disk has a volume; none of them would be deleted with its
 // claim gone; and no controller has made an empty claim.
 func (m *machine) dataKept() string {

@@ -178,7 +178,7 @@ func claimDeleted(name SideName) func(*model) func(*model) {
 		deleted := map[int]volumes.Claim{}
 		for i := range w.state.Volumes {
 			h := w.state.Volumes[i].holding(name)
-			if w.state.Volumes[i].Ordinal == handoff.Ordinal && h.Claim.Found && h.Volume.Policy == corev1.PersistentVolumeReclaimRetain && !w.startedAgain(name, handoff.Ordinal) {
+			if w.state.Volumes[i].Ordinal == handoff.Ordinal && h.Claim.Found && h.Volume.Policy == corev1.PersistentVolumeReclaimRetain {
 				deleted[i], h.Claim = h.Claim, volumes.Claim{}
 			}
 		}
@@ -188,12 +188,6 @@ func claimDeleted(name SideName) func(*model) func(*model) {
 		w.alien[spot{name, handoff.Ordinal}] = true
 		return func(w *model) { w.claimAgain(name, deleted) }
 	}
-}
-
-// startedAgain says whether an ordinal was started at the source again: then its claim is what
-// says which disk it had (docs/safety.md, outside of the promise).
-func (w *model) startedAgain(name SideName, ordinal int32) bool {
-	return name == SourceSide && w.state.Source.Set.Has(ordinal)
 }
 
 // claimAgain makes claims again that were deleted, as the remedy says: on their volumes, which

@@ -254,6 +254,9 @@ func (p *printer) record(w *model, r Record) {
 	}
 	if r.Handoff != nil {
 		p.number(int(r.Handoff.Ordinal))
+		for _, v := range r.Handoff.Volumes {
+			p.text(v.Name)
+		}
 	}
 }
 

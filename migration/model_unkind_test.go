@@ -3,6 +3,7 @@ package migration
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -48,12 +49,15 @@ func (m *machine) readyOnFresh(name SideName, ordinal int32) bool {
 	return true
 }
 
-// asNamed is what an observer sees of an ordinal's volumes: on both sides the one that the
-// source's claim names, or the destination's when the source has none (ordinalVolume).
-func asNamed(v OrdinalVolume, shared bool) OrdinalVolume {
-	name := v.Source.Claim.Volume
-	if !v.Source.Claim.Found || name == "" {
-		name = v.Destination.Claim.Volume
+// asNamed is what an observer sees of an ordinal's volumes: on both sides the one that was
+// recorded, or the one that the source's claim names, or the destination's when the source has
+// none (ordinalVolume).
+func asNamed(v OrdinalVolume, shared bool, handoff *api.Handoff) OrdinalVolume {
+	name := recordedVolume(handoff, v.Ordinal, v.Template)
+	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
+		if name == "" && h.Claim.Found {
+			name = h.Claim.Volume
+		}
 	}
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
 		if !h.Volume.Found || h.Volume.Name == name {

@@ -72,7 +72,11 @@ type found struct {
 	claims   map[string]*corev1.PersistentVolumeClaim
 	volumes  map[string]*corev1.PersistentVolume
 	attached map[string][]volumes.Attachment
-	service  *corev1.Service
+	// recorded are the volumes of the ordinal on its way, as they were recorded.
+	recorded []string
+	// listing is a list of the pods that was asked for before; nil: there is none.
+	listing *listing
+	service *corev1.Service
 	// lacksNamespace is true when the namespace is known not to exist.
 	lacksNamespace bool
 	// labels are those of the slice's pods when its StatefulSet does not exist.
@@ -90,7 +94,8 @@ type found struct {
 // observe reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
-	source, destination := &found{place: e.source}, &found{place: e.destination, lost: recovers(m)}
+	recorded := recordedVolumes(m.Status.Handoff)
+	source, destination := &found{place: e.source, recorded: recorded}, &found{place: e.destination, recorded: recorded, lost: recovers(m)}
 	if destination.lost && m.Status.Baseline != nil {
 		destination.place.id = m.Status.Baseline.DestinationCluster
 		e.destination.id = destination.place.id
@@ -104,6 +109,13 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		both(source, destination, func(f *found) error { return f.readRest(ctx, e.readerOf(f.place, sc), source.set) })
 	}
 	if sc.live && !sc.wide {
+		for _, f := range []*found{source, destination} {
+			if sc.gate && !f.lost {
+				f.listing = e.ahead.gateOf(ctx, f.place)
+			} else {
+				f.listing = e.ahead.leftOf(f.place.side, sc)
+			}
+		}
 		readLive(ctx, source, destination, sc)
 	}
 	readExports(ctx, m, source, destination)
@@ -136,7 +148,11 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	}
 	templates := claimTemplates(source.set)
 	s.Source.Set.Templates = templates
-	for _, ordinal := range ordinalsOf(s, sc) {
+	ordinals := ordinalsOf(s, sc)
+	if sc.next != nil {
+		ordinals = append(ordinals, *sc.next)
+	}
+	for _, ordinal := range ordinals {
 		for _, template := range templates {
 			s.Volumes = append(s.Volumes, ordinalVolume(m, source, destination, ordinal, template))
 		}
@@ -287,11 +303,12 @@ func claimName(template, set string, ordinal int32) string {
 func podObjectName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
-// the one that the source's claim names, or the destination's when the source has
-// none: both sides use one name for it.
+// the one that was recorded when the ordinal's handoff began, or else the one that the
+// source's claim names, or the destination's when the source has none: both sides use
+// one name for it.
 func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, template string) OrdinalVolume {
 	v := OrdinalVolume{Ordinal: ordinal, Template: template}
-	name := ""
+	name := recordedVolume(m.Status.Handoff, ordinal, template)
 	for _, f := range []*found{source, destination} {
 		claim := f.claims[claimName(template, f.place.set, ordinal)]
 		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
@@ -301,6 +318,26 @@ func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, 
 	v.Source = holdingOf(m, source, ordinal, template, name)
 	v.Destination = holdingOf(m, destination, ordinal, template, name)
 	return v
+}
+
+// recordedVolume is the volume that an ordinal on its way had for a claim template; empty when
+// it is not on its way, or nothing is known.
+func recordedVolume(handoff *api.Handoff, ordinal int32, template string) string {
+	if handoff == nil || handoff.Ordinal != ordinal {
+		return ""
+	}
+	return handoff.Volume(template)
+}
+
+func recordedVolumes(handoff *api.Handoff) []string {
+	if handoff == nil {
+		return nil
+	}
+	names := make([]string, 0, len(handoff.Volumes))
+	for _, v := range handoff.Volumes {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 func holdingOf(m *api.Migration, f *found, ordinal int32, template, volume string) volumes.Holding {

@@ -16,6 +16,7 @@ import (
 // readLive replaces what the caches say by what the API servers say now, as far as
 // the scope asks for it. Pods are read after both StatefulSets: one that was absent
 // before its controller was seen to have let go of it may have come and gone since.
+// Before a stop, which waits for no pod to be gone, they may be listed before (see ahead).
 // For the same reason what attaches a volume is read after the pods, where volumes
 // can be attached.
 func readLive(ctx context.Context, source, destination *found, sc scope) {
@@ -40,7 +41,7 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 	both(source, destination, func(f *found) error {
 		var reads []func() error
 		if sc.pods {
-			reads = append(reads, func() error { return f.readPods(ctx, sc) })
+			reads = append(reads, func() error { return f.readPods(ctx, sc, templates) })
 		}
 		if sc.volumes {
 			reads = append(reads,
@@ -55,6 +56,9 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 	if names := namesOf(source, destination); !slices.Equal(names, expected) {
 		both(source, destination, func(f *found) error { return f.readVolumes(ctx, names) })
 	}
+	if sc.next != nil {
+		both(source, destination, func(f *found) error { return f.addCached(ctx, templates, *sc.next) })
+	}
 	both(source, destination, func(f *found) error {
 		if sc.pods && f.attachable() {
 			return f.listAttachments(ctx, f.place.live)
@@ -63,12 +67,15 @@ func readLive(ctx context.Context, source, destination *found, sc scope) {
 	})
 }
 
-// namesOf are the volumes that the claims of both sides name.
-func namesOf(source, destination *found) []string {
+// namesOf are the volumes that the claims of these sides name, and those that were recorded.
+func namesOf(sides ...*found) []string {
 	names := map[string]bool{}
-	for _, f := range []*found{source, destination} {
+	for _, f := range sides {
 		for _, claim := range f.claims {
 			names[claim.Spec.VolumeName] = true
+		}
+		for _, name := range f.recorded {
+			names[name] = true
 		}
 	}
 	delete(names, "")
@@ -77,11 +84,17 @@ func namesOf(source, destination *found) []string {
 
 // readPods replaces the pods by what the API server says now, as far as the scope asks for
 // it. What may be late says nothing about the ordinal's own pod, which is read besides.
-func (f *found) readPods(ctx context.Context, sc scope) error {
+func (f *found) readPods(ctx context.Context, sc scope, templates []string) error {
 	if sc.gate {
+		pods, err := f.listing.pods(ctx)
+		f.pods = pods
+		return err
+	}
+	left := sc.left != "" && sc.left == f.place.side
+	if left && !f.listing.shows(ctx, *sc.ordinal, templates) {
 		return f.listPods(ctx, f.place.live)
 	}
-	if sc.users {
+	if sc.users && !left {
 		if err := f.listPods(ctx, f.place.live, notOlderThan(f.pods)); err != nil {
 			return err
 		}
@@ -137,6 +150,22 @@ func (f *found) readClaims(ctx context.Context, reader client.Reader, templates 
 	}
 	claims, err := getAll[corev1.PersistentVolumeClaim](ctx, reader, f.place.namespace, names)
 	f.claims = claims
+	return err
+}
+
+// addCached adds the claims of one more ordinal, and the volumes that they name, as the caches
+// have them.
+func (f *found) addCached(ctx context.Context, templates []string, ordinal int32) error {
+	if f.place.cached == nil {
+		return nil
+	}
+	more := &found{place: f.place}
+	if err := more.readClaims(ctx, f.place.cached, templates, ordinal); err != nil {
+		return err
+	}
+	named, err := getAll[corev1.PersistentVolume](ctx, f.place.cached, "", namesOf(more))
+	maps.Copy(f.claims, more.claims)
+	maps.Copy(f.volumes, named)
 	return err
 }
 

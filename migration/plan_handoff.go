@@ -62,7 +62,7 @@ func paused(k int32, more bool) *Decision {
 
 func (p *planner) start(k int32) *Decision {
 	next := p.Record
-	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1}
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.volumesNow(k)}
 	next.Baseline = p.engagedBaseline()
 	return &Decision{Record: &next, Step: api.StepGate}
 }
@@ -85,6 +85,9 @@ func (p *planner) engagedBaseline() *api.Baseline {
 // give prepares the ordinal's stop at the giver, and stops it. Where it may not be
 // stopped now its handoff ends, once it is available: it may have been on its way back.
 func (p *planner) give(k int32) *Decision {
+	if decision := p.sameVolumes(k); decision != nil {
+		return decision
+	}
 	hold := p.gate(k)
 	if p.resting() || hold != nil {
 		if waits := p.comingUp(p.giver, k); waits != nil && (!p.Deleting || waits.Hold.Reason == api.ReasonControllerBehind) {

@@ -113,9 +113,13 @@ func (m *machine) observe(p *process, shown Snapshot, sc scope, c conditions) Sn
 	}
 	s, down := shown.clone(), map[SideName]bool{}
 	if sc.ordinal != nil {
-		s = focused(s, *sc.ordinal)
+		s = focused(s, sc)
 		for i := range s.Volumes {
-			v := &s.Volumes[i] // of one ordinal, nothing is taken from the caches
+			v := &s.Volumes[i]
+			if v.Ordinal != *sc.ordinal {
+				continue
+			}
+			// Of one ordinal, nothing is taken from the caches.
 			v.Source, v.Destination = volumes.Holding{Ref: v.Source.Ref}, volumes.Holding{Ref: v.Destination.Ref}
 		}
 	}
@@ -138,7 +142,7 @@ func (m *machine) observe(p *process, shown Snapshot, sc scope, c conditions) Sn
 		empty(&s, name)
 	}
 	for i := range s.Volumes {
-		s.Volumes[i] = asNamed(s.Volumes[i], m.state.Spec.SameCluster)
+		s.Volumes[i] = asNamed(s.Volumes[i], m.state.Spec.SameCluster, p.record.Handoff)
 	}
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[SourceSide], p.ids[DestinationSide]
 	s.Now, s.Numbers, s.VolumesRead = m.state.Now, m.state.Numbers, sc.volumes
@@ -164,23 +168,29 @@ func empty(s *Snapshot, name SideName) {
 // reads are the live reads that a scope asks for, each kind after the one that it
 // must not be older than: a pod that was absent before its StatefulSet was read may
 // have come and gone since, and so may an attachment from before its pod was read.
+// Before a stop, pods are listed ahead of all else.
 func (m *machine) reads(sc scope) []read {
 	if !sc.live {
 		return nil
 	}
-	reads := []read{{setsRead, readSets}}
+	var reads []read
+	if sc.gate {
+		reads = append(reads, read{podsRead, readPods})
+	}
+	reads = append(reads, read{setsRead, readSets})
 	if sc.wide || sc.budgets {
 		reads = append(reads, read{budgetsRead, readBudgets})
 	}
 	used := sc.pods && sc.volumes && len(m.begin.Volumes) > 0
 	switch {
-	case sc.wide || sc.gate: // what is listed from an API server's cache may be as late as our own
+	case sc.gate:
+	case sc.wide: // what is listed from an API server's cache may be as late as our own
 		reads = append(reads, read{podsRead, readPods})
 	case sc.pods && sc.ordinal != nil:
 		reads = append(reads, read{podsRead, func(to *Snapshot, now Snapshot) { readPod(to, now, *sc.ordinal) }})
 	}
 	if sc.wide || sc.volumes {
-		reads = append(reads, read{volumesRead, func(to *Snapshot, now Snapshot) { readVolumes(to, now, sc.wide || used) }})
+		reads = append(reads, read{volumesRead, func(to *Snapshot, now Snapshot) { readVolumes(to, now, sc, used) }})
 	}
 	return reads
 }
@@ -218,13 +228,16 @@ func readPod(to *Snapshot, now Snapshot, ordinal int32) {
 
 // readVolumes reads the volumes of the ordinals that are looked at, and with them
 // what is attached.
-func readVolumes(to *Snapshot, now Snapshot, attached bool) {
+func readVolumes(to *Snapshot, now Snapshot, sc scope, used bool) {
 	for i := range to.Volumes {
 		v := &to.Volumes[i]
+		if !sc.wide && sc.ordinal != nil && v.Ordinal != *sc.ordinal {
+			continue
+		}
 		at := slices.IndexFunc(now.Volumes, func(o OrdinalVolume) bool { return o.Ordinal == v.Ordinal && o.Template == v.Template })
 		before := *v
 		*v = now.Volumes[at]
-		if !attached {
+		if !sc.wide && !used {
 			v.Source.Volume.Attachments, v.Destination.Volume.Attachments = before.Source.Volume.Attachments, before.Destination.Volume.Attachments
 		}
 	}
@@ -237,11 +250,12 @@ func side(s *Snapshot, name SideName) *Side {
 	return &s.Destination
 }
 
-// focused leaves only one ordinal's volumes and name in a snapshot.
-func focused(s Snapshot, ordinal int32) Snapshot {
+// focused leaves only the volumes and the name that a scope asks for in a snapshot.
+func focused(s Snapshot, sc scope) Snapshot {
 	var only []OrdinalVolume
+	ordinal := *sc.ordinal
 	for _, v := range s.Volumes {
-		if v.Ordinal == ordinal {
+		if v.Ordinal == ordinal || sc.next != nil && v.Ordinal == *sc.next {
 			only = append(only, v)
 		}
 	}

@@ -15,18 +15,25 @@ type scope struct {
 	live bool
 	// ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
 	ordinal *int32
+	// next is one more ordinal, whose claims and volumes are taken from the caches: when its
+	// handoff begins as that of the other one ends, its volumes are recorded. They are read
+	// live before it is stopped.
+	next *int32
 	// pods, budgets and volumes are of that ordinal, read live. Other pods come from the
 	// watch.
 	pods, budgets, volumes bool
 	// gate lists all pods exactly as they are: before one is stopped, none may be down that
-	// a watch has not told of, and none may use a disk that is given to the other side. Such
-	// a list may wait 100 ms for the watch cache of the API server (kubernetes apiserver,
-	// cacher/progress, progressRequestPeriod): at once it is served only when none was asked
-	// for shortly before.
+	// a watch has not told of, and none may use its claims. Such a list may wait 100 ms for
+	// the watch cache of the API server (kubernetes apiserver, cacher/progress,
+	// progressRequestPeriod): at once it is served only when none was asked for shortly before.
 	gate bool
 	// users lists them as the watch cache of the API server has them, which waits for
 	// nothing: a watch of our own may stand still.
 	users bool
+	// left is the side whose pods are listed exactly, as they are or were at any time since
+	// the ordinal's volumes were taken from it: no pod can mount them there since, so who did
+	// not use them then never will.
+	left SideName
 	// wide lists everything live.
 	wide bool
 	// identity asks again which clusters these are.
@@ -51,7 +58,10 @@ func scopeOf(s Snapshot, decision Decision) scope {
 		return sc
 	}
 	sc.ordinal, sc.volumes, sc.pods = &effect.Ordinal, true, true
-	sc.gate, sc.users = lists(s, *effect)
+	sc.gate = effect.Verb == ScaleDown
+	if effect.Verb == ScaleUp && len(s.Source.Set.Templates) > 0 {
+		sc.users, sc.left = true, otherSide(effect.Side)
+	}
 	switch {
 	case effect.Verb == CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
 		// What these make is of no use by itself.
@@ -88,24 +98,27 @@ func (sc scope) ofRecord(s Snapshot, decision Decision) scope {
 		sc.ordinal, sc.pods = nil, false
 		return sc
 	}
-	// A handoff ends only where the ordinal has its volumes.
-	sc.volumes = sc.ordinal != nil && (next.Handoff == nil || next.Handoff.Ordinal != *sc.ordinal)
+	if sc.ordinal == nil {
+		return sc
+	}
+	another := next.Handoff == nil || next.Handoff.Ordinal != *sc.ordinal
+	if another && next.Handoff != nil {
+		sc.next = &next.Handoff.Ordinal
+	}
+	// A handoff ends only where the ordinal has its volumes, and what they are is not
+	// recorded on a cache's word.
+	sc.volumes = another || !slices.Equal(next.Handoff.Volumes, s.Record.Handoff.Volumes)
 	return sc
 }
 
-// lists says before which effects all pods are listed, and whether exactly. Between clusters
-// no pod can mount a volume that is parked, so who is not there after Park never will be: that
-// is looked for exactly before the disk is pointed at on the other side. In one cluster Point
-// takes and gives at once; who has come in between is found before the ordinal starts.
-func lists(s Snapshot, effect Effect) (exactly, lately bool) {
-	verb := effect.Volume.Verb
-	switch {
-	case effect.Verb == ScaleDown, effect.Verb == CarryVolume && verb == volumes.Point:
-		return true, false
-	case effect.Verb == ScaleUp && s.Spec.SameCluster:
-		return len(s.Source.Set.Templates) > 0, false
+// takesAway says whether an effect takes a volume from the side that had it. Between clusters it
+// is parked there; in one cluster it is given to the other side by the same write.
+func takesAway(effect Effect, sameCluster bool) bool {
+	verb := volumes.Park
+	if sameCluster {
+		verb = volumes.Point
 	}
-	return false, effect.Verb == ScaleUp && len(s.Source.Set.Templates) > 0 || effect.Verb == CarryVolume && verb == volumes.Park
+	return effect.Verb == CarryVolume && effect.Volume.Verb == verb
 }
 
 // proven says whether both StatefulSets carry this migration's fence: then they are
@@ -128,6 +141,8 @@ func (sc scope) covers(need scope) bool {
 		return false
 	case need.ordinal != nil && sc.ordinal != nil && *need.ordinal != *sc.ordinal:
 		return false
+	case need.next != nil && (sc.next == nil || *need.next != *sc.next):
+		return false
 	case need.ordinal == nil && sc.ordinal != nil || need.volumes && sc.ordinal == nil:
 		return false
 	}
@@ -136,7 +151,7 @@ func (sc scope) covers(need scope) bool {
 
 // reads says whether all kinds of objects that a scope asks for have been read.
 func (sc scope) reads(need scope) bool {
-	listed := (sc.gate || !need.gate) && (sc.gate || sc.users || !need.users)
+	listed := (sc.gate || !need.gate) && (sc.gate || sc.users || !need.users) && (sc.gate || need.left == "" || sc.left == need.left)
 	return listed && (sc.pods || !need.pods) && (sc.budgets || !need.budgets) && (sc.volumes || !need.volumes)
 }
 

@@ -12,9 +12,19 @@ import (
 
 // Each test here is what the model has found since its world is unkind.
 
+// emptied deletes the claim of an ordinal on a side; its controller makes an empty one, on which
+// a pod may be Ready. The volume that the ordinal had stays, for it is secured.
+func (y *play) emptied(name SideName, ordinal int32, runs bool) {
+	h := y.state.Volumes[ordinal].holding(name)
+	h.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
+	if runs {
+		y.side(name).setPod(Pod{Ordinal: ordinal, UID: "on the empty one", Ready: true, ReadySince: epoch, Owned: true})
+	}
+}
+
 // TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its
-// controller, which has not heard of the stop, makes an empty one. The empty disk is carried
-// nowhere (I3).
+// controller, which has not heard of the stop, makes an empty one. What is carried over is the
+// disk that the ordinal had (I3).
 func TestEmptyClaimIsNotCarried(t *testing.T) {
 	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
 		t.Run(name, func(t *testing.T) {
@@ -23,20 +33,61 @@ func TestEmptyClaimIsNotCarried(t *testing.T) {
 			y := newPlay(t, c)
 			y.until(ScaleDown, 1)
 			y.pass(lands)
-			v := &y.state.Volumes[1]
-			v.Source.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
-			v.Source.Volume = volumes.Volume{
-				Found: true, Name: fresh, UID: "fresh", ResourceVersion: "1", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimDelete, Handle: fresh,
-				ClaimRef: volumes.Ref{Namespace: v.Source.Ref.Namespace, Name: v.Source.Ref.Name, UID: "empty"},
-			}
-			if shared {
-				v.Destination.Volume = v.Source.Volume
-			}
-			before := y.landed
-			if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk || y.landed != before {
-				t.Errorf("got %+v after %d writes", hold, y.landed-before)
+			disk := y.state.Volumes[1].Source.Volume
+			y.emptied(SourceSide, 1, false)
+			y.until(ScaleUp, 1)
+			if at := y.state.Volumes[1].Destination; !at.Bound() || at.Volume.Handle != disk.Handle || at.Claim.Volume != disk.Name {
+				t.Errorf("ordinal 1 is on %+v", at)
 			}
 		})
+	}
+}
+
+// TestReturnedOrdinalLosesItsClaim: an ordinal is turned round before anything was carried away,
+// and started where it was. Its claim is deleted before its pod is there, and its controller
+// makes an empty one, on which the pod is Ready. It is not back then, and that disk is moved
+// nowhere when the migration is turned once more (I3).
+func TestReturnedOrdinalLosesItsClaim(t *testing.T) {
+	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)}
+			c.spec.SameCluster = shared
+			y := newPlay(t, c)
+			y.until(ScaleDown, 1)
+			y.pass(lands)
+			y.setMode(api.ModeRollback)
+			y.until(ScaleUp, 1)
+			y.machine.pass(y.p, y.fair())
+			y.settle(without1(controls))
+			y.emptied(SourceSide, 1, true)
+			for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun, api.ModePause, api.ModeRun} {
+				y.setMode(mode)
+				if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+					t.Errorf("%s: got %+v", mode, hold)
+				}
+				if y.state.Record.Handoff == nil || y.state.Source.Set.Replicas != 2 {
+					t.Fatalf("%s: it went on: %s", mode, y)
+				}
+			}
+		})
+	}
+}
+
+// TestRebuiltBeforeItsStop: a person rebuilds a replica, on a new claim, after its handoff was
+// recorded. Nothing of it was stopped or secured, so the record follows; what was secured may
+// have been stopped, and the claim must be on that again (I3).
+func TestRebuiltBeforeItsStop(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(Verb(volumes.Secure), 1)
+	s := y.p.through(y.snapshot())
+	was := s.Volumes[1].Source
+	s.Volumes[1].Source.Claim.Volume = "rebuilt"
+	if decision := Plan(s); decision.Record == nil || decision.Record.Handoff.Volume("data") != "rebuilt" {
+		t.Errorf("got %+v", decision)
+	}
+	s.Volumes[1].Source.Volume.Policy, s.Volumes[1].Source.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: was.Volume.Policy, By: s.UID}
+	if hold := Plan(s).Hold; hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+		t.Errorf("got %+v", hold)
 	}
 }
 

@@ -1,8 +1,11 @@
 package migration
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -55,7 +58,8 @@ func (l *lister) client(objects ...client.Object) client.Client {
 
 // TestUseIsLookedForLive: who uses a claim is looked for at the API server before its disk
 // changes hands and before the ordinal starts, whatever its kind of volume: a watch may stand
-// still. What is attached is looked for after the pods, where volumes can be attached (G6).
+// still. Before the start it is looked for exactly on the side that has given the disk away.
+// What is attached is looked for after the pods, where volumes can be attached (G6).
 func TestUseIsLookedForLive(t *testing.T) {
 	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
@@ -66,20 +70,20 @@ func TestUseIsLookedForLive(t *testing.T) {
 		source corev1.PersistentVolumeSource
 		want   []string
 	}{
-		"stop":                        {Effect{Verb: ScaleDown}, false, hostPath, []string{exact, exact + " listed"}},
-		"park":                        {carries(volumes.Park), false, hostPath, []string{weak, weak + " listed"}},
-		"park what is attached":       {carries(volumes.Park), false, csi, []string{weak, weak + " listed", "attachments", "attachments listed"}},
-		"point":                       {carries(volumes.Point), false, hostPath, []string{exact, exact + " listed"}},
-		"point what is attached":      {carries(volumes.Point), false, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
-		"start":                       {Effect{Verb: ScaleUp}, false, hostPath, []string{weak, weak + " listed"}},
-		"point, within the cluster":   {carries(volumes.Point), true, hostPath, []string{exact, exact + " listed"}},
-		"start, within the cluster":   {Effect{Verb: ScaleUp}, true, hostPath, []string{exact, exact + " listed"}},
-		"secure":                      {carries(volumes.Secure), false, csi, nil},
-		"what is made is of no use":   {carries(volumes.CreateVolume), false, csi, nil},
-		"start what is attached here": {Effect{Verb: ScaleUp}, true, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
+		"stop":                      {Effect{Verb: ScaleDown}, false, hostPath, []string{exact, exact + " listed"}},
+		"park":                      {carries(volumes.Park), false, hostPath, nil},
+		"park what is attached":     {carries(volumes.Park), false, csi, []string{"attachments", "attachments listed"}},
+		"point":                     {carries(volumes.Point), false, hostPath, nil},
+		"point what is attached":    {carries(volumes.Point), false, csi, []string{"attachments", "attachments listed"}},
+		"point, within the cluster": {carries(volumes.Point), true, hostPath, nil},
+		"start where it was":        {Effect{Verb: ScaleUp}, false, hostPath, []string{weak, weak + " listed"}},
+		"start there":               {Effect{Verb: ScaleUp, Side: DestinationSide}, false, hostPath, []string{exact, exact + " listed"}},
+		"start, within the cluster": {Effect{Verb: ScaleUp, Side: DestinationSide}, true, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
+		"secure":                    {carries(volumes.Secure), false, csi, nil},
+		"what is made is of no use": {carries(volumes.CreateVolume), false, csi, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.effect.Side, tc.effect.Ordinal = SourceSide, 2
+			tc.effect.Side, tc.effect.Ordinal = cmp.Or(tc.effect.Side, SourceSide), 2
 			s := Snapshot{Spec: Spec{SameCluster: tc.shared}, Source: Side{Set: Set{Templates: []string{"data"}}}}
 			sc := scopeOf(s, Decision{Effect: &tc.effect})
 			l := &lister{}
@@ -92,8 +96,11 @@ func TestUseIsLookedForLive(t *testing.T) {
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
 			}}}}}
 			shown := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ResourceVersion: "7"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-1", ResourceVersion: "5"}}}
-			source := &found{place: place{namespace: "shop", set: "web", live: l.client(append(objects, backup)...)}, pods: shown}
-			destination := &found{place: place{namespace: "shop", set: "web", live: (&lister{}).client()}}
+			source := &found{place: place{side: SourceSide, namespace: "shop", set: "web", live: l.client(append(objects, backup)...)}, pods: shown}
+			destination := &found{place: place{side: DestinationSide, namespace: "shop", set: "web", live: (&lister{}).client()}}
+			if sc.gate {
+				source.listing, destination.listing = listAhead(t.Context(), source.place), listAhead(t.Context(), destination.place)
+			}
 			readLive(t.Context(), source, destination, sc)
 			if source.err != nil || destination.err != nil {
 				t.Fatal(source.err, destination.err)
@@ -102,7 +109,7 @@ func TestUseIsLookedForLive(t *testing.T) {
 				t.Errorf("listed %q, want %q", l.lists, tc.want)
 			}
 			users := holdingOf(&api.Migration{}, source, 2, "data", "pv").Claim.Users
-			if seen := slices.Equal(users, []string{"backup"}); seen != (tc.want != nil) {
+			if seen := slices.Equal(users, []string{"backup"}); seen != (len(tc.want) > 0 && strings.HasPrefix(tc.want[0], "pods")) {
 				t.Errorf("the claim's users are %q", users)
 			}
 		})
@@ -131,11 +138,70 @@ func TestOwnPodIsReadExactly(t *testing.T) {
 				},
 			}).Build()
 			f := &found{place: place{namespace: "shop", set: "web", live: live}}
-			if err := f.readPods(t.Context(), scope{pods: true, users: true, ordinal: new(int32(2))}); err != nil {
+			if err := f.readPods(t.Context(), scope{pods: true, users: true, ordinal: new(int32(2))}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if len(f.pods) != tc.want {
 				t.Errorf("got %d pods, want %d", len(f.pods), tc.want)
+			}
+		})
+	}
+}
+
+// TestListedAhead: what was listed once nobody could begin to use an ordinal's volumes holds until
+// it starts. It does not where it shows somebody, who may be gone since, where it failed, of
+// another ordinal, and once a write may have let somebody use them again (G6).
+func TestListedAhead(t *testing.T) {
+	uses := func(claim string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "backup"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}}}}
+	}
+	park := carries(volumes.Park)
+	park.Side, park.Ordinal = SourceSide, 2
+	point := carries(volumes.Point)
+	point.Side, point.Ordinal = DestinationSide, 2
+	back := carries(volumes.Point)
+	back.Side, back.Ordinal = SourceSide, 2
+	for name, tc := range map[string]struct {
+		pod     *corev1.Pod
+		fails   bool
+		ordinal int32
+		then    []Effect
+		want    bool
+	}{
+		"nobody":                      {pod: uses("other"), ordinal: 2, then: []Effect{point}, want: true},
+		"somebody":                    {pod: uses("data-web-2"), ordinal: 2},
+		"it failed":                   {pod: uses("other"), ordinal: 2, fails: true},
+		"another ordinal":             {pod: uses("other"), ordinal: 1},
+		"given back since":            {pod: uses("other"), ordinal: 2, then: []Effect{point, back}},
+		"one more was taken, unheard": {pod: uses("other"), ordinal: 2, then: []Effect{park}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			source := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.pod).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					if tc.fails {
+						return errors.New("no answer")
+					}
+					return c.List(ctx, list, options...)
+				},
+			}).Build()
+			e := &Engine{
+				source:      place{side: SourceSide, id: "a", namespace: "shop", set: "web", live: source},
+				destination: place{side: DestinationSide, id: "b", namespace: "shop", set: "web"},
+			}
+			e.lookAhead(ctx, park)
+			for _, effect := range tc.then {
+				e.ahead.before(effect, false)
+			}
+			sc := scope{left: SourceSide, ordinal: &tc.ordinal}
+			if got := e.ahead.leftOf(SourceSide, sc).shows(ctx, tc.ordinal, []string{"data"}); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			if e.ahead.leftOf(DestinationSide, sc) != nil {
+				t.Error("it is taken for a list of the other side")
 			}
 		})
 	}

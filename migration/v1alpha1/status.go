@@ -150,6 +150,31 @@ type Handoff struct {
 	StartTime metav1.MicroTime `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.
 	Attempts int32 `json:"attempts"`
+	// volumes are those that the ordinal had when its handoff began: it arrives when it
+	// runs on them again. A claim may be deleted meanwhile, and made again on an empty volume.
+	// +optional
+	// +listType=map
+	// +listMapKey=claimTemplate
+	Volumes []HandoffVolume `json:"volumes,omitempty"`
+}
+
+// HandoffVolume is the volume of one claim of the ordinal on its way.
+type HandoffVolume struct {
+	// claimTemplate is the volumeClaimTemplate that the claim was made from.
+	ClaimTemplate string `json:"claimTemplate"`
+	// name is the PersistentVolume's.
+	Name string `json:"name"`
+}
+
+// Volume is the name of the volume that the ordinal had for a claim template; empty when it
+// is not known.
+func (h *Handoff) Volume(claimTemplate string) string {
+	for _, v := range h.Volumes {
+		if v.ClaimTemplate == claimTemplate {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 // SliceStatus is one slice as it was last seen.
