@@ -14,10 +14,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -298,7 +302,19 @@ func watchAll(ctx context.Context, list client.ObjectList, namespace string, lab
 	if err != nil {
 		return err
 	}
-	events, err := watcher.Watch(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels))
+	of := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels(labels)}
+	if err := watcher.List(ctx, list, of...); err != nil {
+		return err
+	}
+	if err := meta.EachListItem(list, func(object runtime.Object) error { return look(object.(client.Object), false) }); err != nil {
+		return err
+	}
+	// An API server that works on much else may end a watch: it goes on where it was.
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return watcher.Watch(ctx, list, append(of, &client.ListOptions{Raw: &options})...)
+		},
+	})
 	if err != nil {
 		return err
 	}
