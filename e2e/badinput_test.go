@@ -376,7 +376,7 @@ func (v *move) claimQuota(most string) {
 // namespace, and waits until it does.
 func (v *move) refuseSets() {
 	v.t.Helper()
-	v.policy("refuse-"+v.toNamespace, admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
+	v.policy(v.there(), "refuse-"+v.toNamespace, admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
 		admissionregistrationv1.Validation{Expression: "false", Message: "no StatefulSets here"})
 	there := v.app
 	there.Namespace = v.toNamespace
@@ -386,15 +386,15 @@ func (v *move) refuseSets() {
 	})
 }
 
-// policy has an admission policy judge what is created in the destination's namespace.
-func (v *move) policy(name string, rule admissionregistrationv1.Rule, validation admissionregistrationv1.Validation) {
+// policy has an admission policy judge what is created in a side's namespace.
+func (v *move) policy(at end, name string, rule admissionregistrationv1.Rule, validation admissionregistrationv1.Validation) {
 	v.t.Helper()
-	admission := v.destination.AdmissionregistrationV1()
+	admission := at.client.AdmissionregistrationV1()
 	_, err := admission.ValidatingAdmissionPolicies().Create(v.ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: v.toNamespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: at.namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create}, Rule: rule,
 				}}},

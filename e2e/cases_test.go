@@ -44,6 +44,7 @@ var embeddedOnly = map[string]string{
 	"TestSecretsOfTheCommand":          "what the command says of itself",
 	"TestGiverLosesItsSet":             byOthers,
 	"TestDisksOfTheMoved":              byOthers,
+	"TestClaimLostOnTheWayBack":        byOthers,
 	"TestLastRecordOfADisk":            byOthers,
 	"TestDestinationComesBack":         byOthers,
 	"TestRecover":                      ownServers,

@@ -33,7 +33,7 @@ func TestRollbackOfWhatIsDown(t *testing.T) {
 			app.Policy = tc.policy
 			v := newMove(t, app, acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
 			v.must(v.makeNamespace())
-			v.keepPodsOut()
+			v.keepPodsOut(v.there())
 			mover := v.mover()
 			stalled, back := false, false
 			v.drive(mover, stalledWith(api.ReasonPodMissing)(func() error {

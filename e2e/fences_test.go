@@ -23,7 +23,7 @@ func TestKubeconfigReplaced(t *testing.T) {
 	former, err := v.to.UserKubeconfig("mover")
 	v.must(err)
 	v.must(v.makeNamespace())
-	v.keepPodsOut()
+	v.keepPodsOut(v.there())
 	process := startManager(t, v.app.Namespace)
 	v.must(c.Create(v.ctx, v.m))
 	v.eventually("ordinal 1 is started", func(ctx context.Context) (bool, error) {
@@ -42,7 +42,7 @@ func TestKubeconfigReplaced(t *testing.T) {
 		t.Errorf("something was changed:\n%s\n%s", before, after)
 	}
 	v.replaceKubeconfig(former)
-	v.must(v.letPodsIn())
+	v.must(v.letPodsIn(v.there()))
 	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
 	v.expectMoved()
 	v.audit()
@@ -117,7 +117,7 @@ func TestRunBesideManager(t *testing.T) {
 	v := newMove(t, usual(2), acrossClusters)
 	c := v.managed()
 	v.must(v.makeNamespace())
-	v.keepPodsOut()
+	v.keepPodsOut(v.there())
 	startManager(t, v.app.Namespace)
 	v.must(c.Create(v.ctx, v.m))
 	v.eventually("ordinal 1 is on its way", func(ctx context.Context) (bool, error) {
@@ -132,7 +132,7 @@ func TestRunBesideManager(t *testing.T) {
 	if after := v.fingerprint(); after != before {
 		t.Errorf("something was changed:\n%s\n%s", before, after)
 	}
-	v.must(v.letPodsIn())
+	v.must(v.letPodsIn(v.there()))
 	v.await(c, api.ConditionCompleted, metav1.ConditionTrue)
 	v.expectMoved()
 	v.audit()

@@ -259,3 +259,58 @@ func (v *move) onlyLost(ordinals ...int32) {
 		v.t.Errorf("the auditor saw that ordinals %v lost their disks, want %v", found, ordinals)
 	}
 }
+
+// TestClaimLostOnTheWayBack: an ordinal is turned round when it has been stopped, and started
+// again at the source. Its claim is deleted before its pod is there, and the controller makes an
+// empty one. That is not an ordinal that is back, whichever process looks; on the volume that was
+// recorded it is.
+func TestClaimLostOnTheWayBack(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, usual(2), acrossClusters)
+	mover, disks := v.mover(), v.disks()
+	claims := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace)
+	was, err := claims.Get(v.ctx, "data-web-1", metav1.GetOptions{})
+	v.must(err)
+	var recorded string
+	turn := onVerb(migration.ScaleDown, func() error {
+		v.keepPodsOut(v.here())
+		return mover.Store.SetMode(v.ctx, api.ModeRollback)
+	})
+	lose := onVerb(migration.ScaleUp, func() error { return claims.Delete(v.ctx, "data-web-1", metav1.DeleteOptions{}) })
+	note := func(m *api.Migration, _ migration.Outcome) error {
+		if m.Status.Handoff != nil {
+			recorded = m.Status.Handoff.Volume("data")
+		}
+		return nil
+	}
+	for range 2 {
+		if hold := v.stalls(mover, turn, lose, note); hold.Reason != volumes.ReasonAnotherDisk {
+			t.Fatalf("stalled with %+v", hold)
+		}
+	}
+	v.eventually("the claim is on its volume", func(ctx context.Context) (bool, error) {
+		claim, err := claims.Get(ctx, "data-web-1", metav1.GetOptions{})
+		if err == nil && claim.Spec.VolumeName == recorded {
+			return true, nil
+		}
+		again := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-1"}, Spec: was.Spec}
+		again.Spec.VolumeName = recorded
+		if err := claims.Delete(ctx, "data-web-1", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		if _, err := claims.Create(ctx, again, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return false, err
+		}
+		return false, nil
+	})
+	_, err = v.source.CoreV1().PersistentVolumes().Patch(v.ctx, recorded, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/claimRef/uid"}]`), metav1.PatchOptions{})
+	v.must(err)
+	v.must(v.letPodsIn(v.here()))
+	v.drive(mover)
+	v.expectSlice(v.here(), 0, 2)
+	v.expectVolumes(v.here(), 2)
+	if after := v.disks(); !maps.Equal(after, disks) {
+		t.Errorf("the disks are %v, and were %v", after, disks)
+	}
+	v.onlyLost(1)
+}

@@ -176,7 +176,7 @@ func TestPodNeverCreated(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(2), acrossNamespaces, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
 	v.must(v.makeNamespace())
-	v.keepPodsOut()
+	v.keepPodsOut(v.there())
 	stalled := false
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
 		hold := outcome.Decision.Hold
@@ -184,7 +184,7 @@ func TestPodNeverCreated(t *testing.T) {
 			return nil
 		}
 		stalled = true
-		return v.letPodsIn()
+		return v.letPodsIn(v.there())
 	})
 	if !stalled {
 		t.Error("it did not stall")

@@ -82,22 +82,22 @@ func (v *move) restrictPods() {
 	v.must(err)
 }
 
-// keepPodsOut lets no pod be created in the destination's namespace, but shows that to no dry
+// keepPodsOut lets no pod be created in a side's namespace, but shows that to no dry
 // run: the preflight does not see it. It waits until it does so.
-func (v *move) keepPodsOut() {
+func (v *move) keepPodsOut(at end) {
 	v.t.Helper()
 	const probe = "probe"
-	v.policy(v.keptOut(), admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+	v.policy(at, keptOut(at), admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		admissionregistrationv1.Validation{Expression: `request.dryRun && object.metadata.name != "` + probe + `"`, Message: "no pods here"})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: probe}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1"}}}}
 	v.eventually("pods are kept out", func(ctx context.Context) (bool, error) {
-		_, err := v.destination.CoreV1().Pods(v.toNamespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := at.client.CoreV1().Pods(at.namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && contains(err.Error(), "no pods here"), nil
 	})
 }
 
-func (v *move) letPodsIn() error {
-	return v.destination.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(v.ctx, v.keptOut(), metav1.DeleteOptions{})
+func (v *move) letPodsIn(at end) error {
+	return at.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(v.ctx, keptOut(at), metav1.DeleteOptions{})
 }
 
-func (v *move) keptOut() string { return "keep-out-" + v.toNamespace }
+func keptOut(at end) string { return "keep-out-" + at.namespace }

@@ -37,11 +37,16 @@ func (t Taken) Check() *Problem {
 // problem says what is wrong, and what to do with a claim that is there and with one that is not:
 // a volume whose claimRef has the uid of a claim that is gone is bound to no other one.
 func (t Taken) problem(what string) *Problem {
-	message := fmt.Sprintf("claim %s/%s of an ordinal that has moved %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
+	message := fmt.Sprintf("claim %s/%s of an ordinal that was handed over %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
 	remedy := "look what the claim holds, and keep it: kubectl describe pvc -n " + t.At.Ref.Namespace + " " + t.At.Ref.Name
-	if volume := t.At.Volume; volume.Found && volume.ClaimRef.Names(t.At.Ref) && (!t.At.Claim.Found || t.At.Claim.Volume == volume.Name) {
-		remedy = fmt.Sprintf("have a claim %s/%s with spec.volumeName %s, and the volume reserved for it: kubectl patch pv %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef/uid\"}]'",
+	if volume := t.At.Volume; volume.Found && volume.ClaimRef.Names(t.At.Ref) {
+		have := fmt.Sprintf("have a claim %s/%s with spec.volumeName %s, and the volume reserved for it: kubectl patch pv %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef/uid\"}]'",
 			t.At.Ref.Namespace, t.At.Ref.Name, volume.Name, volume.Name)
+		if !t.At.Claim.Found || t.At.Claim.Volume == volume.Name {
+			remedy = have
+		} else {
+			remedy += "; in its place " + have
+		}
 	}
 	if t.From.Volume.Found {
 		message += fmt.Sprintf("; the disk that it had is behind volume %s of the source", t.From.Volume.Name)
