@@ -31,7 +31,7 @@ soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEE
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
 	@$(GO) run ./e2e/bench
 
-chaos: ## Moves while everything breaks: RUNS=50 SEED=1. One that failed is repeated by its seed.
+chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
 	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e
 
 crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers.
