@@ -70,6 +70,7 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	scheme := NewScheme()
+	httpClient = guarded(name, httpClient, scheme)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)

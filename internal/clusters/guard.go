@@ -1,0 +1,235 @@
+package clusters
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// What a cluster may answer. Its API server is not trusted: who wrote the kubeconfig chose
+// it, and the process that asks it works for others too. Sizes are those after
+// decompression, which net/http does below a guard.
+const (
+	// MaxAnswer bounds one answer that is not a watch. An API server's own etcd has 2 GiB at
+	// most by default (etcd, --quota-backend-bytes) and a list of 10000 pods has about so much.
+	MaxAnswer = 64 << 20
+	// MaxList bounds all pages of one list after the first, and one watch, which may begin
+	// with a list of its own (KEP-3157). A watch that has brought so much is begun anew.
+	MaxList = 256 << 20
+	// MaxEvent bounds one event of a watch, as the decoder of client-go does, which has read
+	// the whole event by then (apimachinery, serializer/streaming, NewDecoder).
+	MaxEvent = 16 << 20
+	// MaxStatus bounds an answer that is an error.
+	MaxStatus = 1 << 20
+)
+
+// jsonType and protobufType are what an API server answers in.
+const (
+	jsonType     = "application/json"
+	protobufType = runtime.ContentTypeProtobuf
+)
+
+// limits are the bounds of a guard.
+type limits struct{ answer, list, event int64 }
+
+var defaultLimits = limits{MaxAnswer, MaxList, MaxEvent}
+
+// guard lets through only what an API server answers. It follows no redirect: that would
+// carry requests, and what is answered to them, to addresses that nobody has checked. Errors
+// that are no Status of Kubernetes are reduced to their code, so that the answers of
+// something else never appear in a status or a log.
+type guard struct {
+	cluster string
+	next    http.RoundTripper
+	limits  limits
+	decoder runtime.Decoder
+
+	mu sync.Mutex
+	// paged is how much the pages of a list have brought, by its path.
+	paged map[string]int64
+}
+
+func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme) *guard {
+	return &guard{
+		cluster: cluster, next: next, limits: defaultLimits, paged: map[string]int64{},
+		decoder: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
+	}
+}
+
+// guarded is a client like this one that is guarded. The other one may be shared.
+func guarded(cluster string, of *http.Client, scheme *runtime.Scheme) *http.Client {
+	next := of.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &http.Client{Transport: newGuard(cluster, next, scheme), Timeout: of.Timeout}
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
+func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := g.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch code := resp.StatusCode; {
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		_ = resp.Body.Close() // nothing of it is used
+		return nil, fmt.Errorf("cluster %s answered with a redirect (HTTP %d), and redirects are not followed; set the address of the API server itself in the kubeconfig", g.cluster, code)
+	case code < http.StatusOK || code > http.StatusPartialContent:
+		return g.failure(resp)
+	}
+	return g.success(req, resp)
+}
+
+// failure leaves a Status of Kubernetes of an answer that is an error, or else its code.
+func (g *guard) failure(resp *http.Response) (*http.Response, error) {
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxStatus))
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s answered HTTP %d, and its answer ended early: %w", g.cluster, resp.StatusCode, err)
+	}
+	kind := jsonType
+	if data = g.status(data); data == nil {
+		kind, data = "text/plain", fmt.Appendf(nil, "cluster %s answered HTTP %d without a Status of Kubernetes", g.cluster, resp.StatusCode)
+	}
+	answer := *resp
+	answer.Header = resp.Header.Clone()
+	answer.Header.Set("Content-Type", kind)
+	answer.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	answer.Header.Del("Content-Encoding")
+	answer.ContentLength, answer.TransferEncoding = int64(len(data)), nil
+	answer.Body = io.NopCloser(bytes.NewReader(data))
+	return &answer, nil
+}
+
+// status is the Status of Kubernetes that an answer holds, in JSON; nil when it holds none.
+func (g *guard) status(data []byte) []byte {
+	object, _, err := g.decoder.Decode(data, nil, nil)
+	status, ok := object.(*metav1.Status)
+	if err != nil || !ok {
+		return nil
+	}
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	out, err := json.Marshal(status)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// success bounds what is read of an answer that is none.
+func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && kind != protobufType) {
+		_ = resp.Body.Close() // nothing of it is used
+		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
+	}
+	query := req.URL.Query()
+	body := &bounded{ReadCloser: resp.Body, cluster: g.cluster}
+	switch {
+	case query.Get("watch") == "true" || query.Get("watch") == "1":
+		body.left = g.limits.list
+		if kind == jsonType {
+			body.events = &events{limit: g.limits.event}
+		}
+	case query.Has("continue"):
+		body.left, body.read = min(g.limits.answer, g.limits.list-g.readOf(req.URL.Path, 0)), func(n int) { g.readOf(req.URL.Path, n) }
+	default:
+		body.left = g.limits.answer
+		if query.Has("limit") {
+			g.forget(req.URL.Path)
+		}
+	}
+	resp.Body = body
+	return resp, nil
+}
+
+// readOf adds to how much the pages of a list have brought, and returns it.
+func (g *guard) readOf(path string, n int) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.paged[path] += int64(n)
+	return g.paged[path]
+}
+
+// forget is for a list that begins.
+func (g *guard) forget(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.paged, path)
+}
+
+// bounded is a body of which no more than so much can be read.
+type bounded struct {
+	io.ReadCloser
+	cluster string
+	left    int64
+	// read is told how much was read; nil: nobody is.
+	read func(int)
+	// events are those of a watch in JSON; nil: it is none.
+	events *events
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.read != nil {
+		b.read(n)
+	}
+	if b.left -= int64(n); b.left < 0 || !b.events.fit(p[:n]) {
+		return 0, fmt.Errorf("cluster %s sends more than is read of one answer; see what it holds so much of, or whether its address leads to an API server of Kubernetes", b.cluster)
+	}
+	return n, err
+}
+
+// events finds where the events of a watch end: each is one value of JSON, which its
+// decoder keeps until it has all of it (apimachinery, util/framer, jsonFrameReader).
+type events struct {
+	limit, size     int64
+	depth           int
+	quoted, escaped bool
+}
+
+// fit says whether every event is within the limit.
+func (e *events) fit(data []byte) bool {
+	if e == nil {
+		return true
+	}
+	for _, c := range data {
+		e.size++
+		e.scan(c)
+		if e.size > e.limit {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *events) scan(c byte) {
+	switch {
+	case e.escaped:
+		e.escaped = false
+	case e.quoted:
+		e.escaped, e.quoted = c == '\\', c != '"'
+	case c == '"':
+		e.quoted = true
+	case c == '{' || c == '[':
+		e.depth++
+	case c == '}' || c == ']':
+		if e.depth--; e.depth == 0 {
+			e.size = 0
+		}
+	}
+}
