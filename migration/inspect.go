@@ -37,6 +37,9 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	if err != nil || source == nil {
 		return nil, err
 	}
+	if finding := e.uncountable(m, source, destination); finding != nil {
+		return []Finding{*finding}, nil
+	}
 	findings := append(owned(e.source, source), tracked(e.source, source)...)
 	for _, check := range []func() ([]Finding, error){
 		func() ([]Finding, error) { return e.beyond(ctx) },
@@ -70,6 +73,14 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		findings = append(findings, differences(e.destination, m, source, destination)...)
 	}
 	return findings, nil
+}
+
+// uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
+// for next is looked for of each of them.
+func (e *Engine) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *Finding {
+	s := Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOf(m, &found{place: e.source, set: source}), Destination: sideOf(m, &found{place: e.destination, set: destination})}
+	s.Source.Set.Templates = claimTemplates(source)
+	return s.unbounded()
 }
 
 // owned finds a controller above the StatefulSet: it would write replicas back.

@@ -61,6 +61,9 @@ func (e *Engine) claimed(ctx context.Context, m *api.Migration, source *appsv1.S
 // movingOrdinals are those that are asked for, the first to move first.
 func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
 	s := Snapshot{Spec: specOf(m, false), Source: Side{Set: setOf(m, source, nil)}}
+	if s.unbounded() != nil {
+		return nil
+	}
 	total := Total(s.Spec, s.Source.Set.Replicas)
 	var ordinals []int32
 	for ordinal := s.Source.Set.Start; ordinal < s.Source.Set.End(); ordinal++ {

@@ -143,11 +143,11 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		return s
 	}
 	s.Template = templateChange(source.set, destination.set)
+	templates := claimTemplates(source.set)
+	s.Source.Set.Templates = templates
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, ordinalsOf(s, sc)), destination.names(m, ordinalsOf(s, sc))
 	}
-	templates := claimTemplates(source.set)
-	s.Source.Set.Templates = templates
 	ordinals := ordinalsOf(s, sc)
 	if sc.next != nil {
 		ordinals = append(ordinals, *sc.next)
@@ -183,6 +183,9 @@ func (e *Engine) readerOf(p place, sc scope) client.Reader {
 func ordinalsOf(s Snapshot, sc scope) []int32 {
 	if sc.ordinal != nil {
 		return []int32{*sc.ordinal}
+	}
+	if s.unbounded() != nil {
+		return nil
 	}
 	start, replicas := s.extent()
 	ordinals := make([]int32, 0, replicas)

@@ -75,7 +75,7 @@ type Hold struct {
 func Plan(s Snapshot) Decision {
 	p := newPlanner(s)
 	for _, stage := range []func() *Decision{
-		p.recoverable, p.finished, p.reachable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
+		p.recoverable, p.finished, p.reachable, p.countable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision

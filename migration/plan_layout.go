@@ -38,7 +38,9 @@ func layoutOf(s Snapshot) layout {
 		l.moved, l.initial = destination.Replicas, 0
 	}
 	left := base.Replicas - l.moved - source.Replicas
-	switch {
+	switch unbounded := s.unbounded(); {
+	case unbounded != nil:
+		l.broken = unbounded.Message
 	case left < 0 || left > 1:
 		l.broken = fmt.Sprintf("the slices own %d and %d ordinals of %d", source.Replicas, destination.Replicas, base.Replicas)
 	case l.moved > 0 && destination.Start != l.destinationStart():

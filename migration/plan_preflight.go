@@ -79,6 +79,9 @@ func Preflight(s Snapshot) []Finding {
 	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
 		return findings
 	}
+	if finding := s.unbounded(); finding != nil {
+		return append(findings, *finding)
+	}
 	if s.Source.Set.Presence != Seen {
 		return append(findings, Finding{
 			Reason: api.ReasonSourceMissing, Object: s.Source.object(),

@@ -39,6 +39,9 @@ const stepsPerOrdinal = 64
 // Simulate iterates Plan over an abstract world that begins as the snapshot and in
 // which nothing fails. The snapshot must cover all ordinals. It never writes.
 func Simulate(s Snapshot) Simulation {
+	if finding := s.unbounded(); finding != nil {
+		return Simulation{Held: finding.hold()}
+	}
 	w := newWorld(s)
 	w.state.Holder, w.state.Engaged = "dry-run", false
 	w.settle()

@@ -9,6 +9,7 @@ const (
 	ReasonSourceBeingDeleted   = "SourceBeingDeleted"
 	ReasonNothingToMove        = "NothingToMove"
 	ReasonCountTooLarge        = "CountTooLarge"
+	ReasonOrdinalsUnbounded    = "OrdinalsOutOfBounds"
 	ReasonRolloutInProgress    = "RolloutInProgress"
 	ReasonKindUnsupported      = "KindUnsupported"
 	ReasonOwnedByOperator      = "OwnedByOperator"
