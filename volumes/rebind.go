@@ -251,10 +251,13 @@ func Rebind(pair Pair) Verdict {
 	switch {
 	case Swapped(pair) != nil:
 		return blocked(Swapped(pair))
+	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
+		// It is asked before anything is written: it may be the volume of somebody else.
+		return blocked(foreignVolume(giver, ""))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():
-		return park(pair)
+		return pair.act(Park, giver.Volume, Parked(giver.Ref))
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
 		return blocked(foreignVolume(taker, giver.Volume.Handle))
 	case taker.Volume.Found:
@@ -287,14 +290,6 @@ func rebindShared(pair Pair) Verdict {
 		return blocked(foreignClaim(taker))
 	}
 	return pair.act(Point, giver.Volume, target(taker))
-}
-
-func park(pair Pair) Verdict {
-	giver := pair.Giver
-	if !giver.Volume.ClaimRef.Names(giver.Ref) {
-		return blocked(foreignVolume(giver, ""))
-	}
-	return pair.act(Park, giver.Volume, Parked(giver.Ref))
 }
 
 // lost is for a volume that was not found where it must be: it is gone, or nothing says

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -41,6 +42,8 @@ func TestRebindBlocks(t *testing.T) {
 	disk.Volume = Volume{Found: true, Name: "pv", Handle: "another disk"}
 	taken := secure(held("east", corev1.PersistentVolumeReclaimRetain))
 	taken.Volume.ClaimRef = Ref{Namespace: "x", Name: "y", UID: "z"}
+	unsecured := held("east", corev1.PersistentVolumeReclaimDelete)
+	unsecured.Volume.Note, unsecured.Volume.ClaimRef = Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, taken.Volume.ClaimRef
 	lost := empty("east")
 	lost.Claim = held("east", "").Claim
 	tests := map[string]struct {
@@ -54,6 +57,7 @@ func TestRebindBlocks(t *testing.T) {
 		"the claim is gone":        {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
 		"the same, shared":         {Pair{Shared: true, Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
 		"somebody took the volume": {Pair{Giver: taken, Taker: empty("west")}, ReasonForeignVolume},
+		"the volume of a victim":   {Pair{Giver: unsecured, Taker: empty("west")}, ReasonForeignVolume},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +68,64 @@ func TestRebindBlocks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForeignVolumesAreNotWritten: whatever was seen, no write goes to a volume whose claimRef
+// names neither the claim or the parked reference of the side that it is written for, nor, where
+// both share it, the giver's: it may be the volume of somebody else (I9, S5).
+func TestForeignVolumesAreNotWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pair := Pair{Shared: rapid.Bool().Draw(t, "shared"), Fence: fence, Owner: owner, Giver: anyHolding(t, "east"), Taker: anyHolding(t, "west")}
+		if pair.Shared && rapid.Bool().Draw(t, "one volume") {
+			pair.Taker.Volume = pair.Giver.Volume
+		}
+		for _, verdict := range []Verdict{Rebind(pair), SecureGiver(pair)} {
+			if verdict.Action != nil {
+				wantOwnVolume(t, pair, *verdict.Action)
+			}
+		}
+	})
+}
+
+func wantOwnVolume(t *rapid.T, pair Pair, action Action) {
+	t.Helper()
+	written, side := pair.Giver.Volume, pair.Giver.Ref
+	switch action.Verb {
+	case Secure, Park:
+	case Point:
+		side = pair.Taker.Ref
+		if !pair.Shared || !pair.Giver.Volume.Found {
+			written = pair.Taker.Volume
+		}
+	default:
+		return // it writes no volume that exists
+	}
+	ref := written.ClaimRef
+	own := ref.Names(side) || ref.Names(Parked(side)) || pair.Shared && ref.Names(pair.Giver.Ref)
+	if action.UID != written.UID || !own {
+		t.Fatalf("%s of volume %s, whose claimRef names %s/%s", action.Verb, action.UID, ref.Namespace, ref.Name)
+	}
+}
+
+// anyHolding is a holding with its claim, its volume, both or none; the volume may be that of
+// anybody.
+func anyHolding(t *rapid.T, namespace string) Holding {
+	h := held(namespace, rapid.SampledFrom([]corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete}).Draw(t, "policy"))
+	if rapid.Bool().Draw(t, "secured") {
+		h = secure(h)
+	}
+	h.Volume.Fence = rapid.SampledFrom([]string{"", fence, "migration.0", "another.1"}).Draw(t, "fence")
+	h.Volume.ClaimRef = rapid.SampledFrom([]Ref{
+		h.Volume.ClaimRef, Parked(h.Ref), {Namespace: h.Ref.Namespace, Name: h.Ref.Name}, {Namespace: h.Ref.Namespace, Name: h.Ref.Name, UID: "z"}, {},
+		{Namespace: "victim", Name: h.Ref.Name, UID: "z"}, {Namespace: h.Ref.Namespace, Name: "data-victim-0", UID: "z"}, Parked(Ref{Namespace: "victim", Name: h.Ref.Name}),
+	}).Draw(t, "claimRef")
+	if rapid.Bool().Draw(t, "no claim") {
+		h.Claim = Claim{}
+	}
+	if rapid.Bool().Draw(t, "no volume") {
+		h.Volume = Volume{}
+	}
+	return h
 }
 
 func parked(namespace string) Holding {
