@@ -98,6 +98,11 @@ func (o *planOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if stands == underway {
+		if err := believe(t.store, m, snapshot); err != nil {
+			return err
+		}
+	}
 	document := newPlanDocument(m, stands, snapshot)
 	if o.output.value == "json" || o.output.value == "yaml" {
 		err = printData(o.Out, o.output.value, document)

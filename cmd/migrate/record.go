@@ -39,6 +39,9 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 		return t.asked, beginning, nil
 	}
 	m := t.recorded.DeepCopy()
+	if err := ofItsSource(t.store, m); err != nil {
+		return nil, "", err
+	}
 	completed := completedReason(m)
 	if completed == api.ReasonMoved {
 		back, err := t.isBack(ctx, m)

@@ -185,6 +185,11 @@ func (o *recoverOptions) examine(ctx context.Context, k *kept) (recoverDocument,
 	if snapshot.Source.Reach != migration.Seen {
 		return recoverDocument{}, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", source.Name(), snapshot.Source.ReachError)
 	}
+	if k.record {
+		if err := believe(records.ConfigMap{Namespace: k.Namespace, Name: k.Name}, m, snapshot); err != nil {
+			return recoverDocument{}, err
+		}
+	}
 	d := newRecoverDocument(m, snapshot)
 	o.probe(ctx, k, &d)
 	return d, nil

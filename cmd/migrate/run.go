@@ -122,6 +122,9 @@ func (o *runOptions) run(ctx context.Context) error {
 			return err
 		}
 	} else {
+		if err := t.believes(ctx, m); err != nil {
+			return err
+		}
 		d.show(o.goingOn(t, m, n))
 	}
 	if err := t.keep(ctx, m); err != nil {

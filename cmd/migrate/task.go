@@ -113,6 +113,15 @@ func (t *task) load(ctx context.Context) error {
 	return nil
 }
 
+// believes looks at both sides, and refuses a record that they do not bear out.
+func (t *task) believes(ctx context.Context, m *api.Migration) error {
+	snapshot, err := t.look(ctx, m)
+	if err != nil {
+		return err
+	}
+	return believe(t.store, m, snapshot)
+}
+
 // unrecorded is the UID of a migration that is not kept anywhere yet. An empty one
 // would be that of every object which no migration has touched.
 const unrecorded = "unrecorded"
