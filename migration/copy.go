@@ -1,11 +1,15 @@
 package migration
 
 import (
+	"context"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -41,19 +45,49 @@ func mapClasses(templates []corev1.PersistentVolumeClaim, classes map[string]*st
 	}
 }
 
-// copyService makes the destination's governing Service, less what a cluster
-// assigns.
+// copyService makes the destination's governing Service, less what a cluster assigns, and
+// less what opens it to the outside: there the same address may be somebody else's. One that
+// is a name of something else becomes headless, as a governing Service is.
 func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 	service := &corev1.Service{ObjectMeta: meta, Spec: *from.Spec.DeepCopy()}
-	if service.Spec.ClusterIP != corev1.ClusterIPNone {
-		service.Spec.ClusterIP, service.Spec.ClusterIPs = "", nil
+	spec := &service.Spec
+	switch {
+	case spec.Type == corev1.ServiceTypeExternalName:
+		spec.ClusterIP, spec.ClusterIPs = corev1.ClusterIPNone, nil
+	case spec.ClusterIP != corev1.ClusterIPNone:
+		spec.ClusterIP, spec.ClusterIPs = "", nil
 	}
-	service.Spec.HealthCheckNodePort = 0
-	service.Spec.IPFamilies, service.Spec.IPFamilyPolicy = nil, nil
-	for i := range service.Spec.Ports {
-		service.Spec.Ports[i].NodePort = 0
+	spec.Type, spec.ExternalName, spec.ExternalIPs = corev1.ServiceTypeClusterIP, "", nil
+	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil //nolint:staticcheck // it is dropped because it is deprecated and still served
+	spec.AllocateLoadBalancerNodePorts, spec.ExternalTrafficPolicy, spec.HealthCheckNodePort = nil, "", 0
+	spec.IPFamilies, spec.IPFamilyPolicy = nil, nil
+	for i := range spec.Ports {
+		spec.Ports[i].NodePort = 0
 	}
 	return service
+}
+
+// podSecurity begins the labels by which a namespace enforces Pod Security (kubernetes
+// pod-security-admission, api/constants.go).
+const podSecurity = "pod-security.kubernetes.io/"
+
+// createdNamespace enforces what the source's does of Pod Security, where that may be read.
+func (e *Engine) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+	meta.Namespace = ""
+	namespace := &corev1.Namespace{ObjectMeta: meta}
+	from, err := get[corev1.Namespace](ctx, e.source.live, client.ObjectKey{Name: e.source.namespace})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	if from == nil {
+		return namespace, nil
+	}
+	for key, value := range from.Labels {
+		if strings.HasPrefix(key, podSecurity) {
+			metav1.SetMetaDataLabel(&namespace.ObjectMeta, key, value)
+		}
+	}
+	return namespace, nil
 }
 
 // storageClasses are the destination's classes by claim template.

@@ -1,11 +1,20 @@
 package migration
 
 import (
+	"context"
+	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -29,5 +38,80 @@ func TestCopiesAreNotTracked(t *testing.T) {
 	}
 	if fence, form := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey]); fence != "m.2" || form != "maxUnavailable 0" || budget.Annotations[api.OwnerAnnotationKey] != "owner" || budget.Annotations[api.AuthorBudgetAnnotationKey] != "minAvailable 2" {
 		t.Errorf("got %+v", budget.Annotations)
+	}
+}
+
+// TestCopiedServicesAreInternal: what opens the source's Service to the outside is not copied:
+// in another cluster the same address may be somebody else's, and a load balancer costs (S8).
+func TestCopiedServicesAreInternal(t *testing.T) {
+	ports := func(node int32) []corev1.ServicePort {
+		return []corev1.ServicePort{{Name: "http", Port: 80, NodePort: node}}
+	}
+	for name, tc := range map[string]struct{ from, want corev1.ServiceSpec }{
+		"a load balancer": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"}, ExternalIPs: []string{"192.0.2.1"}, LoadBalancerIP: "192.0.2.2",
+				LoadBalancerClass: new("x"), LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, AllocateLoadBalancerNodePorts: new(true), HealthCheckNodePort: 30001,
+				ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, Ports: ports(30000), Selector: map[string]string{"app": "web"}, PublishNotReadyAddresses: true,
+			},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: ports(0), Selector: map[string]string{"app": "web"}, PublishNotReadyAddresses: true},
+		},
+		"a name elsewhere": {
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com", Ports: ports(0)},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, Ports: ports(0)},
+		},
+		"headless": {
+			corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, ExternalIPs: []string{"192.0.2.1"}, Ports: ports(0)},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, Ports: ports(0)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, copyService(&corev1.Service{Spec: tc.from}, metav1.ObjectMeta{}).Spec); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCopiedNamespacesAreAsStrict: a namespace that the migration makes enforces what the
+// source's does of Pod Security, where that may be read (S8).
+func TestCopiedNamespacesAreAsStrict(t *testing.T) {
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30", "team": "shop",
+	}}}
+	strict := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30"}
+	forbidden := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
+	}}
+	broken := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewInternalError(errors.New("no answer"))
+	}}
+	for name, tc := range map[string]struct {
+		funcs interceptor.Funcs
+		want  map[string]string
+		fails bool
+	}{
+		"read":        {interceptor.Funcs{}, strict, false},
+		"forbidden":   {forbidden, nil, false},
+		"unreachable": {broken, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
+			e := &Engine{source: place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "owner"}}
+			made, err := e.created(t.Context(), m, place{namespace: "store"}, Effect{Verb: CreateNamespace, Name: "store"})
+			if tc.fails {
+				if err == nil {
+					t.Error("it is made all the same")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, made.GetLabels()); diff != "" || made.GetName() != "store" || made.GetAnnotations()[api.OwnerAnnotationKey] != "owner" {
+				t.Errorf("%s%+v", diff, made)
+			}
+		})
 	}
 }

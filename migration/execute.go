@@ -106,8 +106,7 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 	owned := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
 	switch effect.Verb {
 	case CreateNamespace:
-		owned.Namespace = ""
-		return &corev1.Namespace{ObjectMeta: owned}, nil
+		return e.createdNamespace(ctx, owned)
 	case CreateExport, CreatePodExport:
 		return newExport(at.exportVersion, owned), nil
 	case CreatePodService:

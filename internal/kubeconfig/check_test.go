@@ -153,10 +153,15 @@ func portOf(t *testing.T, address string) string {
 	return port
 }
 
+// TestRefuseLocal judges addresses as they are connected to: also the metadata services that
+// are reached over IPv6, and IPv4 addresses that are written as one of IPv6 (S8).
 func TestRefuseLocal(t *testing.T) {
 	for address, want := range map[string]bool{
 		"10.0.0.1:6443": false, "192.168.1.1:443": false, "[2001:db8::1]:6443": false, "[fd00::1]:6443": false, "[64:ff9b::a00:1]:6443": false,
 		"127.0.0.53:443": true, "0.0.0.0:1": true, "[::]:1": true, "169.254.0.1:80": true, "[fe80::1%lo]:80": true,
+		"[fd00:ec2::254]:80": true, "[fd00:ec2::23]:80": true, "[fd20:ce::254]:80": true, "[fd00:c1::a9fe:a9fe]:80": true, "[fd00:42::42]:80": true,
+		"[::ffff:169.254.169.254]:80": true, "[::169.254.169.254]:80": true, "[::ffff:0:169.254.169.254]:80": true, "[64:ff9b:1::a9fe:a9fe]:80": true,
+		"[2002:a9fe:a9fe::1]:80": true, "[2002:a00:1::1]:80": false, "[::ffff:100.100.100.200]:80": true, "[::1]:1": true, "[fd20:ce::1]:443": false,
 		"[::ffff:10.0.0.1]:443": false, "[::ffff:127.0.0.1]:443": true, "[64:ff9b::7f00:1]:443": true, "100.100.100.200:80": true,
 	} {
 		if refused := refuseLocal("tcp", address, nil) != nil; refused != want {

@@ -12,14 +12,28 @@ import (
 
 // metadata are the addresses of clouds' metadata services that are not link-local.
 var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("fd00:ec2::254"):   true, // Amazon
-	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
-	netip.MustParseAddr("168.63.129.16"):   true, // Azure
-	netip.MustParseAddr("192.0.0.192"):     true, // Oracle
+	netip.MustParseAddr("100.100.100.200"):    true, // Alibaba
+	netip.MustParseAddr("168.63.129.16"):      true, // Azure
+	netip.MustParseAddr("fd20:ce::254"):       true, // Google
+	netip.MustParseAddr("192.0.0.192"):        true, // Oracle
+	netip.MustParseAddr("fd00:c1::a9fe:a9fe"): true, // Oracle
+	netip.MustParseAddr("fd00:42::42"):        true, // Scaleway
 }
 
-// nat64 is the prefix under which IPv6 reaches IPv4 (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// amazon is where Amazon has its metadata, and the credentials of pods.
+var amazon = netip.MustParsePrefix("fd00:ec2::/32")
+
+// Prefixes under which an address of IPv6 is one of IPv4: its last four bytes, or those after
+// the prefix.
+var (
+	lastBytes = []netip.Prefix{
+		netip.MustParsePrefix("64:ff9b::/96"),    // NAT64 (RFC 6052)
+		netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64 within a network (RFC 8215)
+		netip.MustParsePrefix("::ffff:0:0:0/96"), // SIIT (RFC 7915)
+		netip.MustParsePrefix("::/96"),           // IPv4-compatible (RFC 4291, 2.5.5.1)
+	}
+	sixToFour = netip.MustParsePrefix("2002::/16") // RFC 3056
+)
 
 // local says whether a host is the machine itself or a metadata service. Names are not
 // looked up here, because they may lead elsewhere a moment later: see dialOutside.
@@ -38,11 +52,25 @@ func local(host string) bool {
 // most clouds have their metadata services), or one of metadata.
 func localAddress(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	if nat64.Contains(ip) {
-		bytes := ip.As16()
-		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	return notForOthers(ip) || notForOthers(embedded(ip))
+}
+
+func notForOthers(ip netip.Addr) bool {
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || metadata[ip] || amazon.Contains(ip)
+}
+
+// embedded is the address of IPv4 that one of IPv6 leads to, or else the address itself.
+func embedded(ip netip.Addr) netip.Addr {
+	bytes := ip.As16()
+	if sixToFour.Contains(ip) {
+		return netip.AddrFrom4([4]byte(bytes[2:6]))
 	}
-	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || metadata[ip]
+	for _, prefix := range lastBytes {
+		if prefix.Contains(ip) {
+			return netip.AddrFrom4([4]byte(bytes[12:]))
+		}
+	}
+	return ip
 }
 
 // allNumeric finds the short and the hexadecimal forms of an IPv4 address, such as
