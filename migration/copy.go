@@ -58,7 +58,7 @@ func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 		spec.ClusterIP, spec.ClusterIPs = "", nil
 	}
 	spec.Type, spec.ExternalName, spec.ExternalIPs = corev1.ServiceTypeClusterIP, "", nil
-	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil //nolint:staticcheck // it is dropped because it is deprecated and still served
+	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil
 	spec.AllocateLoadBalancerNodePorts, spec.ExternalTrafficPolicy, spec.HealthCheckNodePort = nil, "", 0
 	spec.IPFamilies, spec.IPFamilyPolicy = nil, nil
 	for i := range spec.Ports {

@@ -60,29 +60,31 @@ func TestHostileNumbers(t *testing.T) {
 		if !refused {
 			return // how long a large application takes is not at issue
 		}
-		took := allocated(func() {
-			decision := Plan(s)
-			if s.Record.Completed == "" && !s.Deleting && (decision.Effect != nil || decision.Record != nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonOrdinalsUnbounded) {
-				t.Fatalf("decided %+v", decision)
-			}
-			if decision.Effect != nil {
-				t.Fatalf("wrote %s", decision.Effect)
-			}
-			if result := Simulate(s); result.Held == nil || len(result.Steps) > 0 {
-				t.Fatalf("the dry run says %+v", result)
-			}
-			if n := len(ordinalsOf(s, scope{})); n > 0 {
-				t.Fatalf("%d ordinals are looked at", n)
-			}
-			found := Preflight(s)
-			if len(found) != 1 || found[0].Reason != api.ReasonOrdinalsUnbounded || found[0].Remedy == "" || !strings.Contains(found[0].Message, "shop/web") {
-				t.Fatalf("found %+v", found)
-			}
-		})
-		if took > little {
+		if took := allocated(func() { wantRefusedNumbers(t, s) }); took > little {
 			t.Fatalf("%d bytes were allocated", took)
 		}
 	})
+}
+
+func wantRefusedNumbers(t *rapid.T, s Snapshot) {
+	t.Helper()
+	decision := Plan(s)
+	if s.Record.Completed == "" && !s.Deleting && (decision.Effect != nil || decision.Record != nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonOrdinalsUnbounded) {
+		t.Fatalf("decided %+v", decision)
+	}
+	if decision.Effect != nil {
+		t.Fatalf("wrote %s", decision.Effect)
+	}
+	if result := Simulate(s); result.Held == nil || len(result.Steps) > 0 {
+		t.Fatalf("the dry run says %+v", result)
+	}
+	if n := len(ordinalsOf(s, scope{})); n > 0 {
+		t.Fatalf("%d ordinals are looked at", n)
+	}
+	found := Preflight(s)
+	if len(found) != 1 || found[0].Reason != api.ReasonOrdinalsUnbounded || found[0].Remedy == "" || !strings.Contains(found[0].Message, "shop/web") {
+		t.Fatalf("found %+v", found)
+	}
 }
 
 // TestHostileNumbersAreNotInspected: what is looked for before the first write is looked for

@@ -116,8 +116,14 @@ func anyHolding(t *rapid.T, namespace string) Holding {
 	}
 	h.Volume.Fence = rapid.SampledFrom([]string{"", fence, "migration.0", "another.1"}).Draw(t, "fence")
 	h.Volume.ClaimRef = rapid.SampledFrom([]Ref{
-		h.Volume.ClaimRef, Parked(h.Ref), {Namespace: h.Ref.Namespace, Name: h.Ref.Name}, {Namespace: h.Ref.Namespace, Name: h.Ref.Name, UID: "z"}, {},
-		{Namespace: "victim", Name: h.Ref.Name, UID: "z"}, {Namespace: h.Ref.Namespace, Name: "data-victim-0", UID: "z"}, Parked(Ref{Namespace: "victim", Name: h.Ref.Name}),
+		h.Volume.ClaimRef,
+		Parked(h.Ref),
+		{Namespace: h.Ref.Namespace, Name: h.Ref.Name},
+		{Namespace: h.Ref.Namespace, Name: h.Ref.Name, UID: "z"},
+		{},
+		{Namespace: "victim", Name: h.Ref.Name, UID: "z"},
+		{Namespace: h.Ref.Namespace, Name: "data-victim-0", UID: "z"},
+		Parked(Ref{Namespace: "victim", Name: h.Ref.Name}),
 	}).Draw(t, "claimRef")
 	if rapid.Bool().Draw(t, "no claim") {
 		h.Claim = Claim{}

@@ -21,7 +21,7 @@ func TestForgedRecords(t *testing.T) {
 		want  string
 	}{
 		"as it was kept":                   {func(*api.Migration, *migration.Snapshot) {}, ""},
-		"a budget that it has not used up": {func(m *api.Migration, s *migration.Snapshot) { s.Source.Budgets[0].Form = pdb.Unavailable(3) }, ""},
+		"a budget that it has not used up": {func(_ *api.Migration, s *migration.Snapshot) { s.Source.Budgets[0].Form = pdb.Unavailable(3) }, ""},
 		"of another set":                   {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Name = "victim" }, "it is of StatefulSet shop/victim"},
 		"of another namespace":             {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Namespace = "bank" }, "it is of StatefulSet bank/web"},
 		"its own namespace":                {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Namespace = "shop" }, ""},
