@@ -238,6 +238,7 @@ func (p *printer) record(w *model, r Record) {
 	p.bools(r.Baseline != nil, r.Claim != nil, r.Handoff != nil, r.Accepted)
 	if r.Baseline != nil {
 		p.name(string(r.Baseline.DestinationUID))
+		p.bools(r.Baseline.BudgetsTakenTime != nil)
 	}
 	p.text(r.Completed)
 	if r.Claim != nil {

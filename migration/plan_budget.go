@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -213,6 +215,40 @@ func (p *planner) lostBudget(side Side) *Decision {
 	return stalled(api.ReasonForeignBudget,
 		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
 		"create it again as it was: "+p.author().String())
+}
+
+// budgetsTaken records since when all PodDisruptionBudgets bear the migration's mark: who takes
+// it off from then on does not mean to edit them, but puts a version of their own back.
+func (p *planner) budgetsTaken() *Decision {
+	base := p.Record.Baseline
+	if base.DisruptionBudget == nil || base.BudgetsTakenTime != nil {
+		return nil
+	}
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		for _, budget := range side.Budgets {
+			if budget.Fence == "" {
+				return nil
+			}
+		}
+	}
+	now := metav1.NewTime(p.Now)
+	return p.takenSince(&now)
+}
+
+// giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.
+func (p *planner) giveBack(name SideName) *Decision {
+	decision := p.restoreBudget(name)
+	if decision == nil || decision.Effect == nil || p.Record.Baseline.BudgetsTakenTime == nil {
+		return decision
+	}
+	return p.takenSince(nil)
+}
+
+func (p *planner) takenSince(at *metav1.Time) *Decision {
+	next, base := p.Record, *p.Record.Baseline
+	base.BudgetsTakenTime = at
+	next.Baseline = &base
+	return &Decision{Record: &next}
 }
 
 // restoreBudget writes the author's form on a side, once.

@@ -68,16 +68,11 @@ func (p *planner) start(k int32) *Decision {
 }
 
 // engagedBaseline is the baseline with what is known when the first ordinal is about to
-// move, and cannot be observed again: which StatefulSet takes it, and since when the
-// PodDisruptionBudgets are the migration's.
+// move, and cannot be observed again: which StatefulSet takes it.
 func (p *planner) engagedBaseline() *api.Baseline {
 	base := *p.Record.Baseline
 	if base.DestinationUID == "" && p.Destination.Set.Presence == Seen {
 		base.DestinationUID = p.Destination.Set.UID
-	}
-	if base.BudgetsTakenTime == nil && base.DisruptionBudget != nil {
-		now := metav1.NewTime(p.Now)
-		base.BudgetsTakenTime = &now
 	}
 	return &base
 }
@@ -105,6 +100,9 @@ func (p *planner) give(k int32) *Decision {
 	}
 	if hold := p.overdrawn(); hold != nil && !p.takesBackDown(k) {
 		return p.held(api.StepReserveBudget, *hold)
+	}
+	if decision := p.budgetsTaken(); decision != nil {
+		return p.at(api.StepReserveBudget, decision)
 	}
 	held, hold := p.volumesOf(k)
 	if hold != nil {

@@ -51,7 +51,7 @@ func (p *planner) budgets() *Decision {
 		return decision
 	}
 	if p.Spec.SameNamespace {
-		return p.restoreBudget(SourceSide)
+		return p.giveBack(SourceSide)
 	}
 	if p.layout.moved > 0 && !p.whole() {
 		return nil
@@ -59,10 +59,10 @@ func (p *planner) budgets() *Decision {
 	if p.direction() == api.Back && !p.Deleting && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
 		return p.deleteBudget(DestinationSide)
 	}
-	if decision := p.restoreBudget(DestinationSide); decision != nil {
+	if decision := p.giveBack(DestinationSide); decision != nil {
 		return decision
 	}
-	return p.restoreBudget(SourceSide)
+	return p.giveBack(SourceSide)
 }
 
 func (p *planner) deleteBudget(name SideName) *Decision {

@@ -218,3 +218,29 @@ func TestBudgetOfTheAuthorInASplit(t *testing.T) {
 		t.Errorf("the budgets allow %+v of 2", have)
 	}
 }
+
+// TestEditIsNoRevert: an author who edits a PodDisruptionBudget before the migration has written
+// it, or when it has been given back, takes no mark off: nobody's revert is looked for then. Chaos
+// found both; the migration stalled for good (I6).
+func TestEditIsNoRevert(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1)})
+	looked := func() bool { return y.state.Record.Baseline.BudgetsTakenTime != nil }
+	marked := func() bool {
+		return y.state.Source.Budgets[0].Fence != "" && y.state.Destination.Budgets[0].Fence != ""
+	}
+	for _, verb := range []Verb{CreateSet, SetBudget} {
+		y.until(verb, 1)
+		if looked() {
+			t.Errorf("a revert is looked for before %s", verb)
+		}
+	}
+	y.until(ScaleDown, 1)
+	if !looked() || !marked() {
+		t.Error("no revert is looked for before the first stop")
+	}
+	y.until(RestoreBudget, 1)
+	if looked() {
+		t.Error("a revert is looked for when the budgets are given back")
+	}
+	y.end()
+}

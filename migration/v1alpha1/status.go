@@ -63,7 +63,8 @@ type Baseline struct {
 	// ordinal is about to move.
 	// +optional
 	DestinationUID types.UID `json:"destinationUID,omitempty"`
-	// budgetsTakenTime is when the migration began to write the PodDisruptionBudgets.
+	// budgetsTakenTime is since when the PodDisruptionBudgets bear the mark of the migration;
+	// absent before, and once they are given back.
 	// +optional
 	BudgetsTakenTime *metav1.Time `json:"budgetsTakenTime,omitempty"`
 	// disruptionBudget is the source's PodDisruptionBudget in the user's own form;
