@@ -56,9 +56,9 @@ func (l *lister) client(objects ...client.Object) client.Client {
 	}).Build()
 }
 
-// TestUseIsLookedForLive: who uses a claim is looked for at the API server before its disk
-// changes hands and before the ordinal starts, whatever its kind of volume: a watch may stand
-// still. Before the start it is looked for exactly on the side that has given the disk away.
+// TestUseIsLookedForLive: who uses a claim is looked for at the API server before the ordinal is
+// stopped and before it starts, whatever its kind of volume: a watch may stand still. Before the
+// start it is looked for exactly on the side that has given the disk away.
 // What is attached is looked for after the pods, where volumes can be attached (G6).
 func TestUseIsLookedForLive(t *testing.T) {
 	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
