@@ -13,7 +13,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos crash-matrix swing bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
+.PHONY: demo test soak chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -39,6 +39,9 @@ crash-matrix: ## A process dies before and after each of its writes, or has no a
 
 swing: ## Half an hour of 20 Migrations at once, turned round again and again while everything breaks.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing ./e2e
+
+hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory ./e2e
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
@@ -93,11 +96,17 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
-.PHONY: verify-model mutants
+.PHONY: verify-model mutants mutants-changed mutants-list
 verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.
 	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration -args -model=full -update
 
-mutants: ## Plant faults in the engine one by one: the tests must catch each; docs/mutants.md.
+mutants: ## Make every small fault in what decides, one by one: the tests must notice; docs/mutants.md.
+	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)
+
+mutants-changed: ## The same in the files that differ from the commit SINCE, as far as one gets in 150 s.
+	@$(GO) run ./hack/mutate -since $(or $(SINCE),HEAD^) -budget 150s -least 60
+
+mutants-list: ## Plant the faults of a list one by one: the tests must catch each; docs/planted.md.
 	@$(GO) run ./hack/mutants
 
 lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.

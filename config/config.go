@@ -9,6 +9,10 @@ type Config struct {
 	// MetricsSecure serves them over TLS, and only to who may get /metrics in the
 	// manager's own cluster. Off, whoever reaches the address reads them.
 	MetricsSecure bool `mapstructure:"metricsSecure"`
+	// MetricsCertDir is a folder with tls.crt and tls.key, as in a Secret of that type, by
+	// which readers know the metrics server. They are read anew when they change. Empty: a
+	// certificate that the manager makes for itself, and that nobody can verify.
+	MetricsCertDir string `mapstructure:"metricsCertDir"`
 	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns
 	// them off.
 	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
@@ -16,10 +20,15 @@ type Config struct {
 	LeaderElection LeaderElection `mapstructure:"leaderElection"`
 	// Concurrency is how many Migrations, and how many slices, are reconciled at once.
 	Concurrency int `mapstructure:"concurrency"`
+	// NamespaceConcurrency is how many Migrations of one namespace are reconciled at once,
+	// so that clusters that answer slowly hold up nobody else. 0: half of Concurrency.
+	NamespaceConcurrency int `mapstructure:"namespaceConcurrency"`
 	// Slices is the controller of StatefulSets of our own kind.
 	Slices Slices `mapstructure:"slices"`
 	// ClusterClient bounds the clients of every remote cluster.
 	ClusterClient ClusterClient `mapstructure:"clusterClient"`
+	// Volumes bounds which volumes are made in another cluster.
+	Volumes Volumes `mapstructure:"volumes"`
 	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
 	// is impersonated when the Migration names none.
 	DefaultServiceAccount string `mapstructure:"defaultServiceAccount"`
@@ -33,6 +42,19 @@ type Config struct {
 	// Kubeconfig is the path of the kubeconfig of the manager's own cluster. Empty:
 	// the cluster in which it runs.
 	Kubeconfig string `mapstructure:"kubeconfig"`
+}
+
+// PerNamespace is how many Migrations of one namespace are reconciled at once. It leaves room
+// for others, unless there are none or only one is reconciled at all.
+func (c Config) PerNamespace() int {
+	switch {
+	case c.NamespaceConcurrency > 0:
+		return c.NamespaceConcurrency
+	case c.WatchNamespace != "":
+		return c.Concurrency
+	default:
+		return max(1, c.Concurrency/2)
+	}
 }
 
 // LeaderElection makes one of several managers the active one.
@@ -66,10 +88,25 @@ type ClusterClient struct {
 	Burst int `mapstructure:"burst"`
 	// Timeout of one request.
 	Timeout time.Duration `mapstructure:"timeout"`
+	// Memory is how many MiB of what remote clusters answer are held for one namespace at once.
+	Memory int `mapstructure:"memory"`
 	// AllowLocalAddresses lets kubeconfigs in Secrets lead to the manager's own machine
 	// and to link-local addresses, such as the metadata services of clouds. It is meant
 	// for tests.
 	AllowLocalAddresses bool `mapstructure:"allowLocalAddresses"`
+}
+
+// Volumes bounds which volumes are made in another cluster: who writes a Migration decides
+// what they look like, and Pod Security does not look behind a claim.
+type Volumes struct {
+	// AllowPaths allows volumes that are a path on a machine (hostPath, local). Who can have
+	// one made reads and writes the files of a node. It is meant for tests.
+	AllowPaths bool `mapstructure:"allowPaths"`
+	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
+	// may name; "*" is all.
+	SecretNamespaces []string `mapstructure:"secretNamespaces"`
+	// Drivers are the CSI drivers whose volumes may be made. Empty: all.
+	Drivers []string `mapstructure:"drivers"`
 }
 
 // Values of Config.LogLevel and Config.LogFormat.
@@ -98,7 +135,7 @@ func Default() Config {
 		},
 		Concurrency:           10,
 		Slices:                Slices{Enabled: true},
-		ClusterClient:         ClusterClient{QPS: 50, Burst: 100, Timeout: 10 * time.Second},
+		ClusterClient:         ClusterClient{QPS: 50, Burst: 100, Timeout: 10 * time.Second, Memory: 128},
 		DefaultServiceAccount: "default",
 		LogLevel:              LogLevelInfo,
 		LogFormat:             LogFormatJSON,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,8 @@ func convert(from, to reflect.Value) (any, error) {
 		return toFloat(from)
 	case reflect.Bool:
 		return toBool(from)
+	case reflect.Slice:
+		return toList(from)
 	case reflect.String:
 		if from.Kind() != reflect.String {
 			return nil, fmt.Errorf(`must be text, not %v: put it in quotes`, from.Interface())
@@ -70,6 +73,19 @@ func toFloat(from reflect.Value) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("must be a number, not %#v", from.Interface())
+}
+
+// toList reads "a,b" as flags and variables have it, and a list as files have it.
+func toList(from reflect.Value) (any, error) {
+	switch {
+	case from.Kind() == reflect.Slice:
+		return from.Interface(), nil
+	case from.Kind() == reflect.String && from.String() == "":
+		return []string{}, nil
+	case from.Kind() == reflect.String:
+		return strings.Split(from.String(), ","), nil
+	}
+	return nil, fmt.Errorf("must be a list of names, not %#v", from.Interface())
 }
 
 func toBool(from reflect.Value) (any, error) {

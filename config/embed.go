@@ -26,6 +26,12 @@ var managerFiles embed.FS
 //go:embed fence/statefulset.yaml fence/scale.yaml
 var fenceFiles embed.FS
 
+//go:embed admission/authors.yaml
+var authorFiles embed.FS
+
+//go:embed admission/volumes.yaml
+var volumeFiles embed.FS
+
 // ManagerImage is the image that the Deployment among the ManagerObjects names.
 // Whoever installs it puts a real one in its place.
 const ManagerImage = "sliceshift-manager:latest"
@@ -59,6 +65,18 @@ func ManagerObjects() ([]*unstructured.Unstructured, error) {
 // but a migration scale what it holds. They need the CRDs. The caller may change them.
 func FenceObjects() ([]*unstructured.Unstructured, error) {
 	return read(fenceFiles, "fence/*.yaml")
+}
+
+// AuthorObjects returns the admission policy, with its binding, that lets nobody use by a
+// Migration what they may not use by themselves. The caller may change them.
+func AuthorObjects() ([]*unstructured.Unstructured, error) {
+	return read(authorFiles, "admission/*.yaml")
+}
+
+// VolumeObjects returns the admission policy, with its binding, that bounds which
+// PersistentVolumes those may write whom ConfigMaps name. The caller may change them.
+func VolumeObjects() ([]*unstructured.Unstructured, error) {
+	return read(volumeFiles, "admission/*.yaml")
 }
 
 // read returns the objects of the files that match.

@@ -68,24 +68,28 @@ func TestLoad(t *testing.T) {
 				"SLICESHIFT_LEADER_ELECTION_LEASE_DURATION": "20s",
 				"SLICESHIFT_CLUSTER_CLIENT_QPS":             "12.5",
 				"SLICESHIFT_CLUSTER_CLIENT_BURST":           "7",
+				"SLICESHIFT_VOLUMES_DRIVERS":                "a.example.com,b.example.com",
 			},
 			want: func(c *Config) {
 				c.MetricsBindAddress = AddressOff
 				c.LeaderElection.Enabled = false
 				c.LeaderElection.LeaseDuration = 20 * time.Second
 				c.ClusterClient.QPS, c.ClusterClient.Burst = 12.5, 7
+				c.Volumes.Drivers = []string{"a.example.com", "b.example.com"}
 			},
 		},
 		"every type from flags": {
 			flags: []string{
 				"--metrics-bind-address=0", "--leader-election-enabled=false", "--leader-election-lease-duration=20s",
 				"--cluster-client-qps=12.5", "--cluster-client-burst=7",
+				"--volumes-secret-namespaces=rook-ceph", "--volumes-secret-namespaces=storage",
 			},
 			want: func(c *Config) {
 				c.MetricsBindAddress = AddressOff
 				c.LeaderElection.Enabled = false
 				c.LeaderElection.LeaseDuration = 20 * time.Second
 				c.ClusterClient.QPS, c.ClusterClient.Burst = 12.5, 7
+				c.Volumes.SecretNamespaces = []string{"rook-ceph", "storage"}
 			},
 		},
 		"variable of another program": {

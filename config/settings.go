@@ -16,7 +16,7 @@ type setting struct {
 	// key is the path in the file, joined by dots.
 	key   string
 	usage string
-	// field points at the leaf: *string, *bool, *int, *float32 or *time.Duration.
+	// field points at the leaf: *string, *[]string, *bool, *int, *float32 or *time.Duration.
 	field func(*Config) any
 }
 
@@ -25,6 +25,7 @@ func settings() []setting {
 	return []setting{
 		{"metricsBindAddress", "address of the metrics server; 0 turns it off", func(c *Config) any { return &c.MetricsBindAddress }},
 		{"metricsSecure", "serve metrics over TLS, to who may get /metrics", func(c *Config) any { return &c.MetricsSecure }},
+		{"metricsCertDir", "folder with tls.crt and tls.key of the metrics server; empty: it makes its own", func(c *Config) any { return &c.MetricsCertDir }},
 		{"healthProbeBindAddress", "address of the health probes; 0 turns them off", func(c *Config) any { return &c.HealthProbeBindAddress }},
 		{"leaderElection.enabled", "elect one active manager", func(c *Config) any { return &c.LeaderElection.Enabled }},
 		{"leaderElection.namespace", "namespace of the Lease; empty: the manager's own", func(c *Config) any { return &c.LeaderElection.Namespace }},
@@ -33,11 +34,16 @@ func settings() []setting {
 		{"leaderElection.renewDeadline", "how long a leader that cannot renew goes on", func(c *Config) any { return &c.LeaderElection.RenewDeadline }},
 		{"leaderElection.retryPeriod", "time between two attempts to take or renew the Lease", func(c *Config) any { return &c.LeaderElection.RetryPeriod }},
 		{"concurrency", "how many Migrations, and how many slices, are reconciled at once", func(c *Config) any { return &c.Concurrency }},
+		{"namespaceConcurrency", "how many Migrations of one namespace are reconciled at once; 0: half of concurrency", func(c *Config) any { return &c.NamespaceConcurrency }},
 		{"slices.enabled", "run the StatefulSets of kind apps.sliceshift.io", func(c *Config) any { return &c.Slices.Enabled }},
 		{"clusterClient.qps", "requests a second to each remote cluster", func(c *Config) any { return &c.ClusterClient.QPS }},
 		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},
 		{"clusterClient.timeout", "timeout of one request to a remote cluster", func(c *Config) any { return &c.ClusterClient.Timeout }},
+		{"clusterClient.memory", "MiB of what remote clusters answer that are held for one namespace at once", func(c *Config) any { return &c.ClusterClient.Memory }},
 		{"clusterClient.allowLocalAddresses", "let kubeconfigs lead to this machine and to link-local addresses", func(c *Config) any { return &c.ClusterClient.AllowLocalAddresses }},
+		{"volumes.allowPaths", "let volumes that are a path on a machine be made: it gives the files of the nodes away", func(c *Config) any { return &c.Volumes.AllowPaths }},
+		{"volumes.secretNamespaces", "namespaces besides the claim's own whose Secrets a volume may name; *: all", func(c *Config) any { return &c.Volumes.SecretNamespaces }},
+		{"volumes.drivers", "CSI drivers whose volumes may be made; none: all", func(c *Config) any { return &c.Volumes.Drivers }},
 		{"defaultServiceAccount", "ServiceAccount impersonated when a Migration names none", func(c *Config) any { return &c.DefaultServiceAccount }},
 		{"logLevel", "info or debug", func(c *Config) any { return &c.LogLevel }},
 		{"logFormat", "json or text", func(c *Config) any { return &c.LogFormat }},
@@ -77,6 +83,8 @@ func AddFlags(fs *pflag.FlagSet) {
 		switch value := s.field(&defaults).(type) {
 		case *string:
 			fs.String(s.flag(), *value, usage)
+		case *[]string:
+			fs.StringSlice(s.flag(), *value, usage)
 		case *bool:
 			fs.Bool(s.flag(), *value, usage)
 		case *int:

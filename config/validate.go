@@ -10,10 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// anyNamespace stands for every namespace.
+const anyNamespace = "*"
+
 const (
 	maxConcurrency = 100
 	maxRate        = 10_000
 	maxTimeout     = 5 * time.Minute
+	minMemory      = 16
+	maxMemory      = 1 << 20
 	// renewJitter is how much longer than retryPeriod an attempt may come: client-go
 	// refuses a renewDeadline below it (leaderelection.JitterFactor).
 	renewJitter = 1.2
@@ -24,18 +29,48 @@ func (c Config) Validate() field.ErrorList {
 	problems := c.validateAddresses()
 	problems = append(problems, c.validateLeaderElection(field.NewPath("leaderElection"))...)
 	problems = append(problems, c.ClusterClient.validate(field.NewPath("clusterClient"))...)
+	problems = append(problems, c.Volumes.validate(field.NewPath("volumes"))...)
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		problems = append(problems, field.Invalid(field.NewPath("concurrency"), c.Concurrency, validation.InclusiveRangeError(1, maxConcurrency)))
 	}
+	problems = append(problems, c.validateNamespaceConcurrency(field.NewPath("namespaceConcurrency"))...)
 	problems = append(problems, name(field.NewPath("defaultServiceAccount"), c.DefaultServiceAccount)...)
 	problems = append(problems, oneOf(field.NewPath("logLevel"), c.LogLevel, LogLevelInfo, LogLevelDebug)...)
 	problems = append(problems, oneOf(field.NewPath("logFormat"), c.LogFormat, LogFormatJSON, LogFormatText)...)
 	return append(problems, namespace(field.NewPath("watchNamespace"), c.WatchNamespace)...)
 }
 
+func (v Volumes) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, each := range v.SecretNamespaces {
+		if each != anyNamespace {
+			problems = append(problems, name(path.Child("secretNamespaces").Index(i), each)...)
+		}
+	}
+	for i, driver := range v.Drivers {
+		problems = append(problems, name(path.Child("drivers").Index(i), driver)...)
+	}
+	return problems
+}
+
+// validateNamespaceConcurrency sees to it that one namespace leaves room for others.
+func (c Config) validateNamespaceConcurrency(path *field.Path) field.ErrorList {
+	most := c.Concurrency
+	if c.WatchNamespace == "" && most > 1 {
+		most--
+	}
+	if c.NamespaceConcurrency < 0 || c.NamespaceConcurrency > max(0, most) {
+		return field.ErrorList{field.Invalid(path, c.NamespaceConcurrency, "must be 0, or at least 1 and less than concurrency")}
+	}
+	return nil
+}
+
 func (c Config) validateAddresses() field.ErrorList {
 	metrics, health := field.NewPath("metricsBindAddress"), field.NewPath("healthProbeBindAddress")
 	problems := append(address(metrics, c.MetricsBindAddress), address(health, c.HealthProbeBindAddress)...)
+	if c.MetricsCertDir != "" && !c.MetricsSecure {
+		problems = append(problems, field.Invalid(field.NewPath("metricsCertDir"), c.MetricsCertDir, "must be empty when metricsSecure is false, which serves without TLS"))
+	}
 	_, port, _ := net.SplitHostPort(c.MetricsBindAddress)
 	if len(problems) == 0 && c.MetricsBindAddress == c.HealthProbeBindAddress && port != "" && port != "0" {
 		problems = append(problems, field.Invalid(health, c.HealthProbeBindAddress, "must differ from metricsBindAddress"))
@@ -79,6 +114,9 @@ func (c ClusterClient) validate(path *field.Path) field.ErrorList {
 	}
 	if c.Timeout <= 0 || c.Timeout > maxTimeout {
 		problems = append(problems, invalidDuration(path.Child("timeout"), c.Timeout, "must be greater than 0 and at most 5m"))
+	}
+	if c.Memory < minMemory || c.Memory > maxMemory {
+		problems = append(problems, field.Invalid(path.Child("memory"), c.Memory, validation.InclusiveRangeError(minMemory, maxMemory)))
 	}
 	return problems
 }

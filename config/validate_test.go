@@ -14,38 +14,45 @@ func TestValidate(t *testing.T) {
 		// want holds the fields that are refused.
 		want []string
 	}{
-		"default":               {change: func(*Config) {}},
-		"servers off":           {change: func(c *Config) { c.MetricsBindAddress, c.HealthProbeBindAddress = "0", "0" }},
-		"any port twice":        {change: func(c *Config) { c.MetricsBindAddress, c.HealthProbeBindAddress = ":0", ":0" }},
-		"address with host":     {change: func(c *Config) { c.MetricsBindAddress = "[::1]:9090" }},
-		"address without port":  {change: func(c *Config) { c.MetricsBindAddress = "localhost" }, want: []string{"metricsBindAddress"}},
-		"empty address":         {change: func(c *Config) { c.HealthProbeBindAddress = "" }, want: []string{"healthProbeBindAddress"}},
-		"port out of range":     {change: func(c *Config) { c.HealthProbeBindAddress = ":65536" }, want: []string{"healthProbeBindAddress"}},
-		"one address twice":     {change: func(c *Config) { c.HealthProbeBindAddress = ":8443" }, want: []string{"healthProbeBindAddress"}},
-		"concurrency least":     {change: func(c *Config) { c.Concurrency = 1 }},
-		"concurrency most":      {change: func(c *Config) { c.Concurrency = 100 }},
-		"concurrency too small": {change: func(c *Config) { c.Concurrency = 0 }, want: []string{"concurrency"}},
-		"concurrency too large": {change: func(c *Config) { c.Concurrency = 101 }, want: []string{"concurrency"}},
-		"no rate":               {change: func(c *Config) { c.ClusterClient.QPS = 0 }, want: []string{"clusterClient.qps"}},
-		"rate not a number":     {change: func(c *Config) { c.ClusterClient.QPS = float32(math.NaN()) }, want: []string{"clusterClient.qps"}},
-		"endless rate":          {change: func(c *Config) { c.ClusterClient.QPS = float32(math.Inf(1)) }, want: []string{"clusterClient.qps"}},
-		"no burst":              {change: func(c *Config) { c.ClusterClient.Burst = 0 }, want: []string{"clusterClient.burst"}},
-		"no timeout":            {change: func(c *Config) { c.ClusterClient.Timeout = 0 }, want: []string{"clusterClient.timeout"}},
-		"long timeout":          {change: func(c *Config) { c.ClusterClient.Timeout = time.Hour }, want: []string{"clusterClient.timeout"}},
-		"no service account":    {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
-		"bad service account":   {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
-		"unknown level":         {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},
-		"unknown format":        {change: func(c *Config) { c.LogFormat = "xml" }, want: []string{"logFormat"}},
-		"bad namespace":         {change: func(c *Config) { c.WatchNamespace = "a.b" }, want: []string{"watchNamespace"}},
-		"no lease name":         {change: func(c *Config) { c.LeaderElection.ID = "" }, want: []string{"leaderElection.id"}},
-		"short lease":           {change: func(c *Config) { c.LeaderElection = lease(999, 500, 100) }, want: []string{"leaderElection.leaseDuration"}},
-		"lease not above renew": {change: func(c *Config) { c.LeaderElection = lease(9000, 9000, 100) }, want: []string{"leaderElection.renewDeadline"}},
-		"renew not above retry": {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 1000) }, want: []string{"leaderElection.renewDeadline"}},
-		"no retry period":       {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 0) }, want: []string{"leaderElection.retryPeriod"}},
-		"no election, no rules": {change: func(c *Config) { c.LeaderElection = LeaderElection{} }},
-		"outside, no namespace": {change: func(c *Config) { c.Kubeconfig = "admin.conf" }, want: []string{"leaderElection.namespace"}},
-		"outside, namespace":    {change: func(c *Config) { c.Kubeconfig, c.LeaderElection.Namespace = "admin.conf", "ops" }},
-		"every problem at once": {change: func(c *Config) { c.LogLevel, c.Concurrency = "", -1 }, want: []string{"concurrency", "logLevel"}},
+		"default":                {change: func(*Config) {}},
+		"servers off":            {change: func(c *Config) { c.MetricsBindAddress, c.HealthProbeBindAddress = "0", "0" }},
+		"any port twice":         {change: func(c *Config) { c.MetricsBindAddress, c.HealthProbeBindAddress = ":0", ":0" }},
+		"address with host":      {change: func(c *Config) { c.MetricsBindAddress = "[::1]:9090" }},
+		"address without port":   {change: func(c *Config) { c.MetricsBindAddress = "localhost" }, want: []string{"metricsBindAddress"}},
+		"empty address":          {change: func(c *Config) { c.HealthProbeBindAddress = "" }, want: []string{"healthProbeBindAddress"}},
+		"port out of range":      {change: func(c *Config) { c.HealthProbeBindAddress = ":65536" }, want: []string{"healthProbeBindAddress"}},
+		"one address twice":      {change: func(c *Config) { c.HealthProbeBindAddress = ":8443" }, want: []string{"healthProbeBindAddress"}},
+		"concurrency least":      {change: func(c *Config) { c.Concurrency = 1 }},
+		"concurrency most":       {change: func(c *Config) { c.Concurrency = 100 }},
+		"concurrency too small":  {change: func(c *Config) { c.Concurrency = 0 }, want: []string{"concurrency"}},
+		"one namespace, all":     {change: func(c *Config) { c.NamespaceConcurrency = 10 }, want: []string{"namespaceConcurrency"}},
+		"one namespace, but one": {change: func(c *Config) { c.NamespaceConcurrency = 9 }},
+		"the only namespace":     {change: func(c *Config) { c.NamespaceConcurrency, c.WatchNamespace = 10, "shop" }},
+		"less than none":         {change: func(c *Config) { c.NamespaceConcurrency = -1 }, want: []string{"namespaceConcurrency"}},
+		"concurrency too large":  {change: func(c *Config) { c.Concurrency = 101 }, want: []string{"concurrency"}},
+		"no rate":                {change: func(c *Config) { c.ClusterClient.QPS = 0 }, want: []string{"clusterClient.qps"}},
+		"rate not a number":      {change: func(c *Config) { c.ClusterClient.QPS = float32(math.NaN()) }, want: []string{"clusterClient.qps"}},
+		"endless rate":           {change: func(c *Config) { c.ClusterClient.QPS = float32(math.Inf(1)) }, want: []string{"clusterClient.qps"}},
+		"no burst":               {change: func(c *Config) { c.ClusterClient.Burst = 0 }, want: []string{"clusterClient.burst"}},
+		"no timeout":             {change: func(c *Config) { c.ClusterClient.Timeout = 0 }, want: []string{"clusterClient.timeout"}},
+		"long timeout":           {change: func(c *Config) { c.ClusterClient.Timeout = time.Hour }, want: []string{"clusterClient.timeout"}},
+		"no memory":              {change: func(c *Config) { c.ClusterClient.Memory = 0 }, want: []string{"clusterClient.memory"}},
+		"no service account":     {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
+		"bad service account":    {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
+		"unknown level":          {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},
+		"unknown format":         {change: func(c *Config) { c.LogFormat = "xml" }, want: []string{"logFormat"}},
+		"bad namespace":          {change: func(c *Config) { c.WatchNamespace = "a.b" }, want: []string{"watchNamespace"}},
+		"no lease name":          {change: func(c *Config) { c.LeaderElection.ID = "" }, want: []string{"leaderElection.id"}},
+		"short lease":            {change: func(c *Config) { c.LeaderElection = lease(999, 500, 100) }, want: []string{"leaderElection.leaseDuration"}},
+		"lease not above renew":  {change: func(c *Config) { c.LeaderElection = lease(9000, 9000, 100) }, want: []string{"leaderElection.renewDeadline"}},
+		"renew not above retry":  {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 1000) }, want: []string{"leaderElection.renewDeadline"}},
+		"no retry period":        {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 0) }, want: []string{"leaderElection.retryPeriod"}},
+		"no election, no rules":  {change: func(c *Config) { c.LeaderElection = LeaderElection{} }},
+		"outside, no namespace":  {change: func(c *Config) { c.Kubeconfig = "admin.conf" }, want: []string{"leaderElection.namespace"}},
+		"outside, namespace":     {change: func(c *Config) { c.Kubeconfig, c.LeaderElection.Namespace = "admin.conf", "ops" }},
+		"every problem at once":  {change: func(c *Config) { c.LogLevel, c.Concurrency = "", -1 }, want: []string{"concurrency", "logLevel"}},
+		"a certificate":          {change: func(c *Config) { c.MetricsCertDir = "/certs" }},
+		"a useless certificate":  {change: func(c *Config) { c.MetricsSecure, c.MetricsCertDir = false, "/certs" }, want: []string{"metricsCertDir"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,5 +74,22 @@ func lease(duration, renew, retry int) LeaderElection {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return LeaderElection{
 		Enabled: true, ID: "sliceshift", LeaseDuration: ms(duration), RenewDeadline: ms(renew), RetryPeriod: ms(retry),
+	}
+}
+
+// TestPerNamespace: one namespace leaves room for others, where there are any (S4).
+func TestPerNamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		concurrency, given int
+		only               string
+		want               int
+	}{
+		"half": {10, 0, "", 5}, "less than half": {3, 0, "", 1}, "one": {1, 0, "", 1},
+		"as given": {10, 7, "", 7}, "nobody else": {10, 0, "shop", 10},
+	} {
+		c := Config{Concurrency: tc.concurrency, NamespaceConcurrency: tc.given, WatchNamespace: tc.only}
+		if got := c.PerNamespace(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
 	}
 }

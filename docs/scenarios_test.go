@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,49 +28,104 @@ type scenario struct {
 	Kubelet string `json:"kubelet,omitempty"`
 }
 
-// The states of a scenario that no test is expected to name.
+// The states of a scenario that no test shows as it is.
 const (
-	stateOpen = "open"
-	stateNone = "none"
+	stateOpen    = "open"
+	stateNone    = "none"
+	stateDiffers = "differs"
 )
 
 // withPods says whether real pods run in a scenario.
 func (s scenario) withPods() bool { return s.Tier == "N" || s.Tier == "2" }
 
-// TestScenarios: every scenario has a test, or is said to have none. With -update it
+// TestScenarios: every scenario has a test that shows it, or says why not. With -update it
 // writes scenarios.md, the list of scenarios and their tests.
 func TestScenarios(t *testing.T) {
 	scenarios := readScenarios(t)
 	tests := testsByScenario(t)
-	open := 0
 	for _, each := range scenarios {
-		found := len(tests[each.ID]) > 0
-		switch {
-		case each.State == "" && !found:
-			t.Errorf("no test names %s (%s): write one, or give it a state in scenarios.yaml", each.ID, each.Title)
-		case each.State == stateOpen && !found:
-			open++
-		case each.State == stateOpen:
-			t.Logf("%s is tested by now: take its state out of scenarios.yaml", each.ID)
-		case each.State == stateNone && each.Reason == "":
-			t.Errorf("%s has no test and no reason: give it one in scenarios.yaml", each.ID)
-		case each.State == "" && each.withPods() && each.Kubelet == "" && !strings.Contains(strings.Join(tests[each.ID], " "), "kind"):
-			t.Errorf("no test on kind names %s (%s): write one, or say in scenarios.yaml what is not shown without", each.ID, each.Title)
-		case each.State != "" && each.State != stateNone:
-			t.Errorf("%s has the unknown state %q", each.ID, each.State)
+		if wrong := each.wrong(tests[each.ID]); wrong != "" {
+			t.Errorf("%s (%s) %s", each.ID, each.Title, wrong)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(tests)) {
 		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.ID == id }) {
-			t.Errorf("%v names %s, which scenarios.yaml does not have: add it there", tests[id], id)
+			t.Errorf("%v name %s, which scenarios.yaml does not have: add it there", tests[id], id)
 		}
 	}
-	t.Logf("%d scenarios, %d of them open", len(scenarios), open)
 	if *update {
 		if err := os.WriteFile("scenarios.md", render(scenarios, tests), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// wrong is what does not fit between a scenario and the tests whose subtests name it.
+func (s scenario) wrong(tests []string) string {
+	switch shown := len(tests) > 0; s.State {
+	case "":
+		switch {
+		case !shown:
+			return "is named by no subtest: write one, or give it a state in scenarios.yaml"
+		case s.Reason != "":
+			return "is shown by a test: it needs no reason"
+		case s.withPods() && s.Kubelet == "" && !strings.Contains(strings.Join(tests, " "), "kind"):
+			return "is named by no subtest on kind: write one, or say in scenarios.yaml what is not shown without"
+		}
+	case stateDiffers:
+		if !shown || s.Reason == "" {
+			return "differs: a subtest shows how, and the reason says it"
+		}
+	case stateOpen, stateNone:
+		if shown || s.Reason == "" {
+			return fmt.Sprintf("has the state %s: it needs a reason, and no test may name it, as %v do", s.State, tests)
+		}
+	default:
+		return fmt.Sprintf("has the unknown state %q", s.State)
+	}
+	return ""
+}
+
+// TestStatesFitTheirTests: what a scenario says of its tests, and what there is.
+func TestStatesFitTheirTests(t *testing.T) {
+	unit, kind := []string{"slices TestUpdate"}, []string{"e2e/slices TestScale (and on kind)"}
+	for name, tc := range map[string]struct {
+		scenario scenario
+		tests    []string
+		fits     bool
+	}{
+		"shown":                              {scenario{Tier: "U"}, unit, true},
+		"not shown":                          {scenario{Tier: "U"}, nil, false},
+		"shown, with a reason":               {scenario{Tier: "U", Reason: "why"}, unit, false},
+		"with pods, on kind":                 {scenario{Tier: "N"}, kind, true},
+		"with pods, not on kind":             {scenario{Tier: "N"}, unit, false},
+		"with pods, and what is not shown":   {scenario{Tier: "2", Kubelet: "growth"}, unit, true},
+		"none":                               {scenario{State: stateNone, Reason: "why"}, nil, true},
+		"none, without a reason":             {scenario{State: stateNone}, nil, false},
+		"none, and a test has the id":        {scenario{State: stateNone, Reason: "why"}, unit, false},
+		"open":                               {scenario{State: stateOpen, Reason: "why"}, nil, true},
+		"open, and a test has the id":        {scenario{State: stateOpen, Reason: "why"}, unit, false},
+		"differs":                            {scenario{State: stateDiffers, Reason: "how"}, unit, true},
+		"differs, without a reason":          {scenario{State: stateDiffers}, unit, false},
+		"differs, and nothing shows it":      {scenario{State: stateDiffers, Reason: "how"}, nil, false},
+		"a state that is none of the others": {scenario{State: "done"}, unit, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if wrong := tc.scenario.wrong(tc.tests); (wrong == "") != tc.fits {
+				t.Errorf("it %q", wrong)
+			}
+		})
+	}
+}
+
+// summary says how many scenarios there are of each state.
+func summary(scenarios []scenario) string {
+	states := map[string]int{}
+	for _, each := range scenarios {
+		states[each.State]++
+	}
+	return fmt.Sprintf("Of %d scenarios %d are shown by subtests, and %d by subtests that show where we differ on purpose;\n"+
+		"%d are open, and %d are none of ours, each with its reason.", len(scenarios), states[""], states[stateDiffers], states[stateOpen], states[stateNone])
 }
 
 func readScenarios(t *testing.T) []scenario {
@@ -94,62 +145,66 @@ func readScenarios(t *testing.T) []scenario {
 	return scenarios
 }
 
-var scenarioID = regexp.MustCompile(`\b[KRDS]-\d{3}\b`)
+var (
+	scenarioID = regexp.MustCompile(`\b[KRDSM]-\d{3}\b`)
+	commented  = regexp.MustCompile(`(?m)(^|\s)//[^"\n]*\b[KRDSM]-\d{3}\b.*$`)
+)
 
-// testsByScenario finds the ids that tests name, and where: a test function with its
-// comment, or else the file.
+// testsByScenario finds the tests whose subtests name an id.
 func testsByScenario(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "out" || entry.Name() == "bin" || entry.Name() == "docs" || entry.Name() == ".git"):
-			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
-			return nil
+	for _, folder := range testFolders(t) {
+		named := idsIn(t, folder)
+		if len(named) == 0 {
+			continue
 		}
-		return addTests(found, path)
-	})
-	if err != nil {
-		t.Fatal(err)
+		tests, err := readSubtests(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range slices.Sorted(maps.Keys(tests)) {
+			for _, id := range scenarioID.FindAllString(strings.Join(tests[test], "\n"), -1) {
+				delete(named, id)
+				if where := whereIs(folder, test); !slices.Contains(found[id], where) {
+					found[id] = append(found[id], where)
+				}
+			}
+		}
+		for id, path := range named {
+			t.Errorf("%s names %s, and no subtest there does: an id counts in the name of the subtest that shows it", path, id)
+		}
 	}
 	return found
 }
 
-func addTests(found map[string][]string, path string) error {
-	source, err := os.ReadFile(path)
+// idsIn are the ids that the tests of a folder name, each with a file. None may stand in a
+// comment: what a comment says nobody runs.
+func idsIn(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	ids := map[string]string{}
+	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	matches := scenarioID.FindAllIndex(source, -1)
-	if len(matches) == 0 {
-		return nil
-	}
-	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return err
-	}
-	folder := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
-	for _, match := range matches {
-		where := folder + "/" + filepath.Base(path)
-		for _, declaration := range parsed.Decls {
-			function, ok := declaration.(*ast.FuncDecl)
-			if ok && strings.HasPrefix(function.Name.Name, "Test") && holds(files, function, match[0]) {
-				where = folder + " " + function.Name.Name
-				if onKind(filepath.Dir(path), function.Name.Name) {
-					where += " (and on kind)"
-				}
-			}
+	for _, path := range paths {
+		source := read(t, path)
+		for _, id := range scenarioID.FindAllString(source, -1) {
+			ids[id] = path
 		}
-		id := string(source[match[0]:match[1]])
-		if !slices.Contains(found[id], where) {
-			found[id] = append(found[id], where)
+		for _, comment := range commented.FindAllString(source, -1) {
+			t.Errorf("%s names an id in a comment: %s", path, strings.TrimSpace(comment))
 		}
 	}
-	return nil
+	return ids
+}
+
+func whereIs(folder, test string) string {
+	where := strings.TrimPrefix(filepath.ToSlash(folder), "../") + " " + test
+	if onKind(folder, test) {
+		where += " (and on kind)"
+	}
+	return where
 }
 
 // onKind says whether a test runs again between kind clusters: its folder's list names it.
@@ -160,26 +215,19 @@ func onKind(folder, test string) bool {
 	return err == nil && found && closed && strings.Contains(list, `"`+test+`"`)
 }
 
-// holds says whether a byte of the file belongs to the function or its comment.
-func holds(files *token.FileSet, function *ast.FuncDecl, offset int) bool {
-	begin := function.Pos()
-	if function.Doc != nil {
-		begin = function.Doc.Pos()
-	}
-	return files.Position(begin).Offset <= offset && offset < files.Position(function.End()).Offset
-}
-
 // render is scenarios.md.
 func render(scenarios []scenario, tests map[string][]string) []byte {
 	var page bytes.Buffer
-	page.WriteString(`# What peers test of a StatefulSet, and our tests of it
+	fmt.Fprintf(&page, `# What peers test of a StatefulSet and of a move, and our tests of it
 
-Generated from scenarios.yaml, which says what the columns mean, and the tests that name
-an id: ` + "`make generate`" + `. A star is what bears on slices most.
+Generated from scenarios.yaml, which says what the columns mean, and the subtests that have
+an id in their name: `+"`make generate`"+`. A star is what bears on slices and moves most.
+
+%s
 
 | id | tier | scenario | tests |
 |---|---|---|---|
-`)
+`, summary(scenarios))
 	for _, each := range scenarios {
 		star := ""
 		if each.Star {
@@ -192,12 +240,11 @@ an id: ` + "`make generate`" + `. A star is what bears on slices most.
 
 func where(each scenario, tests []string) string {
 	text := strings.Join(tests, ", ")
-	switch {
-	case len(tests) > 0:
-	case each.State == stateNone:
-		text = "none: " + each.Reason
-	default:
-		text = "open"
+	switch each.State {
+	case stateDiffers:
+		text = "differs: " + each.Reason + ": " + text
+	case stateOpen, stateNone:
+		text = each.State + ": " + each.Reason
 	}
 	if each.Kubelet != "" {
 		text += " (without a real kubelet, what is not shown: " + each.Kubelet + ")"

@@ -22,8 +22,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestRefused gives the manager bad input of every kind. Each is refused with its
-// reason, the object is named, and nothing has been changed. S-020.
+// TestRefused gives the manager bad input of every kind. Each is refused with its reason, the
+// object is named, and nothing has been changed.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		app    fixture.App
@@ -66,7 +66,7 @@ func TestRefused(t *testing.T) {
 		}, volumes.ReasonForeignClaim, "data-web-0"},
 		"foreign volume at the destination": {usual(1), acrossClusters, func(v *move) { v.foreignVolume() }, volumes.ReasonForeignVolume, "another disk"},
 		"claim not bound":                   {usual(1), acrossClusters, func(v *move) { v.loseClaim() }, volumes.ReasonClaimNotBound, "data-web-0"},
-		"claims deleted on scale-down": {usual(1), acrossClusters, func(v *move) {
+		"S-020 claims deleted on scale-down": {usual(1), acrossClusters, func(v *move) {
 			v.patchSource(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete","whenDeleted":"Retain"}}}`)
 			v.awaitObserved()
 		}, api.ReasonClaimsDeletedOnScale, "whenScaled"},
@@ -141,21 +141,28 @@ func TestRefused(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(v)
 			}
-			before := v.fingerprint()
 			startManager(t, v.app.Namespace)
-			v.must(c.Create(v.ctx, v.m))
-			condition := v.await(c, api.ConditionAccepted, metav1.ConditionFalse)
-			if condition.Reason != tc.reason || !strings.Contains(condition.Message, tc.names) {
-				t.Errorf("refused with %s: %s\nwant %s naming %q", condition.Reason, condition.Message, tc.reason, tc.names)
-			}
-			if after := v.fingerprint(); after != before {
-				t.Errorf("something was changed:\n%s\n%s", before, after)
-			}
-			t.Logf("%s: %s", condition.Reason, condition.Message)
-			v.must(c.Delete(v.ctx, v.m))
-			v.eventually("the refused Migration is gone", gone(c, v.m))
+			v.expectRefused(c, tc.reason, tc.names)
 		})
 	}
+}
+
+// expectRefused makes the Migration, whose manager runs, and deletes it again: it is refused with
+// its reason, and nothing has been changed.
+func (v *move) expectRefused(c client.Client, reason, names string) {
+	v.t.Helper()
+	before := v.fingerprint()
+	v.must(c.Create(v.ctx, v.m))
+	condition := v.await(c, api.ConditionAccepted, metav1.ConditionFalse)
+	if condition.Reason != reason || !strings.Contains(condition.Message, names) {
+		v.t.Errorf("refused with %s: %s\nwant %s naming %q", condition.Reason, condition.Message, reason, names)
+	}
+	if after := v.fingerprint(); after != before {
+		v.t.Errorf("something was changed:\n%s\n%s", before, after)
+	}
+	v.t.Logf("%s: %s", condition.Reason, condition.Message)
+	v.must(c.Delete(v.ctx, v.m))
+	v.eventually("the refused Migration is gone", gone(c, v.m))
 }
 
 // budgetOfOne is a PodDisruptionBudget for a single pod.

@@ -63,12 +63,23 @@ var embeddedOnly = map[string]string{
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
 	"TestDeletedThenTaken":             nextLife,
-	"TestCSIVolumes":                   "a driver that exists in name only: no kubelet could mount its volumes",
+	"TestCSIVolumes":                   inName,
+	"TestHostile":                      ownServers,
+	"TestHostileSilence":               ownServers,
+	"TestHostileMemory":                ownServers,
+	"TestVolumesThatAreNotMade":        refused,
+	"TestVolumesThatAreMade":           inName,
+	"TestTwinInMidMove":                inName,
+	"TestAuthors":                      refused,
+	"TestMovers":                       refused,
+	"TestGuardedMoves":                 ownServers,
+	"TestMetricsCertificate":           "what the manager says of itself",
 	"TestEveryCaseHasItsGround":        "it moves nothing",
 }
 
 const (
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
+	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"

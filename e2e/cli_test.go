@@ -21,6 +21,9 @@ func (v *move) cli(verb string, more ...string) *exec.Cmd {
 	args := append([]string{verb, v.app.Name, "-n", v.app.Namespace, "--kubeconfig", v.from.Kubeconfig()}, more...)
 	if verb == "run" || verb == "plan" {
 		args = append(args, "--to-kubeconfig", v.to.Kubeconfig(), "--create-namespace")
+		for _, template := range v.app.Claims {
+			args = append(args, "--shared", template)
+		}
 	}
 	return exec.CommandContext(v.ctx, program(v.t, "migrate"), args...)
 }

@@ -38,6 +38,8 @@ type move struct {
 	budget      int32
 	source      kubernetes.Interface
 	destination kubernetes.Interface
+	// csi changes the volumes of a CSI driver before they are made.
+	csi func(*corev1.CSIPersistentVolumeSource)
 	// deployed is called when the application runs, before it is watched.
 	deployed func()
 }
@@ -73,6 +75,7 @@ func newMove(t testing.TB, app fixture.App, settings ...setting) *move {
 		set(v)
 	}
 	v.m.Spec.Destination.Namespace, v.m.Spec.Destination.Name = v.toNamespace, v.toName
+	fixture.SharePaths(v.m, v.app.Claims...)
 	v.source = kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	v.destination = kubernetes.NewForConfigOrDie(v.to.RESTConfig())
 	v.must(stage.deploy(v))

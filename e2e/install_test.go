@@ -81,12 +81,15 @@ func (b *bare) versions() map[string]string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	fence, err := config.FenceObjects()
-	if err != nil {
-		b.t.Fatal(err)
+	for _, read := range []func() ([]*unstructured.Unstructured, error){config.FenceObjects, config.AuthorObjects, config.VolumeObjects} {
+		policies, err := read()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		objects = append(objects, policies...)
 	}
 	found := map[string]string{}
-	for _, object := range append(objects, fence...) {
+	for _, object := range objects {
 		have := &unstructured.Unstructured{}
 		have.SetGroupVersionKind(object.GroupVersionKind())
 		err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(object), have)
@@ -114,6 +117,7 @@ func TestInstall(t *testing.T) {
 	b.updates()
 	b.keepsWhatOthersChanged()
 	b.fences()
+	b.guards()
 	b.moves()
 	b.uninstalls()
 }
@@ -126,8 +130,10 @@ func (b *bare) installs() {
 	if len(before) == 0 || before["Deployment sliceshift-manager"] == "" {
 		b.t.Fatalf("nothing is there: %v", before)
 	}
-	if before["ValidatingAdmissionPolicy sliceshift-fence"] != "" {
-		b.t.Error("the fence was not asked for")
+	for policy, want := range map[string]bool{"sliceshift-authors": true, "sliceshift-fence": false, "sliceshift-volumes": false} {
+		if there := before["ValidatingAdmissionPolicy "+policy] != ""; there != want {
+			b.t.Errorf("policy %s is there: %t, without a flag", policy, there)
+		}
 	}
 	b.says(b.migrate(0, "install"), "deployment.apps/sliceshift-manager unchanged", ": nothing to do\n")
 	b.same(before)
@@ -175,6 +181,18 @@ func (b *bare) fences() {
 	b.migrate(0, "install", "--fence")
 	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
 	b.same(b.versions())
+}
+
+// guards has the other policies put in and taken away.
+func (b *bare) guards() {
+	b.t.Helper()
+	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-volumes created", "nobody is bounded until a ConfigMap", "2 created")
+	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
+	b.says(b.migrate(0, "install", "--guard-volumes=false"), "2 deleted")
+	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "2 deleted")
+	b.says(b.migrate(0, "install", "--check-authors=false"), ": nothing to do\n")
+	b.says(b.migrate(0, "install", "--crds-only"), ": nothing to do\n")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "whoever writes a Migration must now be allowed to impersonate", "4 created")
 }
 
 // moves has the manager move an application with a token of the account that was

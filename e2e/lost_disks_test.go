@@ -279,7 +279,7 @@ func TestClaimLostOnTheWayBack(t *testing.T) {
 	lose := onVerb(migration.ScaleUp, func() error { return claims.Delete(v.ctx, "data-web-1", metav1.DeleteOptions{}) })
 	note := func(m *api.Migration, _ migration.Outcome) error {
 		if m.Status.Handoff != nil {
-			recorded = m.Status.Handoff.Volume("data")
+			recorded = m.Status.Handoff.Volume("data").Name
 		}
 		return nil
 	}

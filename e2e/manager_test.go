@@ -140,15 +140,17 @@ func direct(c site) (client.Client, error) {
 type manager struct {
 	t    testing.TB
 	args []string
+	env  []string
 	log  *os.File
 	cmd  *exec.Cmd
 }
 
 // startManager runs the manager for one namespace of east, with exactly the
 // shipped rights.
-func startManager(t *testing.T, namespace string) *manager {
+func startManager(t *testing.T, namespace string, args ...string) *manager {
 	t.Helper()
 	m := newManager(t, namespace, "manager.log")
+	m.args = append(m.args, args...)
 	m.start()
 	t.Cleanup(func() {
 		m.kill()
@@ -181,7 +183,7 @@ func managerWith(t testing.TB, kubeconfig, namespace, logName string) *manager {
 		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
 		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", cmp.Or(namespace, "everywhere"),
 		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
-		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--cluster-client-allow-local-addresses", "--log-format", "text",
+		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", "--cluster-client-allow-local-addresses", "--volumes-allow-paths", "--log-format", "text",
 	}}
 }
 
@@ -196,7 +198,7 @@ func (m *manager) tellLog() {
 func (m *manager) start() {
 	m.t.Helper()
 	m.cmd = exec.Command(program(m.t, "manager"), m.args...)
-	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	m.cmd.Stdout, m.cmd.Stderr, m.cmd.Env = m.log, m.log, append(os.Environ(), m.env...)
 	if err := child.Start(m.cmd); err != nil {
 		m.t.Fatal(err)
 	}

@@ -11,14 +11,14 @@ import (
 
 func lowestFirst(spec *api.MigrationSpec) { spec.Ordinals.Order = api.LowestFirst }
 
-// TestMove moves applications of every kind to the end. S-011.
+// TestMove moves applications of every kind to the end.
 func TestMove(t *testing.T) {
 	one, two := []string{"data"}, []string{"data", "log"}
 	tests := map[string]struct {
 		app      fixture.App
 		settings []setting
 	}{
-		"across clusters":                  {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},
+		"S-011 across clusters":            {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},
 		"across namespaces":                {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossNamespaces}},
 		"within a namespace":               {fixture.App{Replicas: 3, Claims: one, MaxUnavailable: intOrString("1")}, []setting{acrossNames}},
 		"no claims":                        {fixture.App{Replicas: 3, MaxUnavailable: intOrString("1")}, []setting{acrossClusters}},

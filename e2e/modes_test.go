@@ -49,7 +49,7 @@ func onVerb(verb migration.Verb, do func() error) report {
 
 func TestPartOfTheOrdinals(t *testing.T) {
 	for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
-		t.Run(string(order), func(t *testing.T) {
+		t.Run("S-012 "+string(order), func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(4), acrossClusters, withSpec(func(s *api.MigrationSpec) {
 				s.Ordinals = api.OrdinalsSpec{Order: order, Count: ptr.To[int32](2)}

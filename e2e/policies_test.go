@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestRetainOfTheOwner moves volumes there, where their owner sets them to Retain, and back:
@@ -84,7 +85,7 @@ func (v *move) releasedWhenSecured(c client.Client) {
 	store := records.Resource{Client: c, Namespace: v.m.Namespace, Name: v.m.Name}
 	both := v.rejoin()
 	bell := migration.NewBell()
-	engine := migration.NewEngine(v.m, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring})
+	engine := migration.NewEngine(v.m, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
 	secured := false
 	deletes := func(m *api.Migration, outcome migration.Outcome) error {
 		if secured || !outcome.Wrote || outcome.Decision.Effect.Verb != migration.CarryVolume {

@@ -23,11 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -81,6 +84,7 @@ func TestRights(t *testing.T) {
 	metrics := r.startManager()
 	r.move()
 	r.rollBack()
+	r.turnsNames()
 	r.moveSlices()
 	r.command()
 	r.slices()
@@ -217,6 +221,48 @@ func (r *theatre) rollBack() {
 	r.end(v, api.ReasonRolledBack)
 }
 
+// turnsNames turns a move round while the name of an ordinal is on both sides: the one that it
+// goes back to is marked.
+func (r *theatre) turnsNames() {
+	r.t.Helper()
+	v := newMove(r.t, usual(1), r.across, withSpec(named))
+	for _, client := range v.bothClients() {
+		v.grant(client, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
+	}
+	mover, err := fixture.NewMover(v.ctx, r.moverOf(v.from), r.moverOf(v.to), v.m)
+	v.must(err)
+	turned, marked := false, false
+	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if !outcome.Wrote {
+			return nil
+		}
+		e := outcome.Decision.Effect
+		marked = marked || e.Verb == migration.MarkPodExport
+		if turned || e.Verb != migration.CreatePodExport || e.Side != migration.DestinationSide {
+			return nil
+		}
+		turned = true
+		return mover.Store.SetMode(v.ctx, api.ModeRollback)
+	})
+	if v.expectBack(); !marked {
+		r.t.Error("the name that the ordinal went back to was not marked")
+	}
+}
+
+// moverOf is the configuration of the user that moves.
+func (r *theatre) moverOf(at site) *rest.Config {
+	r.t.Helper()
+	path, err := at.UserKubeconfig("mover")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return config
+}
+
 // moveSlices moves a StatefulSet of our own kind.
 func (r *theatre) moveSlices() {
 	r.t.Helper()
@@ -239,7 +285,7 @@ func (r *theatre) command() {
 	for _, client := range v.bothClients() {
 		v.grant(client, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
 	}
-	run := exec.CommandContext(v.ctx, program(r.t, "migrate"), "run", v.app.Name, "-n", v.app.Namespace, "--kubeconfig", paths[0], "--to-kubeconfig", paths[1], "--create-namespace")
+	run := exec.CommandContext(v.ctx, program(r.t, "migrate"), "run", v.app.Name, "-n", v.app.Namespace, "--kubeconfig", paths[0], "--to-kubeconfig", paths[1], "--create-namespace", "--shared", "data")
 	v.exits(run, 0)
 	v.expectMoved()
 }

@@ -248,8 +248,8 @@ func (v *move) patchKind(at end, version, patch string) error {
 	return c.Patch(v.ctx, set, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-// TestAdoptCommand changes the kind of a running set with one command, and changes it
-// back. No pod is made anew, and no claim goes. K-131, S-018.
+// TestAdoptCommand changes the kind of a running set with one command, and changes it back. No
+// pod is made anew, and no claim goes.
 func TestAdoptCommand(t *testing.T) {
 	t.Parallel()
 	if err := sliceControllers(); err != nil {

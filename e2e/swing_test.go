@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -87,17 +88,60 @@ func swing(a *attempt, random *rand.Rand, storms []*storm, lasts time.Duration) 
 		pass(s.ctx, s.upTo(longestCalm))
 		s.one(s.shared())
 	}
-	swinging.Wait()
+	untilAllSwung(a, storms, &swinging)
 	for _, s := range storms {
 		s.end()
 	}
 	return turns.Load()
 }
 
-// outlasting gives a move more time than one test may take.
+// untilAllSwung waits for those that are still moving, and tells what each waits for.
+func untilAllSwung(a *attempt, storms []*storm, swinging *sync.WaitGroup) {
+	a.Helper()
+	done := make(chan struct{})
+	go func() {
+		swinging.Wait()
+		close(done)
+	}()
+	tick := time.NewTicker(30 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			for _, s := range storms {
+				if line := s.waitsFor(); line != "" {
+					a.Log(line)
+				}
+			}
+		}
+	}
+}
+
+// waitsFor is a line about a Migration that is not at its end.
+func (s *storm) waitsFor() string {
+	m := &api.Migration{}
+	if err := s.client.Get(s.ctx, client.ObjectKeyFromObject(s.m), m); err != nil {
+		return fmt.Sprintf("%s: %v", s.m.Namespace, err)
+	}
+	if s.over(m) != "" {
+		return ""
+	}
+	words := []string{fmt.Sprintf("%s: mode %s, %d moved", m.Namespace, m.Spec.Mode, m.Status.Moved)}
+	for _, c := range m.Status.Conditions {
+		if c.Status == metav1.ConditionTrue {
+			words = append(words, fmt.Sprintf("%s since %s: %s: %s", c.Type, c.LastTransitionTime.Format(time.TimeOnly), c.Reason, c.Message))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// outlasting gives a move the time of the faults and afterwards as much as other tests
+// have, and some more, for many share two processors.
 func outlasting(lasts time.Duration) setting {
 	return func(v *move) {
-		ctx, cancel := context.WithTimeout(v.t.Context(), lasts+10*stage.limit())
+		ctx, cancel := context.WithTimeout(v.t.Context(), lasts+4*stage.limit())
 		v.t.Cleanup(cancel)
 		v.ctx = ctx
 	}

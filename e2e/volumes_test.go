@@ -30,7 +30,7 @@ func TestStorageClass(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "example.com/none",
 	}, metav1.CreateOptions{})
 	v.must(err)
-	v.m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", StorageClassName: new(class)}}
+	v.m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", StorageClassName: new(class), Shared: true}}
 	mover := v.mover()
 	arrived := 0
 	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
@@ -103,7 +103,11 @@ func (v *move) csiVolumes() {
 	client := kubernetes.NewForConfigOrDie(v.from.RESTConfig())
 	for ordinal := range v.app.Replicas {
 		claim := fmt.Sprintf("data-%s-%d", v.app.Name, ordinal)
-		_, err := client.CoreV1().PersistentVolumes().Create(v.ctx, v.csiVolume("disk-"+v.app.Namespace+"-"+strconv.Itoa(int(ordinal)), claim), metav1.CreateOptions{})
+		volume := v.csiVolume("disk-"+v.app.Namespace+"-"+strconv.Itoa(int(ordinal)), claim)
+		if v.csi != nil {
+			v.csi(volume.Spec.CSI)
+		}
+		_, err := client.CoreV1().PersistentVolumes().Create(v.ctx, volume, metav1.CreateOptions{})
 		v.must(err)
 	}
 }

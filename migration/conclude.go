@@ -24,8 +24,11 @@ func unreachable(err error) Decision {
 	if apierrors.IsForbidden(err) {
 		return *stalled(api.ReasonPermissionMissing, oneLine(err), bindRoles)
 	}
-	return *stalled(api.ReasonClusterUnreachable, oneLine(err), "nothing is done on either side until it answers; check the cluster and the kubeconfig")
+	return *stalled(api.ReasonClusterUnreachable, oneLine(err), remedyUnreachable)
 }
+
+// remedyUnreachable is for a cluster that does not answer.
+const remedyUnreachable = "nothing is done on either side until it answers; check the cluster and the kubeconfig"
 
 // conclude carries a decision out: the record, or one effect, or only the status.
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, decision Decision) (Outcome, error) {

@@ -18,7 +18,7 @@ import (
 
 // Connector opens the connections of a Migration: a remote cluster with the
 // kubeconfig in a Secret of its namespace, the local one as a ServiceAccount of its
-// namespace. It lends nobody a right that they lack.
+// namespace. That who writes the Migration may use both is for an admission policy to check.
 type Connector struct {
 	// Secrets reads straight from the API server: Secrets are not cached.
 	Secrets client.Reader
@@ -51,6 +51,8 @@ type link struct {
 type way struct {
 	key, name string
 	config    *rest.Config
+	// tenant is whose cluster it is; empty: the manager's own.
+	tenant clusters.Tenant
 }
 
 // off is the way to a destination that is lost for good: whether its Secret exists, what is
@@ -125,7 +127,7 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 	if err != nil {
 		return way{}, refusedKubeconfig(where, key, err)
 	}
-	return way{fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config}, nil
+	return way{fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config, clusters.Tenant(m.Namespace)}, nil
 }
 
 func lacking(message, remedy string) error {
@@ -155,7 +157,7 @@ func (c *Connector) local(m *api.Migration) (way, error) {
 	user := "system:serviceaccount:" + m.Namespace + ":" + account
 	config := rest.CopyConfig(c.Local)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return way{"local/" + user, localName, config}, nil
+	return way{key: "local/" + user, name: localName, config: config}, nil
 }
 
 func (c *Connector) get(w way) (link, error) {
@@ -164,7 +166,7 @@ func (c *Connector) get(w way) (link, error) {
 		return link{connection: connection, release: func() {}, key: w.key}, err
 	}
 	w.config.QPS, w.config.Burst, w.config.Timeout = c.QPS, c.Burst, c.Timeout
-	connection, release, err := c.Pool.Get(w.key, w.name, w.config)
+	connection, release, err := c.Pool.Get(w.key, w.name, w.config, w.tenant)
 	if err != nil {
 		return link{}, err
 	}

@@ -27,7 +27,7 @@ func remote(mode api.Mode, begun bool) *api.Migration {
 func TestConnectWithoutTheDestination(t *testing.T) {
 	connector := &Connector{
 		Secrets: fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build(),
-		Local:   &rest.Config{Host: "https://east.invalid:1"}, Pool: clusters.NewPool(),
+		Local:   &rest.Config{Host: "https://east.invalid:1"}, Pool: clusters.NewPool(1 << 20),
 	}
 	for name, tc := range map[string]struct {
 		m    *api.Migration

@@ -48,7 +48,7 @@ func TestCopiedServicesAreInternal(t *testing.T) {
 		return []corev1.ServicePort{{Name: "http", Port: 80, NodePort: node}}
 	}
 	for name, tc := range map[string]struct{ from, want corev1.ServiceSpec }{
-		"a load balancer": {
+		"M-071 a load balancer": {
 			corev1.ServiceSpec{
 				Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"}, ExternalIPs: []string{"192.0.2.1"}, LoadBalancerIP: "192.0.2.2",
 				LoadBalancerClass: new("x"), LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, AllocateLoadBalancerNodePorts: new(true), HealthCheckNodePort: 30001,
@@ -60,7 +60,7 @@ func TestCopiedServicesAreInternal(t *testing.T) {
 			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com", Ports: ports(0)},
 			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, Ports: ports(0)},
 		},
-		"headless": {
+		"M-071 headless": {
 			corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, ExternalIPs: []string{"192.0.2.1"}, Ports: ports(0)},
 			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, Ports: ports(0)},
 		},
@@ -111,6 +111,37 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, made.GetLabels()); diff != "" || made.GetName() != "store" || made.GetAnnotations()[api.OwnerAnnotationKey] != "owner" {
 				t.Errorf("%s%+v", diff, made)
+			}
+		})
+	}
+}
+
+// TestClaimTemplatesGetTheirClasses: each claim template of the destination has the class that is
+// asked for by its name, and its own without that.
+func TestClaimTemplatesGetTheirClasses(t *testing.T) {
+	for name, tc := range map[string]struct{ classes, want map[string]string }{
+		"M-061 no mapping":       {nil, map[string]string{"data": "slow", "logs": "slow"}},
+		"M-061 one":              {map[string]string{"data": "fast"}, map[string]string{"data": "fast", "logs": "slow"}},
+		"M-061 the same twice":   {map[string]string{"data": "fast", "logs": "fast"}, map[string]string{"data": "fast", "logs": "fast"}},
+		"M-061 two":              {map[string]string{"data": "fast", "logs": "cold"}, map[string]string{"data": "fast", "logs": "cold"}},
+		"M-061 another template": {map[string]string{"other": "fast"}, map[string]string{"data": "slow", "logs": "slow"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{}
+			for template, class := range tc.classes {
+				m.Spec.Volumes = append(m.Spec.Volumes, api.VolumeSpec{ClaimTemplate: template, StorageClassName: &class})
+			}
+			var templates []corev1.PersistentVolumeClaim
+			for _, template := range []string{"data", "logs"} {
+				templates = append(templates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("slow")}})
+			}
+			mapClasses(templates, storageClasses(m))
+			got := map[string]string{}
+			for _, template := range templates {
+				got[template.Name] = *template.Spec.StorageClassName
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

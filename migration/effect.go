@@ -71,6 +71,9 @@ const (
 	DeleteBudget Verb = "DeleteBudget"
 	DeleteExport Verb = "DeleteExport"
 	DeleteSet    Verb = "DeleteSet"
+	// MarkPodService and MarkPodExport write the present fence on them.
+	MarkPodService Verb = "MarkPodService"
+	MarkPodExport  Verb = "MarkPodExport"
 	// DeletePodExport and DeletePodService remove the name of an ordinal.
 	DeletePodExport  Verb = "DeletePodExport"
 	DeletePodService Verb = "DeletePodService"
@@ -109,7 +112,7 @@ type Effect struct {
 func (e Effect) OfOrdinal() bool {
 	switch e.Verb {
 	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy,
-		CreatePodService, CreatePodExport, DeletePodExport, DeletePodService:
+		CreatePodService, CreatePodExport, MarkPodService, MarkPodExport, DeletePodExport, DeletePodService:
 		return true
 	default:
 		return false
@@ -134,6 +137,10 @@ func (e Effect) String() string {
 		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
 	case CreateExport, CreatePodExport:
 		return "export Service " + e.Name + on
+	case MarkPodService:
+		return "mark Service " + e.Name + on + " as kept"
+	case MarkPodExport:
+		return "mark the export of Service " + e.Name + on + " as kept"
 	case CarryVolume:
 		return e.volumeString(on)
 	case RestorePolicy:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Times after which the engine looks again although nothing it watches has
@@ -54,6 +55,7 @@ type Engine struct {
 	records             Records
 	notify              func()
 	source, destination place
+	policy              volumes.Policy
 	connections         map[SideName]*clusters.Connection
 	leave               []func()
 	watching            bool
@@ -94,6 +96,8 @@ type Options struct {
 	Holder string
 	// Notify is called when something that is watched has changed. It must not block.
 	Notify func()
+	// Policy says which volumes may be made in the other cluster.
+	Policy volumes.Policy
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -117,7 +121,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	return &Engine{
 		clock: options.Clock, holder: options.Holder, records: options.Records, notify: options.Notify,
-		source: source, destination: destination,
+		source: source, destination: destination, policy: options.Policy,
 		connections: map[SideName]*clusters.Connection{SourceSide: options.Source, DestinationSide: options.Destination},
 	}
 }

@@ -43,6 +43,8 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 			return nil, err
 		}
 		return object, at.live.Create(ctx, object)
+	case MarkPodService, MarkPodExport:
+		return markName(ctx, at, effect)
 	case SetBudget:
 		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author})
 	case RestoreBudget:
@@ -96,6 +98,22 @@ func patchSet(ctx context.Context, at place, effect Effect, change map[string]an
 	return set, at.live.Patch(ctx, set, client.RawPatch(types.MergePatchType, data))
 }
 
+// markName writes the fence on the Service or the export of an ordinal.
+func markName(ctx context.Context, at place, effect Effect) (client.Object, error) {
+	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
+	var object client.Object = &corev1.Service{ObjectMeta: meta}
+	if effect.Verb == MarkPodExport {
+		object = newExport(at.exportVersion, meta)
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": effect.UID, "resourceVersion": effect.ResourceVersion, "annotations": map[string]any{api.FenceAnnotationKey: effect.Fence},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return object, at.live.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+}
+
 func budgetTarget(at place, effect Effect) pdb.Target {
 	return pdb.Target{Namespace: at.namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
 }
@@ -104,6 +122,9 @@ func budgetTarget(at place, effect Effect) pdb.Target {
 // is now.
 func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect Effect) (client.Object, error) {
 	owned := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
+	if effect.Verb == CreatePodService || effect.Verb == CreatePodExport {
+		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
+	}
 	switch effect.Verb {
 	case CreateNamespace:
 		return e.createdNamespace(ctx, owned)
@@ -160,9 +181,13 @@ func (e *Engine) carryVolume(ctx context.Context, m *api.Migration, s Snapshot, 
 			continue
 		}
 		pair := newPlanner(s).pair(v)
-		carrier := volumes.Carrier{Giver: e.source.live, Taker: e.destination.live, Owner: m.UID, StorageClass: storageClasses(m)[v.Template]}
+		carrier := volumes.Carrier{
+			Giver: e.source.live, Taker: e.destination.live, Owner: m.UID, StorageClass: storageClasses(m)[v.Template],
+			Policy: e.policy, Use: useOf(m, e.destination.namespace, v.Template),
+		}
 		if newPlanner(s).giverName == DestinationSide {
 			carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
+			carrier.Use.Namespace = e.source.namespace
 		}
 		return carrier.Apply(ctx, effect.Volume, pair)
 	}

@@ -70,7 +70,7 @@ func listExports(ctx context.Context, m *api.Migration, at place) (map[string]Ex
 func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) Export {
 	export := Export{
 		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: meta.Annotations[api.FenceAnnotationKey],
 	}
 	for _, condition := range conditions {
 		switch {

@@ -255,7 +255,7 @@ func TestHeldBeforeTheStop(t *testing.T) {
 		change func(v *OrdinalVolume)
 		reason string
 	}{
-		"another pod uses its claim": {func(v *OrdinalVolume) { v.Source.Claim.Users = []string{"backup"} }, api.ReasonClaimInUse},
+		"M-082 another pod uses its claim": {func(v *OrdinalVolume) { v.Source.Claim.Users = []string{"backup"} }, api.ReasonClaimInUse},
 		"attached to another node": {func(v *OrdinalVolume) {
 			v.Source.Volume.Attachments = append(v.Source.Volume.Attachments, volumes.Attachment{Name: "csi-2", Node: "lost"})
 		}, api.ReasonVolumeAttached},

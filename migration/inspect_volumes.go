@@ -20,7 +20,7 @@ import (
 
 // reachableVolumes finds volumes that no node of the destination can mount: their
 // driver is not registered there, no node that takes pods has it, matches their node
-// affinity or may attach one more. It warns of those that are a path on one machine.
+// affinity or may attach one more. And it finds those that may not be made there.
 func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]Finding, error) {
 	if e.sameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
@@ -29,7 +29,7 @@ func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source 
 	if err != nil {
 		return nil, err
 	}
-	findings := e.localPaths(pvs)
+	findings := e.barred(m, source, pvs)
 	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]Finding, error){e.drivers, e.twins, e.hosts} {
 		more, err := check(ctx, pvs)
 		if err != nil {
@@ -77,17 +77,25 @@ func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
 	return ordinals
 }
 
-func (e *Engine) localPaths(pvs []corev1.PersistentVolume) []Finding {
-	for _, pv := range pvs {
-		if pv.Spec.HostPath == nil && pv.Spec.Local == nil {
-			continue
+// barred finds the first volume that may not be made at the destination.
+func (e *Engine) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []Finding {
+	for i := range pvs {
+		bars := e.policy.Bars(&pvs[i], useOf(m, e.destination.namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
+		if bars != (volumes.Problem{}) {
+			return []Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.source.cluster + ": " + bars.Message, Remedy: bars.Remedy}}
 		}
-		return []Finding{{
-			Reason: volumes.ReasonVolumeIsLocal, Object: "volume " + pv.Name, Warning: true,
-			Message: fmt.Sprintf("volume %s in cluster %s is a path on a machine: the destination's nodes must see the same path", pv.Name, e.source.cluster),
-		}}
 	}
 	return nil
+}
+
+// templateOf is the claim template that a claim of the set was made from.
+func templateOf(set *appsv1.StatefulSet, claim string) string {
+	for _, template := range claimTemplates(set) {
+		if _, belongs := ordinalOf(template+"-"+set.Name, claim); belongs {
+			return template
+		}
+	}
+	return ""
 }
 
 func driverOf(pv corev1.PersistentVolume) string {
@@ -140,11 +148,8 @@ func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]Fi
 		if driverOf(pvs[i]) == "" || twin == "" || twin == pvs[i].Name {
 			continue
 		}
-		return []Finding{{
-			Reason: volumes.ReasonForeignVolume, Object: "volume " + twin,
-			Message: fmt.Sprintf("volume %s of cluster %s is the same disk as volume %s, which is to be moved there: two pods could write to it", twin, e.destination.cluster, pvs[i].Name),
-			Remedy:  "look who uses it, set it to Retain and delete it: kubectl describe pv " + twin,
-		}}, nil
+		problem := volumes.TwinOf(pvs[i].Name, twin)
+		return []Finding{{Reason: problem.Reason, Object: "volume " + twin, Message: "cluster " + e.destination.cluster + ": " + problem.Message, Remedy: problem.Remedy}}, nil
 	}
 	return nil, nil
 }

@@ -184,7 +184,7 @@ func (m *machine) wrote(e Effect, before Snapshot, late bool) {
 			m.breaks("I9: %s, which nobody has asked for", e)
 		}
 	case WriteFence, ReleaseFence, SetShare, LiftShare, CreateService, CreateSet, CreateBudget, SetBudget, RestoreBudget,
-		CreateExport, RestorePolicy, DeleteExport:
+		CreateExport, RestorePolicy, DeleteExport, MarkPodService, MarkPodExport:
 	case CreatePodService, CreatePodExport:
 		m.strewn = m.strewn || late
 	case DeletePodExport, DeletePodService:
@@ -321,9 +321,9 @@ func (m *machine) mannerly(e Effect, side Side) {
 				ours, known = h.Volume.Ours, true
 			}
 		}
-	case DeletePodService, DeletePodExport:
+	case DeletePodService, DeletePodExport, MarkPodService, MarkPodExport:
 		n, _ := side.name(e.Ordinal)
-		ours, known = n.Service.Ours || e.Verb == DeletePodExport, n.Export.Ours || e.Verb == DeletePodService
+		ours, known = n.Service.Ours || ofExport(e), n.Export.Ours || !ofExport(e)
 	case CreateNamespace, CreateService, CreateBudget, CreateExport, DeleteExport, CarryVolume, RestorePolicy, CreatePodService, CreatePodExport:
 		ours, known = true, true
 	}
@@ -334,3 +334,6 @@ func (m *machine) mannerly(e Effect, side Side) {
 		m.breaks("I9: %s, which is not the migration's", e)
 	}
 }
+
+// ofExport says whether an effect on the name of an ordinal is about its ServiceExport.
+func ofExport(e Effect) bool { return e.Verb == DeletePodExport || e.Verb == MarkPodExport }

@@ -94,6 +94,7 @@ func fullBounds() []bound {
 		{"1, claim, Ready for a while, any", scenario{replicas: 1, templates: oneClaim, spec: Spec{MinReady: 5}}, 1, nil},
 		{"2, named, any", scenario{replicas: 2, budget: d(1), spec: Spec{NameOrdinals: true}}, 1, nil},
 		{"1, named for the move, writes, 2", scenario{replicas: 1, spec: Spec{NameOrdinals: true, DropNames: true}}, 2, ofWrites},
+		{"1, named, writes, 2", scenario{replicas: 1, spec: Spec{NameOrdinals: true}}, 2, ofWrites},
 		{"1, writes, 2", scenario{replicas: 1, budget: d(1)}, 2, ofWrites},
 		{"1, claim, writes, 2", scenario{replicas: 1, templates: oneClaim}, 2, ofWrites},
 		{"2, reads, 2", scenario{replicas: 2, budget: d(1)}, 2, ofReads},

@@ -53,7 +53,7 @@ func (m *machine) readyOnFresh(name SideName, ordinal int32) bool {
 // recorded, or the one that the source's claim names, or the destination's when the source has
 // none (ordinalVolume).
 func asNamed(v OrdinalVolume, shared bool, handoff *api.Handoff) OrdinalVolume {
-	name := recordedVolume(handoff, v.Ordinal, v.Template)
+	name := recordedVolume(handoff, v.Ordinal, v.Template).Name
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
 		if name == "" && h.Claim.Found {
 			name = h.Claim.Volume

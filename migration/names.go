@@ -69,7 +69,7 @@ func (f *found) names(m *api.Migration, ordinals []int32) []Name {
 			n.Service = PodService{
 				Found: true, UID: service.UID, ResourceVersion: service.ResourceVersion,
 				Selects: maps.Equal(service.Spec.Selector, selectPod(pod)),
-				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: service.Annotations[api.FenceAnnotationKey],
 			}
 		}
 		names = append(names, n)

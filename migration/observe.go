@@ -72,6 +72,9 @@ type found struct {
 	claims   map[string]*corev1.PersistentVolumeClaim
 	volumes  map[string]*corev1.PersistentVolume
 	attached map[string][]volumes.Attachment
+	// twins are volumes of this side that are the disk of one that the other side would
+	// bring here, by the name of that one.
+	twins map[string]string
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
 	// listing is a list of the pods that was asked for before; nil: there is none.
@@ -118,6 +121,10 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		}
 		readLive(ctx, source, destination, sc)
 	}
+	if !e.sameCluster() {
+		carried := map[SideName]map[string]*corev1.PersistentVolume{SourceSide: destination.volumes, DestinationSide: source.volumes}
+		both(source, destination, func(f *found) error { return f.readTwins(ctx, carried[f.place.side]) })
+	}
 	readExports(ctx, m, source, destination)
 	readNames(ctx, m, source, destination, sc)
 
@@ -154,7 +161,10 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	}
 	for _, ordinal := range ordinals {
 		for _, template := range templates {
-			s.Volumes = append(s.Volumes, ordinalVolume(m, source, destination, ordinal, template))
+			v := ordinalVolume(m, source, destination, ordinal, template)
+			e.judge(m, template, &v.Source, source, destination)
+			e.judge(m, template, &v.Destination, destination, source)
+			s.Volumes = append(s.Volumes, v)
 		}
 	}
 	return s
@@ -311,7 +321,7 @@ func podObjectName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d
 // one name for it.
 func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, template string) OrdinalVolume {
 	v := OrdinalVolume{Ordinal: ordinal, Template: template}
-	name := recordedVolume(m.Status.Handoff, ordinal, template)
+	name := recordedVolume(m.Status.Handoff, ordinal, template).Name
 	for _, f := range []*found{source, destination} {
 		claim := f.claims[claimName(template, f.place.set, ordinal)]
 		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
@@ -323,11 +333,11 @@ func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, 
 	return v
 }
 
-// recordedVolume is the volume that an ordinal on its way had for a claim template; empty when
-// it is not on its way, or nothing is known.
-func recordedVolume(handoff *api.Handoff, ordinal int32, template string) string {
+// recordedVolume is the volume that an ordinal on its way had for a claim template; its name is
+// empty when it is not on its way, or nothing is known.
+func recordedVolume(handoff *api.Handoff, ordinal int32, template string) api.HandoffVolume {
 	if handoff == nil || handoff.Ordinal != ordinal {
-		return ""
+		return api.HandoffVolume{}
 	}
 	return handoff.Volume(template)
 }

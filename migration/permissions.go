@@ -40,7 +40,7 @@ func rights(m *api.Migration, at place) []right {
 	services, exports := "get list watch create", "get create delete"
 	named := m.Spec.Services.PerOrdinal == api.PerOrdinalExport
 	if named {
-		services, exports = services+" delete", "get list create delete"
+		services, exports = services+" patch delete", "get list create patch delete"
 	}
 	rules := []right{
 		{group: "apps", resource: "statefulsets", verbs: "get list watch create patch delete"},

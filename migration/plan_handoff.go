@@ -163,7 +163,11 @@ func (p *planner) carry(k int32) *Decision {
 		return p.held(api.StepCarryVolumes, *hold)
 	}
 	for _, v := range held { // all of them, before any is carried away
-		if problem := volumes.Swapped(p.pair(v)); problem != nil {
+		problem := volumes.Swapped(p.pair(v))
+		if problem == nil {
+			problem = volumes.Replaced(p.pair(v).Giver, recordedVolume(p.Record.Handoff, k, v.Template).Disk)
+		}
+		if problem != nil {
 			return p.at(api.StepCarryVolumes, p.volumeDecision(v, volumes.Verdict{Blocked: problem}))
 		}
 	}

@@ -24,6 +24,8 @@ type PodService struct {
 	// Selects is true when it selects the ordinal's pod and no other one.
 	Selects bool
 	Ours    bool
+	// Fence is the fence under which a migration wrote it last.
+	Fence string
 }
 
 // names gives each ordinal its name on the side that owns it, before the first one
@@ -65,7 +67,26 @@ func (p *planner) rename(k int32) *Decision {
 	if decision := p.nameAt(p.takerName, to); decision != nil {
 		return decision
 	}
+	if decision := p.keepName(p.takerName, to); decision != nil {
+		return decision
+	}
 	return p.unname(p.giverName, from)
+}
+
+// keepName writes the present fence on what the migration has made of a name, before the ordinal
+// relies on it again: a removal that was judged before the migration was turned round, and comes
+// late, carries the resourceVersion from before and is refused.
+func (p *planner) keepName(name SideName, n Name) *Decision {
+	e := Effect{Side: name, Ordinal: n.Ordinal, Name: p.side(name).podName(n.Ordinal), Fence: p.fence()}
+	switch {
+	case n.Service.Ours && n.Service.Fence != p.fence():
+		e.Verb, e.UID, e.ResourceVersion = MarkPodService, n.Service.UID, n.Service.ResourceVersion
+	case n.Export.Ours && n.Export.Fence != p.fence():
+		e.Verb, e.UID, e.ResourceVersion = MarkPodExport, n.Export.UID, n.Export.ResourceVersion
+	default:
+		return nil
+	}
+	return effect(e)
 }
 
 // nameAt makes what the name of an ordinal lacks on a side.
@@ -74,11 +95,11 @@ func (p *planner) nameAt(name SideName, n Name) *Decision {
 	object := side.podName(n.Ordinal)
 	switch {
 	case !n.Service.Found:
-		return effect(Effect{Verb: CreatePodService, Side: name, Ordinal: n.Ordinal, Name: object})
+		return effect(Effect{Verb: CreatePodService, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	case !n.Service.Selects:
 		return stalled(api.ReasonServiceTaken, serviceTaken(*side, n.Ordinal), serviceTakenRemedy(*side, n.Ordinal))
 	case !n.Export.Found:
-		return effect(Effect{Verb: CreatePodExport, Side: name, Ordinal: n.Ordinal, Name: object})
+		return effect(Effect{Verb: CreatePodExport, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	}
 	return nil
 }

@@ -13,15 +13,27 @@ func (p *planner) volumesNow(k int32) []api.HandoffVolume {
 	var now []api.HandoffVolume
 	for _, v := range p.Volumes {
 		pair := p.pair(v)
-		name := pair.Giver.Claim.Volume
+		holding := pair.Giver
 		if p.Destination.Lost {
-			name = pair.Taker.Claim.Volume
+			holding = pair.Taker
 		}
-		if v.Ordinal == k && name != "" {
-			now = append(now, api.HandoffVolume{ClaimTemplate: v.Template, Name: name})
+		if v.Ordinal == k && holding.Claim.Volume != "" {
+			now = append(now, p.recordOf(v, holding))
 		}
 	}
 	return now
+}
+
+// recordOf is what is recorded of a claim's volume. A disk that was not read is as it was
+// recorded before.
+func (p *planner) recordOf(v OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
+	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
+	if holding.Volume.Found && holding.Volume.Name == record.Name {
+		record.Disk = volumes.Disk(holding.Volume.Handle)
+	} else if before := recordedVolume(p.Record.Handoff, v.Ordinal, v.Template); before.Name == record.Name {
+		record.Disk = before.Disk
+	}
+	return record
 }
 
 // sameVolumes stalls when the ordinal that the giver still has, or has again, is not on the
@@ -34,7 +46,7 @@ func (p *planner) sameVolumes(k int32) *Decision {
 	for _, v := range p.Volumes {
 		recorded := recordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
 		pair := p.pair(v)
-		if recorded == "" || pair.Giver.Claim.Volume == "" || pair.Giver.Claim.Volume == recorded {
+		if recorded.Name == "" || pair.Giver.Claim.Volume == "" || pair.Giver.Claim.Volume == recorded.Name {
 			continue
 		}
 		if pair.Giver.Volume.Found && !pair.Giver.SecuredBy(p.UID) {

@@ -17,12 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Reconciler drives all Migrations of the manager's cluster, one engine each.
@@ -30,12 +33,24 @@ type Reconciler struct {
 	Client    client.Client
 	Connector *Connector
 	Events    events.EventRecorder
+	// Volumes says which volumes may be made in a Migration's clusters.
+	Volumes volumes.Policy
 	// Holder identifies this process.
 	Holder string
 
-	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
-	mu      sync.Mutex
-	engines map[types.NamespacedName]*driven
+	queue    priorityqueue.PriorityQueue[reconcile.Request]
+	mu       sync.Mutex
+	engines  map[types.NamespacedName]*driven
+	rota     *rota
+	silences *silences
+}
+
+// Limits bound what is worked on at once.
+type Limits struct {
+	// Concurrency is how many Migrations are.
+	Concurrency int
+	// Namespace is how many of one namespace are.
+	Namespace int
 }
 
 // driven is an engine with what it holds.
@@ -47,7 +62,12 @@ type driven struct {
 	// which generation of it.
 	checked    time.Time
 	generation int64
+	// heard is true once the clusters have answered.
+	heard bool
 }
+
+// reached is how its clusters are.
+func (d *driven) reached() string { return d.source.key + " " + d.destination.key }
 
 func (d *driven) close() {
 	d.engine.Close()
@@ -55,41 +75,61 @@ func (d *driven) close() {
 	d.destination.release()
 }
 
-// SetupWithManager registers the reconciler. At most concurrency Migrations are
-// worked on at once.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	r.engines = map[types.NamespacedName]*driven{}
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
+	r.engines, r.rota, r.silences = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences()
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
-		For(&api.Migration{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.queue = queue
+			var ok bool
+			if r.queue, ok = queue.(priorityqueue.PriorityQueue[reconcile.Request]); !ok {
+				return errors.New("the queue of Migrations has no priorities")
+			}
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: limits.Concurrency, UsePriorityQueue: new(true)}).
 		Complete(r)
 }
 
-// Reconcile does one step of one Migration.
+// Reconcile does one step of one Migration, when it is the turn of its namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	m := &api.Migration{}
-	if err := r.Client.Get(ctx, request.NamespacedName, m); err != nil {
-		r.drop(request.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	missing := r.Client.Get(ctx, request.NamespacedName, m)
+	if !r.begin(request, urgency(m)) {
+		return ctrl.Result{}, nil
 	}
-	if ended(m) {
+	defer r.end(request)
+	if missing != nil {
 		r.drop(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(missing)
+	}
+	result, err := r.step(ctx, m)
+	result.Priority = new(urgency(m))
+	return result, err
+}
+
+func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, error) {
+	if ended(m) {
+		r.drop(client.ObjectKeyFromObject(m))
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
-	engine, err := r.engine(ctx, m)
+	d, err := r.engine(ctx, m)
 	if err != nil {
 		return r.refuse(ctx, m, err)
 	}
-	engine.newest(m)
+	d.engine.newest(m)
 	if kept, err := r.keep(ctx, m); kept || err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	outcome, err := engine.Pass(ctx, m)
+	if wait, why := r.ask(d, m); wait > 0 {
+		return r.hold(ctx, m, *stalled(api.ReasonClusterUnreachable, why, remedyUnreachable), wait)
+	}
+	asked := time.Now()
+	reading, release := clusters.Hold(ctx)
+	defer release()
+	outcome, err := d.engine.Pass(reading, m)
+	r.told(d, outcome.Decision, asked)
 	if err != nil {
 		if apierrors.IsConflict(err) {
 			return ctrl.Result{RequeueAfter: againUnseen}, nil
@@ -110,6 +150,9 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 	if hold := outcome.Decision.Hold; hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
 		// The kubeconfig may have been replaced meanwhile.
 		r.drop(key)
+		if hold.Reason == api.ReasonClusterUnreachable {
+			return ctrl.Result{RequeueAfter: silenceFirst}, nil
+		}
 	}
 	return ctrl.Result{RequeueAfter: outcome.Again}, nil
 }
@@ -151,13 +194,13 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m *api.Migration) erro
 }
 
 // engine returns the Migration's engine, connected.
-func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, error) {
+func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, error) {
 	key := client.ObjectKeyFromObject(m)
 	r.mu.Lock()
 	found := r.engines[key]
 	r.mu.Unlock()
 	if found != nil && found.uid == m.UID && !r.outdated(ctx, m, found) {
-		return found.engine, nil
+		return found, nil
 	}
 	r.drop(key)
 	from, to, err := r.Connector.open(ctx, m)
@@ -165,14 +208,14 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*Engine, err
 		return nil, err
 	}
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to, engine: NewEngine(m, Options{
-		Source: from.connection, Destination: to.connection, Holder: r.Holder,
+		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify:  func() { r.queue.Add(reconcile.Request{NamespacedName: key}) },
 	})}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engines[key] = created
-	return created.engine, nil
+	return created, nil
 }
 
 // outdated says whether a Migration is to be connected anew: it names another account, or a
@@ -210,6 +253,11 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 		decision = Decision{Hold: &refused.hold}
 		again = againRefused
 	}
+	return r.hold(ctx, m, decision, again)
+}
+
+// hold reports why nothing is asked of a Migration's clusters.
+func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision Decision, again time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
 	render(m, Snapshot{Spec: specOf(m, false)}, decision)
 	if changed(before, m) {

@@ -616,3 +616,20 @@ func TestDeletedMigrationDeletesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLateRemovalOfAName: turned round while the removal of an ordinal's export at the giver was
+// on its way, the ordinal went back to where its name still was; then the removal arrived, and
+// clients lost the name for good. The name that an ordinal goes back to is marked first.
+func TestLateRemovalOfAName(t *testing.T) {
+	for _, verb := range []Verb{DeletePodExport, DeletePodService} {
+		t.Run(string(verb), func(t *testing.T) {
+			y := newPlay(t, scenario{replicas: 1, spec: Spec{NameOrdinals: true}})
+			late := y.until(verb, 1)
+			y.setMode(api.ModeRollback)
+			y.end()
+			if err := y.land(late, true); err == nil {
+				t.Errorf("%s arrives, and the ordinal has no name any more\n%s", late, y.story())
+			}
+		})
+	}
+}

@@ -287,6 +287,8 @@ type Export struct {
 	// Invalid is the message of a Valid condition that is False.
 	Invalid string
 	Ours    bool
+	// Fence is the fence under which a migration wrote it last.
+	Fence string
 }
 
 // OrdinalVolume is one claim template's claim of one ordinal on both sides.

@@ -82,7 +82,7 @@ func TestRebuiltBeforeItsStop(t *testing.T) {
 	s := y.p.through(y.snapshot())
 	was := s.Volumes[1].Source
 	s.Volumes[1].Source.Claim.Volume = "rebuilt"
-	if decision := Plan(s); decision.Record == nil || decision.Record.Handoff.Volume("data") != "rebuilt" {
+	if decision := Plan(s); decision.Record == nil || decision.Record.Handoff.Volume("data").Name != "rebuilt" {
 		t.Errorf("got %+v", decision)
 	}
 	s.Volumes[1].Source.Volume.Policy, s.Volumes[1].Source.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: was.Volume.Policy, By: s.UID}

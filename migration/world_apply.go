@@ -26,7 +26,7 @@ func (w *world) apply(e Effect) error {
 		side.Export = Export{Found: true, Ours: true}
 	case DeleteExport:
 		side.Export = Export{}
-	case CreatePodService, CreatePodExport, DeletePodExport, DeletePodService:
+	case CreatePodService, CreatePodExport, MarkPodService, MarkPodExport, DeletePodExport, DeletePodService:
 		return w.applyName(side, e)
 	case CarryVolume, RestorePolicy, DeleteVolume, DeleteClaim:
 		return w.applyVolume(e)
@@ -55,10 +55,16 @@ func (w *world) applyName(side *Side, e Effect) error {
 		switch {
 		case n.Ordinal != e.Ordinal:
 		case e.Verb == CreatePodService && !n.Service.Found:
-			n.Service = PodService{Found: true, UID: w.uid(), ResourceVersion: w.version(), Selects: true, Ours: true}
+			n.Service = PodService{Found: true, UID: w.uid(), ResourceVersion: w.version(), Selects: true, Ours: true, Fence: e.Fence}
 			return nil
 		case e.Verb == CreatePodExport && !n.Export.Found:
-			n.Export = Export{Found: true, UID: w.uid(), ResourceVersion: w.version(), Ours: true}
+			n.Export = Export{Found: true, UID: w.uid(), ResourceVersion: w.version(), Ours: true, Fence: e.Fence}
+			return nil
+		case e.Verb == MarkPodService && n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion:
+			n.Service.ResourceVersion, n.Service.Fence = w.version(), e.Fence
+			return nil
+		case e.Verb == MarkPodExport && n.Export.UID == e.UID && n.Export.ResourceVersion == e.ResourceVersion:
+			n.Export.ResourceVersion, n.Export.Fence = w.version(), e.Fence
 			return nil
 		case e.Verb == DeletePodService && n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion:
 			n.Service = PodService{}

@@ -17,6 +17,7 @@
 package pdb
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -81,29 +82,21 @@ func Parse(text string) *Form {
 // so many replicas. It rounds as the disruption controller does
 // (pkg/controller/disruption: percentages of both fields round up), and is never
 // below 0 nor above replicas. A form with neither field grants nothing, as in
-// policy/v1. It fails on a malformed percentage.
+// policy/v1. It fails on a malformed percentage, and grants nothing then.
 func Budget(form Form, replicas int32) (int32, error) {
-	switch {
-	case form.MaxUnavailable != nil:
-		value, err := scaled(form.MaxUnavailable, replicas)
-		return clamp(value, replicas), err
-	case form.MinAvailable != nil:
-		value, err := scaled(form.MinAvailable, replicas)
-		return clamp(replicas-value, replicas), err
-	default:
+	field := cmp.Or(form.MaxUnavailable, form.MinAvailable)
+	if field == nil {
 		return 0, nil
 	}
-}
-
-func scaled(value *intstr.IntOrString, replicas int32) (int32, error) {
-	n, err := intstr.GetScaledValueFromIntOrPercent(value, int(replicas), true)
+	n, err := intstr.GetScaledValueFromIntOrPercent(field, int(replicas), true)
 	if err != nil {
-		return 0, fmt.Errorf("budget %q: %w", value.String(), err)
+		return 0, fmt.Errorf("budget %q: %w", field.String(), err)
 	}
-	return int32(min(n, int(^uint32(0)>>1))), nil
+	if form.MaxUnavailable == nil {
+		n = int(replicas) - n
+	}
+	return int32(max(0, min(n, int(replicas)))), nil
 }
-
-func clamp(value, limit int32) int32 { return max(0, min(value, limit)) }
 
 // Share is one number for each slice: its size, or what its budget allows.
 type Share struct {
@@ -119,7 +112,7 @@ type Share struct {
 func Split(d, inFlight int32, size Share) Share {
 	total := int64(size.Source) + int64(size.Destination)
 	left := int64(max(0, d-inFlight))
-	if total == 0 || left == 0 {
+	if total == 0 {
 		return Share{}
 	}
 	left = min(left, total)

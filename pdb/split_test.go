@@ -56,8 +56,8 @@ func TestBudget(t *testing.T) {
 
 func TestBudgetMalformed(t *testing.T) {
 	for _, form := range []Form{unavailable("many"), unavailable("%"), available("1.5%"), available("half")} {
-		if got, err := Budget(form, 3); err == nil {
-			t.Errorf("Budget(%s, 3) = %d without an error", form, got)
+		if got, err := Budget(form, 3); err == nil || got != 0 {
+			t.Errorf("Budget(%s, 3) = %d, %v; want 0 and an error", form, got, err)
 		}
 	}
 }
@@ -154,5 +154,19 @@ func TestFormString(t *testing.T) {
 	}
 	if !unavailable("1").Equal(Unavailable(1)) || Unavailable(1).Equal(Available(1)) || unavailable("1%").Equal(Unavailable(1)) {
 		t.Error("Equal does not compare word for word")
+	}
+}
+
+// TestParse: what was noted of a budget is read again as it was, and nothing else is taken for it.
+func TestParse(t *testing.T) {
+	for _, form := range []Form{Unavailable(0), Unavailable(1), Available(2), available("50%"), unavailable("10%")} {
+		if got := Parse(form.String()); got == nil || !got.Equal(form) {
+			t.Errorf("%s is read as %v", form, got)
+		}
+	}
+	for _, text := range []string{"", "maxUnavailable", "maxUnavailable ", "minAvailable ", " 1", "replicas 1", Form{}.String()} {
+		if got := Parse(text); got != nil {
+			t.Errorf("%q is read as %s", text, got)
+		}
 	}
 }

@@ -191,6 +191,9 @@ func TestUnordered(t *testing.T) {
 		{name: "the partition holds", in: func() Input { in := in; in.Spec.Partition = 2; return in }(), want: "Delete 2, Delete 3"},
 		{name: "R-031 those that have the revision are skipped", in: slice(3, "a b b", parallel, unavailable(3), byPriority), want: "Delete 0"},
 		{name: "R-031 all of them in order", in: slice(3, "a a a", parallel, unavailable(3), byPriority), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "R-016 at the partition, one below is old", in: slice(3, "a . b", parallel, byPriority, partition(1)), want: "Create 1b"},
+		{name: "R-016 at the partition, none below is old", in: slice(3, "b . b", parallel, byPriority, partition(1)), want: "Create 1b"},
+		{name: "R-032 those at or above the partition", in: slice(10, "a a a a a a b b a a", parallel, unavailable(9), byPriority, partition(6)), want: "Delete 9, Delete 8"},
 		{name: "R-034 gaps in the range", in: gaps, want: "Delete 8, Delete 7, Delete 11, Delete 9"},
 	})
 }
@@ -258,6 +261,8 @@ func TestStatus(t *testing.T) {
 	}{
 		{"K-012 settled", slice(3, "b b b"), Status{Replicas: 3, Ready: 3, Available: 3, Current: 3, Updated: 3, UpdatedReady: 3, UpdatedAvailable: 3, CurrentRevision: "b"}},
 		{"S-010 in mid-way", slice(3, "a a b-"), Status{Replicas: 3, Ready: 2, Available: 2, Current: 2, Updated: 1, CurrentRevision: "a"}},
+		{"K-022 a pod could not be deleted", slice(3, "a a a"), Status{Replicas: 3, Ready: 3, Available: 3, Current: 3, CurrentRevision: "a"}},
+		{"K-022 then it is gone", slice(3, "a a ."), Status{Replicas: 2, Ready: 2, Available: 2, Current: 2, CurrentRevision: "a"}},
 		{"K-079 G-07 not all are Ready", slice(3, "b b b-"), Status{Replicas: 3, Ready: 2, Available: 2, Updated: 3, UpdatedReady: 2, UpdatedAvailable: 2, CurrentRevision: "a"}},
 		{"K-079 G-07 availability is not needed", slice(1, "b3", minReady(60)), Status{Replicas: 1, Ready: 1, Current: 1, Updated: 1, UpdatedReady: 1, CurrentRevision: "b"}},
 		{"K-079 too many pods", slice(1, "b b"), Status{Replicas: 2, Ready: 2, Available: 2, Updated: 2, UpdatedReady: 2, UpdatedAvailable: 2, CurrentRevision: "a"}},

@@ -276,6 +276,10 @@ func TestUpdate(t *testing.T) {
 		{name: "K-058 Failed, and gone", in: slice(2, ". b", partition(1)), want: "Create 0a"},
 		{name: "S-005 a canary while scaling up", in: slice(4, "a a a", partition(3)), want: "Create 3b"},
 		{name: "S-005 phased", in: slice(4, "a a a b", partition(1)), want: "Delete 2"},
+		{name: "R-011 no partition: a lost pod comes with the update revision", in: slice(3, "a . a"), want: "Create 1b"},
+		{name: "R-014 reserved ordinals do not shift the partition", in: slice(3, "a . . a", reserved(Range{1, 1}), partition(2)), want: "Create 2b"},
+		{name: "R-017 nor does how many are updated", in: slice(4, "b . . b b", reserved(Range{1, 1}), partition(2)), want: "Create 2b"},
+		{name: "R-017 nor a start", in: slice(3, "2: b . . b", from(2), reserved(Range{3, 3}), partition(4)), want: "Create 4b"},
 		{name: "R-012 above the partition", in: slice(3, "a . b", partition(1)), want: "Create 1b"},
 		{name: "R-013 below the partition", in: slice(3, ". b b", partition(1)), want: "Create 0a"},
 		{name: "K-119 R-015 the partition is an ordinal", in: slice(9, "2: a a a a a a a a a", from(2), partition(5), unavailable(9), parallel), want: "Delete 10, Delete 9, Delete 8, Delete 7, Delete 6, Delete 5"},
@@ -297,6 +301,7 @@ func TestUpdate(t *testing.T) {
 		{name: "R-041 100%", in: slice(3, "a a a", parallel, unavailable(3)), want: "Delete 2, Delete 1, Delete 0"},
 		{name: "R-030 no strategy", in: slice(3, "a a a", parallel), want: "Delete 2"},
 		{name: "R-033 gaps do not count", in: slice(3, "a . a . a", reserved(Range{1, 1}, Range{3, 3}), partition(2)), want: "Delete 4"},
+		{name: "R-033 the partition is an ordinal: the next one", in: slice(3, "a . a . b", reserved(Range{1, 1}, Range{3, 3}), partition(2)), want: "Delete 2"},
 		{name: "R-038 Parallel, partition 3", in: slice(6, "a a a a a a", parallel, partition(3), unavailable(2)), want: "Delete 5, Delete 4"},
 		{name: "R-038 made again", in: slice(6, "a a a a . .", parallel, partition(3), unavailable(2)), want: "Create 4b, Create 5b"},
 		{name: "R-038 then the next", in: slice(6, "a a a a b b", parallel, partition(3), unavailable(2)), want: "Delete 3"},
@@ -331,8 +336,8 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestBudgetOfTerminatingPods is K-067: pods that are Terminating already, below the
-// partition too, take their part of the budget.
+// TestBudgetOfTerminatingPods: pods that are Terminating already, below the partition too,
+// take their part of the budget.
 func TestBudgetOfTerminatingPods(t *testing.T) {
 	for _, policy := range []bool{false, true} {
 		for _, terminating := range [][]int{{}, {5}, {3}, {4}, {5, 4}, {5, 3}, {4, 3}, {5, 4, 3}, {2}, {1}} {

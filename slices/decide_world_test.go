@@ -120,7 +120,7 @@ func (w *world) verify(before Input, d Decision) {
 	}
 	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Create })
 	if recreate && created && !w.in.Spec.Paused && len(revisions) > 1 {
-		w.t.Fatalf("D-044: revisions %v run together", revisions)
+		w.t.Fatalf("revisions %v run together", revisions)
 	}
 	condemned := slices.ContainsFunc(d.Actions, func(a Action) bool {
 		return a.Verb == Delete && a.Reason == api.TerminationScaleDown && !slices.Contains(counted(before), a.Ordinal)
@@ -132,7 +132,7 @@ func (w *world) verify(before Input, d Decision) {
 		}
 	}
 	if condemned && !recreate && kept+running < len(after.Spec.Ordinals()) {
-		w.t.Fatalf("S-014: fewer pods than replicas: %s", short(d))
+		w.t.Fatalf("fewer pods than replicas: %s", short(d))
 	}
 }
 
@@ -256,46 +256,48 @@ func worldSpec(t *rapid.T) Spec {
 	return spec
 }
 
-// TestWorldConverges is D-047, D-016 and D-035: whatever happens in between, with a good template and
-// nobody in the way a slice gets to where it shall be.
+// TestWorldConverges: whatever happens in between, with a good template and nobody in the way
+// a slice gets to where it shall be.
 func TestWorldConverges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, worldSpec(t))
-		t.Repeat(map[string]func(*rapid.T){
-			"reconcile": func(*rapid.T) { w.reconcile(1000) },
-			"crash":     func(t *rapid.T) { w.reconcile(rapid.IntRange(0, 3).Draw(t, "actions")) },
-			"pods": func(t *rapid.T) {
-				for range rapid.IntRange(1, 6).Draw(t, "steps") {
-					w.random(t)
-				}
-			},
-			"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
-			"template": func(t *rapid.T) {
-				w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1", "x1", "x2"}).Draw(t, "template")
-			},
-			"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
-			"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
-			"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
-			"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
-			"reserve": func(t *rapid.T) {
-				w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
-			},
+	t.Run("D-016, D-035, D-047, S-014: after random edits, crashes and broken pods", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			w := newWorld(t, worldSpec(t))
+			t.Repeat(map[string]func(*rapid.T){
+				"reconcile": func(*rapid.T) { w.reconcile(1000) },
+				"crash":     func(t *rapid.T) { w.reconcile(rapid.IntRange(0, 3).Draw(t, "actions")) },
+				"pods": func(t *rapid.T) {
+					for range rapid.IntRange(1, 6).Draw(t, "steps") {
+						w.random(t)
+					}
+				},
+				"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
+				"template": func(t *rapid.T) {
+					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1", "x1", "x2"}).Draw(t, "template")
+				},
+				"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
+				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
+				"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
+				"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+				"reserve": func(t *rapid.T) {
+					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
+				},
+			})
+			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
+			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
+			for _, pod := range w.pods {
+				pod.HeldForDelete, pod.HeldForUpdate = false, false
+				// What OnDelete leaves to people, people do.
+				pod.AskedToGo = pod.AskedToGo || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
+			}
+			w.in.Spec.Deadline = 0
+			w.run()
+			w.atRest()
 		})
-		w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
-		w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
-		for _, pod := range w.pods {
-			pod.HeldForDelete, pod.HeldForUpdate = false, false
-			// What OnDelete leaves to people, people do.
-			pod.AskedToGo = pod.AskedToGo || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
-		}
-		w.in.Spec.Deadline = 0
-		w.run()
-		w.atRest()
 	})
 }
 
-// TestStuckRollout is K-070: a roll-out that never gets Ready is rolled back, or
-// forward, and nobody deletes a pod.
+// TestStuckRollout: a roll-out that never gets Ready is rolled back, or forward, and nobody
+// deletes a pod.
 func TestStuckRollout(t *testing.T) {
 	for _, isParallel := range []bool{false, true} {
 		for _, policy := range []api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible} {
@@ -325,26 +327,27 @@ func TestStuckRollout(t *testing.T) {
 	}
 }
 
-// TestFailedRolloutIsTakenBack is D-033 with onFailure: Rollback.
+// TestFailedRolloutIsTakenBack: with onFailure: Rollback.
 func TestFailedRolloutIsTakenBack(t *testing.T) {
 	for _, isParallel := range []bool{false, true} {
-		spec := slice(4, "").Spec
-		spec.Parallel, spec.OnFailure, spec.Deadline = isParallel, api.Rollback, 5*time.Minute
-		w := newWorld(t, spec)
-		w.run()
-		w.in.Revisions.Update = "x1"
-		for range 10 {
+		t.Run(fmt.Sprintf("D-033 Parallel %t", isParallel), func(t *testing.T) {
+			spec := slice(4, "").Spec
+			spec.Parallel, spec.OnFailure, spec.Deadline = isParallel, api.Rollback, 5*time.Minute
+			w := newWorld(t, spec)
 			w.run()
-		}
-		if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
-			t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
-		}
-		w.atRest()
+			w.in.Revisions.Update = "x1"
+			for range 10 {
+				w.run()
+			}
+			if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
+				t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
+			}
+			w.atRest()
+		})
 	}
 }
 
-// TestCountOfSteps is D-001 and K-065 step by step: deletions and creations of each
-// pass, with everybody fast.
+// TestCountOfSteps: deletions and creations of each pass, with everybody fast.
 func TestCountOfSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		change []func(*Input)

@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestDoneInPlace: R-065: what shows that a container runs what it was changed to.
+// TestDoneInPlace: what shows that a container runs what it was changed to.
 func TestDoneInPlace(t *testing.T) {
 	patched := noon
 	for _, tc := range []struct {
@@ -28,9 +28,9 @@ func TestDoneInPlace(t *testing.T) {
 		resize  corev1.ConditionStatus
 		want    bool
 	}{
-		{"as before", "a", -time.Hour, "", false},
-		{"another image", "b", -time.Hour, "", true},
-		{"another name of the same image", "a", time.Second, "", true},
+		{"R-065 as before", "a", -time.Hour, "", false},
+		{"R-065 another image", "b", -time.Hour, "", true},
+		{"R-065 another name of the same image", "a", time.Second, "", true},
 		{"as before, and as young as the patch", "a", 0, "", false},
 		{"being resized", "b", time.Second, corev1.ConditionTrue, false},
 		{"resized", "b", time.Second, corev1.ConditionFalse, true},
@@ -50,6 +50,20 @@ func TestDoneInPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDoneWithoutAWord: what is done where a pod has no note, or its kubelet has said nothing.
+func TestDoneWithoutAWord(t *testing.T) {
+	t.Run("R-065 no note", func(t *testing.T) {
+		if inPlaceOf(&corev1.Pod{}) != nil {
+			t.Error("a pod without a note is taken for one in an update in place")
+		}
+	})
+	t.Run("R-065 no status", func(t *testing.T) {
+		if (progressInPlace{Patched: &noon, Before: map[string]ranBefore{"web": {ImageID: "a"}}}).done(&corev1.Pod{}) {
+			t.Error("a pod without a status is done")
+		}
+	})
 }
 
 // TestWaitsForTheKubelet: a pod that still looks Ready is not patched.
@@ -73,7 +87,7 @@ func TestWaitsForTheKubelet(t *testing.T) {
 	}
 }
 
-// TestResources: which resources can be changed in place.
+// TestResources: which resources can be changed in place.
 func TestResources(t *testing.T) {
 	needs := func(texts ...string) corev1.ResourceRequirements {
 		lists := [2]corev1.ResourceList{{}, {}}
@@ -92,13 +106,13 @@ func TestResources(t *testing.T) {
 		from, to corev1.ResourceRequirements
 		want     bool
 	}{
-		{"more CPU", needs("1", "1Gi", "2", "2Gi"), needs("2", "1Gi", "3", "2Gi"), true},
-		{"Guaranteed, and more of it", needs("1", "1Gi", "1", "1Gi"), needs("2", "1Gi", "2", "1Gi"), true},
+		{"R-069 more CPU", needs("1", "1Gi", "2", "2Gi"), needs("2", "1Gi", "3", "2Gi"), true},
+		{"R-069 Guaranteed, and more of it", needs("1", "1Gi", "1", "1Gi"), needs("2", "1Gi", "2", "1Gi"), true},
 		{"a first limit", needs("1", "1Gi"), needs("1", "1Gi", "2"), true},
 		{"a limit goes", needs("1", "1Gi", "2"), needs("1", "1Gi"), false},
-		{"Burstable to Guaranteed", needs("1", "1Gi", "2", "1Gi"), needs("2", "1Gi", "2", "1Gi"), false},
+		{"R-062 R-069 Burstable to Guaranteed", needs("1", "1Gi", "2", "1Gi"), needs("2", "1Gi", "2", "1Gi"), false},
 		{"a first request", needs(), needs("1"), false},
-		{"disk", disk("1Gi"), disk("2Gi"), false},
+		{"R-069 disk", disk("1Gi"), disk("2Gi"), false},
 		{"disk as before", disk("1Gi"), disk("1Gi"), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -112,8 +126,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestClaimOwnerStates: K-180, K-181, K-182, K-183, K-184: what is put right in which
-// state, and that it is right then.
+// TestClaimOwnerStates: what is put right in which state, and that it is right then.
 func TestClaimOwnerStates(t *testing.T) {
 	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "pod"}}
@@ -130,17 +143,17 @@ func TestClaimOwnerStates(t *testing.T) {
 		right     bool
 		thenOwned []types.UID
 	}{
-		{"nobody, and nobody shall", nil, owners{}, true, nil},
-		{"nobody", nil, owners{set: true}, false, []types.UID{"set"}},
-		{"the set", []metav1.OwnerReference{ours}, owners{set: true}, true, []types.UID{"set"}},
-		{"the set, and nobody shall", []metav1.OwnerReference{ours}, owners{}, false, nil},
-		{"the set, and the pod shall", []metav1.OwnerReference{ours}, owners{pod: true}, false, []types.UID{"pod"}},
-		{"the pod, and the set shall", []metav1.OwnerReference{its}, owners{set: true}, false, []types.UID{"set"}},
-		{"the set, but not as the controller", []metav1.OwnerReference{plain}, owners{set: true}, false, []types.UID{"set"}},
-		{"a friend", []metav1.OwnerReference{friend}, owners{set: true}, false, []types.UID{"friend", "set"}},
-		{"a stranger", []metav1.OwnerReference{stranger}, owners{set: true}, true, []types.UID{"friend"}},
-		{"a stranger and the set", []metav1.OwnerReference{plain, stranger}, owners{set: true}, false, []types.UID{"friend"}},
-		{"a former set", []metav1.OwnerReference{former}, owners{pod: true}, true, []types.UID{"former"}},
+		{"K-180 nobody, and nobody shall", nil, owners{}, true, nil},
+		{"K-180 nobody", nil, owners{set: true}, false, []types.UID{"set"}},
+		{"K-180 the set", []metav1.OwnerReference{ours}, owners{set: true}, true, []types.UID{"set"}},
+		{"K-180 the set, and nobody shall", []metav1.OwnerReference{ours}, owners{}, false, nil},
+		{"K-180 the set, and the pod shall", []metav1.OwnerReference{ours}, owners{pod: true}, false, []types.UID{"pod"}},
+		{"K-180 the pod, and the set shall", []metav1.OwnerReference{its}, owners{set: true}, false, []types.UID{"set"}},
+		{"K-180 K-181 the set, but not as the controller", []metav1.OwnerReference{plain}, owners{set: true}, false, []types.UID{"set"}},
+		{"K-180 K-183 a friend", []metav1.OwnerReference{friend}, owners{set: true}, false, []types.UID{"friend", "set"}},
+		{"K-180 K-182 K-183 a stranger", []metav1.OwnerReference{stranger}, owners{set: true}, true, []types.UID{"friend"}},
+		{"K-180 K-181 K-182 a stranger and the set", []metav1.OwnerReference{plain, stranger}, owners{set: true}, false, []types.UID{"friend"}},
+		{"K-180 K-181 K-184 a former set", []metav1.OwnerReference{former}, owners{pod: true}, true, []types.UID{"former"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: slices.Clone(tc.have)}}
@@ -161,28 +174,30 @@ func TestClaimOwnerStates(t *testing.T) {
 	}
 }
 
-// TestLeavingClaims: K-186, K-187: no pod is made with a claim that is on its way out.
+// TestLeavingClaims: no pod is made with a claim that is on its way out.
 func TestLeavingClaims(t *testing.T) {
-	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}, Spec: api.StatefulSetSpec{
-		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
-	}}
-	claim := func(ordinal int32, deleted *metav1.Time, owner string) *corev1.PersistentVolumeClaim {
-		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName("data", "web", ordinal), DeletionTimestamp: deleted}}
-		if owner != "" {
-			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner, UID: "former"}}
+	t.Run("K-186, K-187: those that are being deleted, or owned by a former pod, and have no pod now", func(t *testing.T) {
+		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}, Spec: api.StatefulSetSpec{
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
+		}}
+		claim := func(ordinal int32, deleted *metav1.Time, owner string) *corev1.PersistentVolumeClaim {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName("data", "web", ordinal), DeletionTimestamp: deleted}}
+			if owner != "" {
+				c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner, UID: "former"}}
+			}
+			return c
 		}
-		return c
-	}
-	s := seen{set: set, claims: map[string]*corev1.PersistentVolumeClaim{}}
-	for _, c := range []*corev1.PersistentVolumeClaim{
-		claim(0, nil, ""), claim(1, &metav1.Time{Time: noon}, ""), claim(2, nil, "web-2"), claim(3, nil, "web-2"), claim(4, nil, "web-4"),
-	} {
-		s.claims[c.Name] = c
-	}
-	pods := map[int32]*corev1.Pod{4: {}}
-	if got := s.leavingClaims([]int32{0, 1, 2, 3, 4, 5}, pods); !slices.Equal(got, []int32{1, 2}) {
-		t.Errorf("claims of %v leave", got)
-	}
+		s := seen{set: set, claims: map[string]*corev1.PersistentVolumeClaim{}}
+		for _, c := range []*corev1.PersistentVolumeClaim{
+			claim(0, nil, ""), claim(1, &metav1.Time{Time: noon}, ""), claim(2, nil, "web-2"), claim(3, nil, "web-2"), claim(4, nil, "web-4"),
+		} {
+			s.claims[c.Name] = c
+		}
+		pods := map[int32]*corev1.Pod{4: {}}
+		if got := s.leavingClaims([]int32{0, 1, 2, 3, 4, 5}, pods); !slices.Equal(got, []int32{1, 2}) {
+			t.Errorf("claims of %v leave", got)
+		}
+	})
 }
 
 // TestRefusal: a condition says what the API server refused, whichever of several

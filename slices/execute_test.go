@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -108,12 +109,11 @@ func TestEvictsBesideAMigration(t *testing.T) {
 
 var errAPI = apierrors.NewInternalError(errors.New("out of order"))
 
-// TestCreatesPodAndClaims: the claims come before the pod, and an error of either is told. K-160,
-// K-161, K-164, K-165, K-172.
+// TestCreatesPodAndClaims: the claims come before the pod, and an error of either is told.
 func TestCreatesPodAndClaims(t *testing.T) {
 	create := []Action{{Verb: Create, Ordinal: 0, Revision: "r1"}}
 	key := client.ObjectKey{Namespace: "shop", Name: "data-web-0"}
-	t.Run("claim, then pod", func(t *testing.T) {
+	t.Run("K-160, K-172: claim, then pod", func(t *testing.T) {
 		h, ears := newHands(t, interceptor.Funcs{})
 		if err := h.all(t.Context(), create); err != nil {
 			t.Fatal(err)
@@ -125,11 +125,11 @@ func TestCreatesPodAndClaims(t *testing.T) {
 		if claim.Labels["app"] != "web" || claim.Labels["tier"] != "db" || claim.Annotations["note"] != "kept" {
 			t.Errorf("the claim has labels %v and annotations %v", claim.Labels, claim.Annotations)
 		}
-		if !ears.has("SuccessfulCreate") {
+		if len(ears.lines) != 1 || !ears.has("SuccessfulCreate") {
 			t.Errorf("events %v", ears.lines)
 		}
 	})
-	t.Run("a claim that fails keeps the pod away", func(t *testing.T) {
+	t.Run("K-164: a claim that fails keeps the pod away", func(t *testing.T) {
 		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
 				return errAPI
@@ -143,7 +143,7 @@ func TestCreatesPodAndClaims(t *testing.T) {
 			t.Errorf("the pod was made without its claim: %v", err)
 		}
 	})
-	t.Run("a pod that fails", func(t *testing.T) {
+	t.Run("K-165: a pod that fails", func(t *testing.T) {
 		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, isPod := o.(*corev1.Pod); isPod {
 				return errAPI
@@ -157,16 +157,15 @@ func TestCreatesPodAndClaims(t *testing.T) {
 			t.Errorf("the claim was not made: %v", err)
 		}
 	})
-	t.Run("somebody else's pod has the name", func(t *testing.T) {
-		h, _ := newHands(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}})
-		if err := h.all(t.Context(), create); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("got %v", err)
+	t.Run("K-161: somebody else's pod has the name", func(t *testing.T) {
+		h, ears := newHands(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}})
+		if err := h.all(t.Context(), create); !apierrors.IsAlreadyExists(err) || !ears.has("FailedCreate") {
+			t.Errorf("got %v, events %v", err, ears.lines)
 		}
 	})
 }
 
 // TestDeletesPods: one that is gone was deleted, another error is told and ends the pass.
-// K-022, K-023, K-170.
 func TestDeletesPods(t *testing.T) {
 	pod := func(ordinal int32) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: podName("web", ordinal), UID: "u"}}
@@ -182,9 +181,9 @@ func TestDeletesPods(t *testing.T) {
 		left   int
 		fails  bool
 	}{
-		"ok":        {nil, "SuccessfulDelete", 0, false},
-		"not found": {apierrors.NewNotFound(corev1.Resource("pods"), "web-1"), "SuccessfulDelete", pods, false},
-		"error":     {errAPI, "FailedDelete", pods, true},
+		"K-170 ok":                      {nil, "SuccessfulDelete", 0, false},
+		"K-170 not found":               {apierrors.NewNotFound(corev1.Resource("pods"), "web-1"), "SuccessfulDelete", pods, false},
+		"K-018 K-022 K-023 K-170 error": {errAPI, "FailedDelete", pods, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -211,6 +210,42 @@ func TestDeletesPods(t *testing.T) {
 			var left corev1.PodList
 			if err := h.client.List(t.Context(), &left); err != nil || len(left.Items) != tc.left {
 				t.Errorf("%d pods are left: %v", len(left.Items), err)
+			}
+		})
+	}
+}
+
+// TestManyAtOnce: a few pods are made at the same time at first, and many when that goes well:
+// an API server that has no room for them says so before all are asked for.
+func TestManyAtOnce(t *testing.T) {
+	for pods, first := range map[int]int64{1: 1, 5: 5, 30: firstAtOnce, 1000: firstAtOnce} {
+		t.Run(fmt.Sprintf("K-024 Parallel, %d pods", pods), func(t *testing.T) {
+			var running, most, made atomic.Int64
+			proceed := make(chan struct{})
+			h, _ := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+				most.Store(max(most.Load(), running.Add(1)))
+				defer running.Add(-1)
+				made.Add(1)
+				select {
+				case <-proceed:
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}})
+			h.set.Spec.VolumeClaimTemplates = nil
+			var actions []Action
+			for ordinal := range int32(pods) {
+				actions = append(actions, Action{Verb: Create, Ordinal: ordinal, Revision: "r1"})
+			}
+			done := make(chan error)
+			go func() { done <- h.all(t.Context(), actions) }()
+			begun := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return running.Load() == first, nil })
+			if begun != nil || made.Load() != first {
+				t.Errorf("%d are made at first, want %d", made.Load(), first)
+			}
+			close(proceed)
+			if err := <-done; err != nil || made.Load() != int64(pods) || most.Load() > mostAtOnce {
+				t.Errorf("%d were made, %d at once: %v", made.Load(), most.Load(), err)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ func cached(name, uid, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
 }
 
-// TestLedger: nothing is decided on a cache that does not show the last writes. K-191.
+// TestLedger: nothing is decided on a cache that does not show the last writes.
 func TestLedger(t *testing.T) {
 	set, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	terminating := cached("web-0", "a", "7")
@@ -39,7 +39,7 @@ func TestLedger(t *testing.T) {
 		"deleted, its successor is shown":     {deleted, cached("web-0", "b", "9"), 0, true},
 		"another set's writes are not waited": {func(l *ledger) { l.wrote(types.NamespacedName{Name: "db"}, cached("web-0", "a", "5"), now) }, nil, 0, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("K-191 "+name, func(t *testing.T) {
 			l, pods := newLedger(), map[string]*corev1.Pod{}
 			tc.note(l)
 			if tc.shows != nil {

@@ -105,7 +105,7 @@ func claimEvents() predicate.Predicate {
 			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
 				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
-				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity)
+				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after)
 		},
 	}
 }

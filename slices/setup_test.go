@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -34,9 +36,8 @@ func namedSet(name string, labels map[string]string) *api.StatefulSet {
 	}
 }
 
-// TestSetsOfPod: which sets are looked at when a pod changes. A change or a release shows
-// as both states of the pod, and the sets of both are looked at. K-137, K-138, K-139,
-// K-140, K-143, K-144, K-145, K-146.
+// TestSetsOfPod: which sets are looked at when a pod changes. A change or a release shows as
+// both states of the pod, and the sets of both are looked at.
 func TestSetsOfPod(t *testing.T) {
 	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})
 	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(web, also, other).Build()}
@@ -45,12 +46,12 @@ func TestSetsOfPod(t *testing.T) {
 		labels map[string]string
 		want   string
 	}{
-		"owned":                       {metav1.NewControllerRef(web, kind), map[string]string{"app": "web"}, "web"},
-		"owned by another":            {metav1.NewControllerRef(other, kind), map[string]string{"app": "web"}, "other"},
-		"owned by another kind":       {&metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}, map[string]string{"app": "web"}, ""},
-		"an orphan that two select":   {nil, map[string]string{"app": "web"}, "also web"},
-		"an orphan that one selects":  {nil, map[string]string{"app": "other"}, "other"},
-		"an orphan that none selects": {nil, map[string]string{"app": "third"}, ""},
+		"owned":                           {metav1.NewControllerRef(web, kind), map[string]string{"app": "web"}, "web"},
+		"owned by another":                {metav1.NewControllerRef(other, kind), map[string]string{"app": "web"}, "other"},
+		"owned by another kind":           {&metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}, map[string]string{"app": "web"}, ""},
+		"K-146 an orphan that two select": {nil, map[string]string{"app": "web"}, "also web"},
+		"an orphan that one selects":      {nil, map[string]string{"app": "other"}, "other"},
+		"an orphan that none selects":     {nil, map[string]string{"app": "third"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: tc.labels}}
@@ -73,20 +74,82 @@ func TestSetsOfPod(t *testing.T) {
 	}
 }
 
-// TestPodEvents: what a kubelet or the scheduler writes on the way is no reason to look
-// at all pods of a set; what can change a decision is. K-140, K-141.
+// TestPodWatch: who looks when a pod is made, changes or goes.
+func TestPodWatch(t *testing.T) {
+	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(web, also, other).Build()}
+	pod := func(app string, owner *api.StatefulSet) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", ResourceVersion: "1", Labels: map[string]string{"app": app}}}
+		if owner != nil {
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
+		}
+		return pod
+	}
+	running := pod("web", web)
+	running.Status.Phase = corev1.PodRunning
+	for name, tc := range map[string]struct {
+		// before is nil when the pod is made, after when it is gone.
+		before, after *corev1.Pod
+		want          string
+	}{
+		"K-137 made, with its owner":                 {nil, pod("web", web), "web"},
+		"K-138 made, an orphan that two select":      {nil, pod("web", nil), "also web"},
+		"K-139 made, an orphan that none selects":    {nil, pod("third", nil), ""},
+		"K-140 its status changes":                   {pod("web", web), running, "web"},
+		"K-142 an orphan that two come to select":    {pod("third", nil), pod("web", nil), "also web"},
+		"K-143 it gets another owner":                {pod("web", web), pod("web", other), "other web"},
+		"K-144 it is let go of":                      {pod("web", web), pod("web", nil), "also web"},
+		"K-145 it goes":                              {pod("web", web), nil, "web"},
+		"K-145 an orphan goes: who selects it looks": {pod("web", nil), nil, "also web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := looks(t, r, tc.before, tc.after); got != tc.want {
+				t.Errorf("%q look, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// looks are the sets that the watch of pods has looked at for an event.
+func looks(t *testing.T, r *Reconciler, before, after *corev1.Pod) string {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(patience())
+	defer queue.ShutDown()
+	watch, events := handler.EnqueueRequestsFromMapFunc(r.setsOfPod), podEvents()
+	switch {
+	case before == nil && events.Create(event.CreateEvent{Object: after}):
+		watch.Create(t.Context(), event.CreateEvent{Object: after}, queue)
+	case after == nil && events.Delete(event.DeleteEvent{Object: before}):
+		watch.Delete(t.Context(), event.DeleteEvent{Object: before}, queue)
+	case before != nil && after != nil:
+		after.ResourceVersion = "2"
+		if update := (event.UpdateEvent{ObjectOld: before, ObjectNew: after}); events.Update(update) {
+			watch.Update(t.Context(), update, queue)
+		}
+	}
+	var names []string
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		names = append(names, request.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// TestPodEvents: what a kubelet or the scheduler writes on the way is no reason to look at all
+// pods of a set; what can change a decision is.
 func TestPodEvents(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Pod)
 		want   bool
 	}{
-		"nothing":                  {func(p *corev1.Pod) { p.ResourceVersion = "1"; p.Labels["app"] = "other" }, false},
+		"K-141 nothing":            {func(p *corev1.Pod) { p.ResourceVersion = "1"; p.Labels["app"] = "other" }, false},
 		"scheduled":                {func(p *corev1.Pod) { p.Spec.NodeName = "node" }, false},
 		"prepared":                 {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1" }, false},
 		"its grace period is over": {func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(0)) }, false},
 		"labelled":                 {func(p *corev1.Pod) { p.Labels["app"] = "other" }, true},
 		"annotated":                {func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, true},
-		"running":                  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, true},
+		"K-140 running":            {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, true},
 		"released":                 {func(p *corev1.Pod) { p.OwnerReferences = nil }, true},
 		"held":                     {func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} }, true},
 		"deleted":                  {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, true},

@@ -26,17 +26,18 @@ func specOf(t *testing.T, change func(*api.StatefulSet)) Spec {
 	return spec
 }
 
-// TestSpecDefaults is S-004 and F: an object that was never defaulted means what the
-// defaults say.
+// TestSpecDefaults: an object that was never defaulted means what the defaults say.
 func TestSpecDefaults(t *testing.T) {
-	got := specOf(t, func(*api.StatefulSet) {})
-	want := Spec{
-		Replicas: 1, Strategy: api.RollingUpdate, MaxUnavailable: 1, Policy: api.ReCreate, OnFailure: api.Halt,
-		Deadline: 600 * time.Second,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("S-004 (-want +got):\n%s", diff)
-	}
+	t.Run("S-004: nothing is said", func(t *testing.T) {
+		got := specOf(t, func(*api.StatefulSet) {})
+		want := Spec{
+			Replicas: 1, Strategy: api.RollingUpdate, MaxUnavailable: 1, Policy: api.ReCreate, OnFailure: api.Halt,
+			Deadline: 600 * time.Second,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
 }
 
 // TestShareOf: a share bounds maxUnavailable, and what cannot be read lets nothing go.
@@ -110,7 +111,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{name: "K-068 half of five", replicas: 5, unavailable: new(intstr.FromString("50%")), want: 3},
 		{name: "K-068 all", replicas: 5, unavailable: new(intstr.FromString("100%")), want: 5},
 		{name: "K-068 of nothing", replicas: 0, unavailable: new(intstr.FromString("1%")), want: 1},
-		{name: "K-069", replicas: 10, unavailable: new(intstr.FromString("20%")), want: 2},
+		{name: "a fifth of ten", replicas: 10, unavailable: new(intstr.FromString("20%")), want: 2},
 		{name: "D-010 half of three", replicas: 3, unavailable: new(intstr.FromString("50%")), want: 2},
 		{name: "D-010 zero and zero", replicas: 3, unavailable: new(intstr.FromInt32(0)), surge: new(intstr.FromInt32(0)), want: 1},
 		{name: "D-010 surge", replicas: 2, unavailable: new(intstr.FromInt32(0)), surge: new(intstr.FromString("100%")), wantedSurge: 2},

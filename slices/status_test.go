@@ -3,11 +3,16 @@ package slices
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,63 +22,106 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestTell: the status is written once a pass, also when an action has failed; an error
-// of the write surfaces; counts alone wait for each other. K-021, K-025, K-206.
-func TestTell(t *testing.T) {
-	writes, answer := 0, error(nil)
-	set := namedSet("web", map[string]string{"app": "web"})
-	set.Generation = 2
-	clock := clocktesting.NewFakePassiveClock(noon)
-	r := &Reconciler{
-		Clock: clock, memory: map[types.NamespacedName]memory{},
-		Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(set).WithStatusSubresource(set).WithInterceptorFuncs(interceptor.Funcs{
+// teller tells of a set again and again.
+type teller struct {
+	r     *Reconciler
+	set   *api.StatefulSet
+	clock *clocktesting.FakePassiveClock
+	// answer is that of the API server to each of the writes.
+	answer error
+	writes int
+}
+
+func newTeller(t *testing.T) *teller {
+	t.Helper()
+	x := &teller{set: namedSet("web", map[string]string{"app": "web"}), clock: clocktesting.NewFakePassiveClock(noon)}
+	x.set.Generation = 2
+	x.r = &Reconciler{
+		Clock: x.clock, memory: map[types.NamespacedName]memory{},
+		Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(x.set).WithStatusSubresource(x.set).WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-				if writes++; answer != nil {
-					return answer
+				if x.writes++; x.answer != nil {
+					return x.answer
 				}
 				return c.SubResource(sub).Update(ctx, o, opts...)
 			},
 		}).Build(),
 	}
-	in := Input{Revisions: Revisions{Current: "r1", Update: "r2"}}
-	tell := func(ready int32, failed error) (time.Duration, error) {
-		live := &api.StatefulSet{}
-		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(set), live); err != nil {
-			t.Fatal(err)
-		}
-		decision := Decision{Status: Status{Replicas: 3, Ready: ready, Available: ready, CurrentRevision: "r1"}}
-		return r.tell(t.Context(), &hands{seen: seen{set: live}}, in, decision, failed)
-	}
-	answer = errors.New("out of order")
-	if _, err := tell(0, nil); !errors.Is(err, answer) || writes != 1 {
-		t.Errorf("a failed write: %v after %d writes", err, writes)
-	}
-	answer = apierrors.NewConflict(api.GroupVersion.WithResource("statefulsets").GroupResource(), "web", errors.New("changed"))
-	if _, err := tell(0, nil); !apierrors.IsConflict(err) {
-		t.Errorf("a conflict: %v", err)
-	}
-	answer, writes = nil, 0
-	if _, err := tell(0, errors.New("Create of pod shop/web-0: no room")); err != nil || writes != 1 {
-		t.Fatalf("after a failed action: %v, %d writes", err, writes)
-	}
-	written := &api.StatefulSet{}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(set), written); err != nil {
+	return x
+}
+
+func (x *teller) read(t *testing.T) *api.StatefulSet {
+	t.Helper()
+	live := &api.StatefulSet{}
+	if err := x.r.Client.Get(t.Context(), client.ObjectKeyFromObject(x.set), live); err != nil {
 		t.Fatal(err)
 	}
-	if written.Status.ObservedGeneration != 2 || written.Status.Replicas != 3 || written.Status.UpdateRevision != "r2" || !meta.IsStatusConditionTrue(written.Status.Conditions, api.ConditionFailedCreatePod) {
-		t.Errorf("status %+v", written.Status)
+	return live
+}
+
+func (x *teller) tell(t *testing.T, ready int32, failed error) (time.Duration, error) {
+	t.Helper()
+	in := Input{Revisions: Revisions{Current: "r1", Update: "r2"}}
+	decision := Decision{Status: Status{Replicas: 3, Ready: ready, Available: ready, CurrentRevision: "r1"}}
+	return x.r.tell(t.Context(), &hands{seen: seen{set: x.read(t)}}, in, decision, failed)
+}
+
+var errNoRoom = fmt.Errorf("%s of pod shop/web-0: no room", Create)
+
+// TestTell: the status is written once a pass, also when an action has failed; an error
+// of the write surfaces.
+func TestTell(t *testing.T) {
+	x := newTeller(t)
+	t.Run("K-021, K-025, K-206: an error of the write surfaces, a conflict too", func(t *testing.T) {
+		x.answer = errors.New("out of order")
+		if _, err := x.tell(t, 0, nil); !errors.Is(err, x.answer) || x.writes != 1 {
+			t.Errorf("a failed write: %v after %d writes", err, x.writes)
+		}
+		x.answer = apierrors.NewConflict(api.GroupVersion.WithResource("statefulsets").GroupResource(), "web", errors.New("changed"))
+		if _, err := x.tell(t, 0, nil); !apierrors.IsConflict(err) {
+			t.Errorf("a conflict: %v", err)
+		}
+	})
+	t.Run("K-021, K-025, K-206: the next pass writes, once, though an action fails", func(t *testing.T) {
+		x.answer, x.writes = nil, 0
+		if _, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 1 {
+			t.Fatalf("%v, %d writes", err, x.writes)
+		}
+		status := x.read(t).Status
+		if status.ObservedGeneration != 2 || status.Replicas != 3 || status.AvailableReplicas != 1 || status.UpdateRevision != "r2" || !meta.IsStatusConditionTrue(status.Conditions, api.ConditionFailedCreatePod) {
+			t.Errorf("status %+v", status)
+		}
+	})
+}
+
+// TestCountsAreToldTogether: where nothing but counts has changed, they wait for each other.
+func TestCountsAreToldTogether(t *testing.T) {
+	x := newTeller(t)
+	if _, err := x.tell(t, 0, errNoRoom); err != nil || x.writes != 1 {
+		t.Fatalf("%v, %d writes", err, x.writes)
 	}
-	failed := errors.New("Create of pod shop/web-0: no room")
-	if wait, err := tell(1, failed); err != nil || writes != 1 || wait != tellEvery {
-		t.Errorf("counts at once: %d writes, wait %s, %v", writes, wait, err)
+	if wait, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 1 || wait != tellEvery {
+		t.Errorf("counts at once: %d writes, wait %s, %v", x.writes, wait, err)
 	}
-	clock.SetTime(noon.Add(tellEvery))
-	if _, err := tell(1, failed); err != nil || writes != 2 {
-		t.Errorf("counts after a while: %d writes, %v", writes, err)
+	x.clock.SetTime(noon.Add(tellEvery))
+	if _, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 2 {
+		t.Errorf("counts after a while: %d writes, %v", x.writes, err)
 	}
-	if _, err := tell(1, failed); err != nil || writes != 2 {
-		t.Errorf("nothing new: %d writes, %v", writes, err)
+	if _, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 2 {
+		t.Errorf("nothing new: %d writes, %v", x.writes, err)
 	}
+}
+
+// TestConditionsOfOthersStay: the controller writes its own conditions and no others.
+func TestConditionsOfOthersStay(t *testing.T) {
+	t.Run("K-149: beside ours", func(t *testing.T) {
+		s := seen{set: namedSet("web", nil)}
+		meta.SetStatusCondition(&s.set.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs"})
+		status := s.statusOf(Input{}, Decision{}, nil)
+		if !meta.IsStatusConditionTrue(status.Conditions, "Theirs") || meta.FindStatusCondition(status.Conditions, api.ConditionProgressing) == nil {
+			t.Errorf("conditions %+v", status.Conditions)
+		}
+	})
 }
 
 // TestProgressIsTold: a roll-out under way is told so that another controller can go on
@@ -128,5 +176,150 @@ func TestProgressing(t *testing.T) {
 				t.Errorf("condition %+v, want reason %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestStatusTells: a status tells what was decided, of this generation of the set.
+func TestStatusTells(t *testing.T) {
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Generation = 7
+	since := noon.Add(500 * time.Millisecond)
+	share := int32(1)
+	s := seen{set: set, collisions: 2}
+	in := Input{Spec: Spec{Share: &share}, Revisions: Revisions{Current: "r1", Update: "r2"}}
+	decision := Decision{
+		Status:   Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
+		Progress: Progress{Revision: "r2", Since: since, Failed: true},
+	}
+	got := s.statusOf(in, decision, nil)
+	want := api.StatefulSetStatus{
+		ObservedGeneration: 7, Replicas: 8, ReadyReplicas: 7, AvailableReplicas: 6, CurrentReplicas: 5, UpdatedReplicas: 4,
+		UpdatedReadyReplicas: 3, UpdatedAvailableReplicas: 2, CurrentRevision: "r1", UpdateRevision: "r2", CollisionCount: new(int32(2)),
+		ObservedMaxUnavailable: &share, LabelSelector: "app=web", LastProgressTime: &metav1.Time{Time: noon},
+		Conditions: []metav1.Condition{{
+			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7,
+			Message: "the roll-out of revision r2 has made no progress since 2026-01-01T12:00:00Z",
+		}},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := (seen{set: set}).statusOf(in, decision, nil); got.CollisionCount != nil {
+		t.Errorf("a history without collisions has %d", *got.CollisionCount)
+	}
+	in.Spec.Paused, decision.Progress.Failed = true, false
+	paused := s.statusOf(in, decision, nil)
+	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != reasonPaused || c.Status != metav1.ConditionTrue {
+		t.Errorf("paused: %+v", c)
+	}
+	if got := toldProgress(paused); got != (Progress{}) {
+		t.Errorf("paused, there is progress to go on with: %+v", got)
+	}
+}
+
+// TestHeldIsTold: the condition names the ordinals that are held, the first of them, and is false
+// when none is any more; a set that never had one does not get it.
+func TestHeldIsTold(t *testing.T) {
+	status := api.StatefulSetStatus{}
+	held := func(n int) *metav1.Condition {
+		decision := Decision{}
+		for i := range n {
+			decision.Held = append(decision.Held, Hold{Ordinal: int32(i), Reason: fmt.Sprintf("Reason%d", i), Message: "waits"})
+		}
+		renderHeld(namedSet("web", nil), &status, decision)
+		return meta.FindStatusCondition(status.Conditions, api.ConditionHeld)
+	}
+	if got := held(0); got != nil {
+		t.Errorf("nothing was ever held: %+v", got)
+	}
+	for n, want := range map[int]string{
+		1: "web-0: waits",
+		5: "web-0: waits; web-1: waits; web-2: waits; web-3: waits; web-4: waits",
+		7: "web-0: waits; web-1: waits; web-2: waits; web-3: waits; web-4: waits; and 2 more",
+	} {
+		if got := held(n); got == nil || got.Status != metav1.ConditionTrue || got.Reason != "Reason0" || got.Message != want {
+			t.Errorf("%d held: %+v", n, got)
+		}
+	}
+	if got := held(0); got == nil || got.Status != metav1.ConditionFalse || got.Reason != "NothingHeld" {
+		t.Errorf("nothing is held any more: %+v", got)
+	}
+}
+
+// TestFailureIsTold: a condition says what was refused, and goes when nothing is any more.
+func TestFailureIsTold(t *testing.T) {
+	status := api.StatefulSetStatus{}
+	kinds := func(failed error) (kinds []string) {
+		renderFailure(namedSet("web", nil), &status, failed)
+		for _, c := range status.Conditions {
+			kinds = append(kinds, c.Type+" "+string(c.Status)+" "+c.Reason)
+		}
+		slices.Sort(kinds)
+		return kinds
+	}
+	for _, verb := range []Verb{BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims} {
+		if got := kinds(fmt.Errorf("%s of pod a/web-0: no", verb)); !slices.Equal(got, []string{api.ConditionFailedUpdatePod + " True Refused"}) {
+			t.Errorf("%s was refused: %v", verb, got)
+		}
+	}
+	if got := kinds(fmt.Errorf("%s of pod a/web-0: no", Create)); !slices.Equal(got, []string{api.ConditionFailedCreatePod + " True Refused"}) {
+		t.Errorf("a pod was refused: %v", got)
+	}
+	if got := kinds(nil); len(got) > 0 {
+		t.Errorf("nothing is refused any more: %v", got)
+	}
+}
+
+// TestUrgent: what others act upon is told at once, and counts are not.
+func TestUrgent(t *testing.T) {
+	base := func() api.StatefulSetStatus {
+		return api.StatefulSetStatus{
+			ObservedGeneration: 1, CurrentRevision: "r1", UpdateRevision: "r1", LabelSelector: "app=web", ObservedMaxUnavailable: new(int32(1)),
+			Conditions: []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonUpdating}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*api.StatefulSetStatus)
+		want   bool
+	}{
+		"nothing":   {func(*api.StatefulSetStatus) {}, false},
+		"counts":    {func(s *api.StatefulSetStatus) { s.ReadyReplicas, s.UpdatedReplicas = 3, 3 }, false},
+		"a message": {func(s *api.StatefulSetStatus) { s.Conditions[0].Message = "rolling out" }, false},
+		"what is held": {func(s *api.StatefulSetStatus) {
+			s.Conditions = append(s.Conditions, metav1.Condition{Type: api.ConditionHeld})
+		}, false},
+		"a generation": {func(s *api.StatefulSetStatus) { s.ObservedGeneration++ }, true},
+		"a share":      {func(s *api.StatefulSetStatus) { s.ObservedMaxUnavailable = new(int32(0)) }, true},
+		"no share":     {func(s *api.StatefulSetStatus) { s.ObservedMaxUnavailable = nil }, true},
+		"the current":  {func(s *api.StatefulSetStatus) { s.CurrentRevision = "r2" }, true},
+		"the newest":   {func(s *api.StatefulSetStatus) { s.UpdateRevision = "r2" }, true},
+		"the selector": {func(s *api.StatefulSetStatus) { s.LabelSelector = "app=db" }, true},
+		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = reasonDeadline }, true},
+		"the state":    {func(s *api.StatefulSetStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
+	} {
+		after := base()
+		if tc.change(&after); urgent(base(), after) != tc.want {
+			t.Errorf("%s: urgent %t", name, !tc.want)
+		}
+	}
+}
+
+// TestSettled: a set is settled when all pods are there, available and of one revision.
+func TestSettled(t *testing.T) {
+	base := func() api.StatefulSetStatus {
+		return api.StatefulSetStatus{Replicas: 3, AvailableReplicas: 3, UpdatedReplicas: 3, CurrentRevision: "r1", UpdateRevision: "r1"}
+	}
+	if !settled(base(), 3) || settled(base(), 2) {
+		t.Error("three of three are settled, and three of two are not")
+	}
+	for name, spoil := range map[string]func(*api.StatefulSetStatus){
+		"one is not available": func(s *api.StatefulSetStatus) { s.AvailableReplicas = 2 },
+		"one is not updated":   func(s *api.StatefulSetStatus) { s.UpdatedReplicas = 2 },
+		"another revision":     func(s *api.StatefulSetStatus) { s.UpdateRevision = "r2" },
+	} {
+		s := base()
+		if spoil(&s); settled(s, 3) {
+			t.Errorf("%s: settled", name)
+		}
 	}
 }

@@ -153,11 +153,14 @@ func growth(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceList 
 	return &corev1.ResourceList{corev1.ResourceStorage: want}
 }
 
-// grown says whether a claim has what it requests.
+// grown says whether a claim has what it requests, as far as that needs nothing of its pod:
+// some drivers make the file system larger only when a pod mounts it anew.
 func grown(claim *corev1.PersistentVolumeClaim) bool {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Status.Capacity[corev1.ResourceStorage]
-	return have.Cmp(want) >= 0
+	return have.Cmp(want) >= 0 || slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue
+	})
 }
 
 // volumeClaims counts, for each claim template, the claims of the ordinals that request

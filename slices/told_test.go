@@ -36,9 +36,9 @@ func refusing(err error) interceptor.Funcs {
 	}
 }
 
-// TestToldOfWrites: each write of a pod is told with a reason of apps/v1 or OpenKruise
-// and in a text that names the pod, and what is refused is a condition too, unless a
-// look at the changed object will do. K-171, R-081.
+// TestToldOfWrites: each write of a pod is told with a reason of apps/v1 or OpenKruise and in
+// a text that names the pod, and what is refused is a condition too, unless a look at the
+// changed object will do.
 func TestToldOfWrites(t *testing.T) {
 	quota := errors.New("no room")
 	conflict := apierrors.NewConflict(corev1.Resource("pods"), "web-0", errors.New("changed"))
@@ -53,16 +53,16 @@ func TestToldOfWrites(t *testing.T) {
 		want  []string
 		says  string
 	}{
-		"created":               {action: Action{Verb: Create, Revision: "r1"}, want: []string{"Normal SuccessfulCreate: created pod web-0"}},
-		"not created":           {action: Action{Verb: Create, Revision: "r1"}, refused: quota, want: []string{"Warning FailedCreate: claims of pod web-0: creating claim data-web-0: no room"}, says: api.ConditionFailedCreatePod},
-		"deleted":               {action: update(Delete), phase: corev1.PodRunning, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (Update)"}},
-		"deleted, it has ended": {action: Action{Verb: Delete, UID: "u"}, phase: corev1.PodFailed, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (it has ended)"}},
-		"not deleted":           {action: update(Delete), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedDelete: pod web-0: no room"}},
-		"updated in place":      {action: update(FinishInPlace), phase: corev1.PodRunning, want: []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}},
-		"not begun":             {action: update(BeginInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
-		"not patched":           {action: update(PatchInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
-		"patched meanwhile":     {action: update(PatchInPlace), phase: corev1.PodRunning, refused: conflict},
-		"the claim stays small": {action: update(GrowClaims), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePVC: claim data-web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"K-171 created":           {action: Action{Verb: Create, Revision: "r1"}, want: []string{"Normal SuccessfulCreate: created pod web-0"}},
+		"K-171 R-081 not created": {action: Action{Verb: Create, Revision: "r1"}, refused: quota, want: []string{"Warning FailedCreate: claims of pod web-0: creating claim data-web-0: no room"}, says: api.ConditionFailedCreatePod},
+		"K-171 deleted":           {action: update(Delete), phase: corev1.PodRunning, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (Update)"}},
+		"deleted, it has ended":   {action: Action{Verb: Delete, UID: "u"}, phase: corev1.PodFailed, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (it has ended)"}},
+		"K-171 R-081 not deleted": {action: update(Delete), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedDelete: pod web-0: no room"}},
+		"R-081 updated in place":  {action: update(FinishInPlace), phase: corev1.PodRunning, want: []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}},
+		"R-081 not begun":         {action: update(BeginInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"R-081 not patched":       {action: update(PatchInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"patched meanwhile":       {action: update(PatchInPlace), phase: corev1.PodRunning, refused: conflict},
+		"the claim stays small":   {action: update(GrowClaims), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePVC: claim data-web-0: no room"}, says: api.ConditionFailedUpdatePod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := interceptor.Funcs{}
@@ -109,66 +109,102 @@ func TestToldOfWrites(t *testing.T) {
 	}
 }
 
-// TestConflictIsNotTold: a pod that changed after it was judged is looked at again soon,
-// and only its update is told of, once. K-169.
+// TestBothFail: a pass whose write of a pod fails, and whose write of the status fails.
+func TestBothFail(t *testing.T) {
+	t.Run("K-025: both errors are returned, and the status was written once", func(t *testing.T) {
+		set := namedSet("web", map[string]string{"app": "web"})
+		set.Finalizers = []string{api.Finalizer}
+		set.Spec.UpdateStrategy.Type = api.RollingUpdate
+		set.Spec.Template.Labels = map[string]string{"app": "web"}
+		scheme := testScheme(t)
+		if err := appsv1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		noPod, noStatus, writes := errors.New("no room"), errors.New("out of order"), 0
+		server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set).
+			WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if _, isPod := o.(*corev1.Pod); isPod {
+					return noPod
+				}
+				return c.Create(ctx, o, opts...)
+			},
+			SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+				writes++
+				return noStatus
+			},
+		}).Build()
+		clock := testingclock.NewFakePassiveClock(noon)
+		r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(&heard{}, clock), memory: map[types.NamespacedName]memory{}}
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+		if !errors.Is(err, noPod) || !errors.Is(err, noStatus) || writes != 1 {
+			t.Errorf("%d writes of the status: %v", writes, err)
+		}
+	})
+}
+
+// TestConflictIsNotTold: a pod that changed after it was judged is looked at again soon, and
+// only its update is told of, once.
 func TestConflictIsNotTold(t *testing.T) {
-	set := namedSet("web", map[string]string{"app": "web"})
-	set.Finalizers = []string{api.Finalizer}
-	set.Spec.UpdateStrategy.Type = api.RollingUpdate
-	set.Spec.Template.Labels = map[string]string{"app": "web"}
-	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}
-	changed, ears, clock := true, &heard{}, testingclock.NewFakePassiveClock(noon)
-	scheme := testScheme(t)
-	if err := appsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set, &corev1.Pod{}).
-		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if _, isPod := o.(*corev1.Pod); isPod && changed {
-				changed = false
-				return apierrors.NewConflict(corev1.Resource("pods"), o.GetName(), errors.New("changed"))
+	t.Run("K-169: it is written in the next pass, and told of once", func(t *testing.T) {
+		set := namedSet("web", map[string]string{"app": "web"})
+		set.Finalizers = []string{api.Finalizer}
+		set.Spec.UpdateStrategy.Type = api.RollingUpdate
+		set.Spec.Template.Labels = map[string]string{"app": "web"}
+		set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}
+		changed, ears, clock := true, &heard{}, testingclock.NewFakePassiveClock(noon)
+		scheme := testScheme(t)
+		if err := appsv1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set, &corev1.Pod{}).
+			WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if _, isPod := o.(*corev1.Pod); isPod && changed {
+					changed = false
+					return apierrors.NewConflict(corev1.Resource("pods"), o.GetName(), errors.New("changed"))
+				}
+				return c.Patch(ctx, o, patch, opts...)
+			},
+		}).Build()
+		r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+		reconcile := func() ctrl.Result {
+			t.Helper()
+			clock.SetTime(clock.Now().Add(tellEvery))
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return c.Patch(ctx, o, patch, opts...)
-		},
-	}).Build()
-	r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
-	reconcile := func() ctrl.Result {
-		t.Helper()
-		clock.SetTime(clock.Now().Add(tellEvery))
-		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+			return result
+		}
+		reconcile() // makes the pod
+		pod := &corev1.Pod{}
+		if err := server.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, pod); err != nil {
+			t.Fatal(err)
+		}
+		patched := clock.Now()
+		note, err := json.Marshal(progressInPlace{Revision: pod.Labels[appsv1.StatefulSetRevisionLabel], Patched: &patched})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return result
-	}
-	reconcile() // makes the pod
-	pod := &corev1.Pod{}
-	if err := server.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, pod); err != nil {
-		t.Fatal(err)
-	}
-	patched := clock.Now()
-	note, err := json.Marshal(progressInPlace{Revision: pod.Labels[appsv1.StatefulSetRevisionLabel], Patched: &patched})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod.UID, pod.Annotations = "u", map[string]string{api.InPlaceUpdateAnnotationKey: string(note)}
-	if err := server.Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}}
-	if err := server.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
-	ears.lines = nil
-	if result := reconcile(); result.RequeueAfter != retryChanged || changed || len(ears.lines) > 0 {
-		t.Errorf("after a conflict: %+v, events %v", result, ears.lines)
-	}
-	reconcile()
-	if !slices.Equal(ears.lines, []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}) {
-		t.Errorf("events %v", ears.lines)
-	}
-	if err := server.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || inPlaceOf(pod) != nil || gateOf(pod) != corev1.ConditionTrue {
-		t.Errorf("the pod is not done: %v, %v", pod.Annotations, err)
-	}
+		pod.UID, pod.Annotations = "u", map[string]string{api.InPlaceUpdateAnnotationKey: string(note)}
+		if err := server.Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}}
+		if err := server.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		ears.lines = nil
+		if result := reconcile(); result.RequeueAfter != retryChanged || changed || len(ears.lines) > 0 {
+			t.Errorf("after a conflict: %+v, events %v", result, ears.lines)
+		}
+		reconcile()
+		if !slices.Equal(ears.lines, []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}) {
+			t.Errorf("events %v", ears.lines)
+		}
+		if err := server.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || inPlaceOf(pod) != nil || gateOf(pod) != corev1.ConditionTrue {
+			t.Errorf("the pod is not done: %v, %v", pod.Annotations, err)
+		}
+	})
 }

@@ -22,6 +22,9 @@ type Carrier struct {
 	Owner types.UID
 	// StorageClass is the class for what is created; nil: the giver's.
 	StorageClass *string
+	// Policy and Use say whether a volume may be created.
+	Policy Policy
+	Use    Use
 }
 
 // Apply does one action: exactly one write. pair is what the action was decided
@@ -29,11 +32,11 @@ type Carrier struct {
 func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
-		return c.patch(ctx, c.Giver, action, secured(action))
+		return patch(ctx, c.Giver, action, secured(action))
 	case Park:
-		return c.patch(ctx, c.Giver, action, claimRef(action))
+		return patch(ctx, c.Giver, action, claimRef(action))
 	case Point:
-		return c.patch(ctx, c.Taker, action, claimRef(action))
+		return patch(ctx, c.Taker, action, claimRef(action))
 	case CreateVolume:
 		return c.createVolume(ctx, action, pair)
 	case CreateClaim:
@@ -47,25 +50,27 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 // RestorePolicy gives a volume its original reclaim policy back. One whose policy was
 // never changed keeps it, and only loses the fence.
 func RestorePolicy(ctx context.Context, c client.Client, volume Volume, owner types.UID) (client.Object, error) {
-	carrier := Carrier{Taker: c}
-	return carrier.patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}},
-		"spec":     map[string]any{"persistentVolumeReclaimPolicy": volume.OriginalFor(owner)},
+	return patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, change{
+		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil},
+		spec:        map[string]any{"persistentVolumeReclaimPolicy": volume.OriginalFor(owner)},
 	})
 }
 
+// change is what a merge patch says of a volume.
+type change struct{ annotations, spec map[string]any }
+
 // secured sets Retain and notes the policy to go back to.
-func secured(action Action) map[string]any {
-	return map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: action.Note.String(), api.FenceAnnotationKey: action.Fence}},
-		"spec":     map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
+func secured(action Action) change {
+	return change{
+		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: action.Note.String(), api.FenceAnnotationKey: action.Fence},
+		spec:        map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
 	}
 }
 
 // claimRef points a volume elsewhere in one update. The uid is written as the
 // binder expects it: absent for a reservation. The mark by which the binder knows a
 // claimRef for its own goes: it would clear that one (pv_controller.go, unbindVolume).
-func claimRef(action Action) map[string]any {
+func claimRef(action Action) change {
 	ref := action.Ref
 	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
 	if action.Verb == Point {
@@ -78,22 +83,16 @@ func claimRef(action Action) map[string]any {
 	if ref.UID != "" {
 		target["uid"] = ref.UID
 	}
-	return map[string]any{
-		"metadata": map[string]any{"annotations": annotations},
-		"spec":     map[string]any{"claimRef": target},
-	}
+	return change{annotations: annotations, spec: map[string]any{"claimRef": target}}
 }
 
 // patch writes to the volume that was judged: another uid or resourceVersion is
 // refused.
-func (c Carrier) patch(ctx context.Context, cluster client.Client, action Action, change map[string]any) (client.Object, error) {
-	metadata, _ := change["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		change["metadata"] = metadata
-	}
-	metadata["uid"], metadata["resourceVersion"] = action.UID, action.ResourceVersion
-	data, err := json.Marshal(change)
+func patch(ctx context.Context, cluster client.Client, action Action, change change) (client.Object, error) {
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": action.UID, "resourceVersion": action.ResourceVersion, "annotations": change.annotations},
+		"spec":     change.spec,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +108,22 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 	}
 	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(&from, c.Owner)}
 	if from.UID != action.UID || !now.Parked() || !now.SecuredBy(c.Owner) {
-		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), action.Volume, errors.New("it is not parked any more"))
+		return nil, changed(action.Volume, "it is not parked any more")
+	}
+	if now.Volume.Handle != pair.Giver.Volume.Handle {
+		return nil, changed(action.Volume, "it is another disk now")
+	}
+	if bars := c.Policy.Bars(&from, c.Use); bars != (Problem{}) {
+		return nil, changed(action.Volume, bars.Message)
 	}
 	volume := CopyVolume(&from, action.Ref, c.Owner, c.StorageClass)
 	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
+}
+
+// changed is for a volume that is not as it was judged: it is judged again.
+func changed(volume, what string) error {
+	return apierrors.NewConflict(corev1.Resource("persistentvolumes"), volume, errors.New(what))
 }
 
 func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (client.Object, error) {

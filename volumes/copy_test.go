@@ -29,6 +29,7 @@ func TestCopyVolume(t *testing.T) {
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}
+	from.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete // the copy is Retain all the same
 	class := "fast"
 	want := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -41,23 +42,52 @@ func TestCopyVolume(t *testing.T) {
 			PersistentVolumeSource: from.Spec.PersistentVolumeSource,
 		},
 	}
-	if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", &class)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	t.Run("M-061, M-064, M-065: reserved by name, of the class that was asked for, without marks of the binder", func(t *testing.T) {
+		if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", &class)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
 }
 
 // TestCopyClaim: the copy names its volume and has no data source.
 func TestCopyClaim(t *testing.T) {
 	from := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", UID: "u", Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes", "team": "x"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Pod"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", UID: "u", OwnerReferences: []metav1.OwnerReference{{Kind: "Pod"}}, Annotations: map[string]string{
+			"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes", "volume.kubernetes.io/selected-node": "node",
+			"volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com", "team": "x",
+		}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, DataSource: &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: "s"},
 		},
 	}
-	got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", nil)
+	from.Spec.VolumeName = "" // it is not bound: the copy names its volume all the same
 	want := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{"team": "x", api.OwnerAnnotationKey: "me"}},
-		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{
+			"volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com", "team": "x", api.OwnerAnnotationKey: "me",
+		}},
+		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+	}
+	t.Run("M-065, M-069: it names its volume, without marks of the binder and the scheduler", func(t *testing.T) {
+		if diff := cmp.Diff(want, CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", nil)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+	t.Run("M-061: of the class that was asked for", func(t *testing.T) {
+		class := "fast"
+		if got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", &class).Spec.StorageClassName; got == nil || *got != class {
+			t.Errorf("class %v", got)
+		}
+	})
+}
+
+// TestCopyClaimToAnotherClass: the class of the copy is the one that was asked for; a claim without
+// annotations gets the owner's.
+func TestCopyClaimToAnotherClass(t *testing.T) {
+	class := "fast"
+	got := CopyClaim(&corev1.PersistentVolumeClaim{}, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", &class)
+	want := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{api.OwnerAnnotationKey: "me"}},
+		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: &class},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

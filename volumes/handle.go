@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,4 +20,13 @@ func Handle(volume *corev1.PersistentVolume) string {
 		return ""
 	}
 	return string(source)
+}
+
+// Disk is a digest of a handle, short enough for a record: 32 hexadecimal digits.
+func Disk(handle string) string {
+	if handle == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(handle))
+	return hex.EncodeToString(sum[:16])
 }

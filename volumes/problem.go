@@ -27,6 +27,7 @@ const (
 	ReasonDriverMissing    = "DriverMissing"
 	ReasonVolumeOutOfReach = "VolumeOutOfReach"
 	ReasonVolumeIsLocal    = "VolumeIsLocal"
+	ReasonVolumeNotAllowed = "VolumeNotAllowed"
 	ReasonClaimDiverges    = "ClaimDiverges"
 	ReasonReleaseUnseen    = "ReleaseNotSeen"
 )
@@ -87,6 +88,44 @@ func usable(h Holding) *Problem {
 		}
 	}
 	return nil
+}
+
+// barred says why the giver's volume may not be made at the taker, or nil: it need not be made,
+// or may be.
+func (p Pair) barred() *Problem {
+	giver := p.Giver.Volume
+	switch {
+	case p.Shared || p.Taker.Volume.Found:
+		return nil
+	case giver.Barred != Problem{}:
+		return &giver.Barred
+	case giver.Twin != "":
+		return TwinOf(giver.Name, giver.Twin)
+	}
+	return nil
+}
+
+// TwinOf is for a volume that is to be made for a disk which another volume of that cluster
+// is already for.
+func TwinOf(volume, twin string) *Problem {
+	return &Problem{
+		ReasonForeignVolume,
+		fmt.Sprintf("volume %s of the other side is the same disk as volume %s, which is to be moved there: two pods could write to it", twin, volume),
+		"look who uses it, set it to Retain and delete it: kubectl describe pv " + twin,
+	}
+}
+
+// Replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
+// handoff began, or nil. Nothing is known where nothing was recorded.
+func Replaced(h Holding, disk string) *Problem {
+	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
+		return nil
+	}
+	return &Problem{
+		ReasonAnotherDisk,
+		fmt.Sprintf("volume %s of claim %s/%s is another disk than when its ordinal was stopped: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
+		fmt.Sprintf("look who made it again (kubectl describe pv %s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.Volume.Name),
+	}
 }
 
 func phase(p corev1.PersistentVolumeClaimPhase) string {

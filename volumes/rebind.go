@@ -87,6 +87,10 @@ type Volume struct {
 	Attachments []Attachment
 	// Fence is the fence under which a migration wrote it last.
 	Fence string
+	// Barred says why it may not be made in the other side's cluster; zero: it may.
+	Barred Problem
+	// Twin is another volume of the other side's cluster that is the same disk; empty: none.
+	Twin string
 }
 
 // Note is a reclaim policy that a migration has noted on a volume before it set Retain. It
@@ -208,6 +212,9 @@ func SecureGiver(pair Pair) Verdict {
 	if problem := usable(pair.Giver); problem != nil {
 		return Verdict{Blocked: problem}
 	}
+	if problem := pair.barred(); problem != nil {
+		return blocked(problem)
+	}
 	if pair.secured(pair.Giver) {
 		return Verdict{}
 	}
@@ -266,6 +273,8 @@ func Rebind(pair Pair) Verdict {
 		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
 		return blocked(foreignClaim(taker))
+	case pair.barred() != nil:
+		return blocked(pair.barred())
 	}
 	// It is made parked: a create has no resourceVersion that could refuse it when it
 	// comes too late, so what it makes must be of no use by itself.

@@ -21,7 +21,7 @@ func held(namespace string, policy corev1.PersistentVolumeReclaimPolicy) Holding
 		Claim: Claim{Found: true, UID: types.UID(namespace + "-claim"), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: "pv"},
 		Volume: Volume{
 			Found: true, Name: "pv", UID: types.UID(namespace + "-pv"), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
-			ClaimRef: Ref{Namespace: namespace, Name: ref.Name, UID: types.UID(namespace + "-claim")}, Handle: "disk",
+			ClaimRef: Ref{Namespace: namespace, Name: ref.Name, UID: types.UID(namespace + "-claim")}, Handle: "d/h",
 		},
 	}
 }
@@ -44,20 +44,24 @@ func TestRebindBlocks(t *testing.T) {
 	taken.Volume.ClaimRef = Ref{Namespace: "x", Name: "y", UID: "z"}
 	unsecured := held("east", corev1.PersistentVolumeReclaimDelete)
 	unsecured.Volume.Note, unsecured.Volume.ClaimRef = Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, taken.Volume.ClaimRef
+	barred, twin := parked("east"), parked("east")
+	barred.Volume.Barred, twin.Volume.Twin = Problem{Reason: ReasonVolumeNotAllowed}, "another-pv"
 	lost := empty("east")
 	lost.Claim = held("east", "").Claim
 	tests := map[string]struct {
 		pair Pair
 		want string
 	}{
-		"a foreign claim":          {Pair{Giver: parked("east"), Taker: foreign}, ReasonForeignClaim},
-		"a foreign claim, shared":  {Pair{Shared: true, Giver: secure(held("east", "")), Taker: foreign}, ReasonForeignClaim},
-		"a foreign disk":           {Pair{Giver: parked("east"), Taker: disk}, ReasonForeignVolume},
-		"the volume is gone":       {Pair{Giver: lost, Taker: empty("west")}, ReasonVolumeLost},
-		"the claim is gone":        {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
-		"the same, shared":         {Pair{Shared: true, Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
-		"somebody took the volume": {Pair{Giver: taken, Taker: empty("west")}, ReasonForeignVolume},
-		"the volume of a victim":   {Pair{Giver: unsecured, Taker: empty("west")}, ReasonForeignVolume},
+		"a foreign claim":            {Pair{Giver: parked("east"), Taker: foreign}, ReasonForeignClaim},
+		"a foreign claim, shared":    {Pair{Shared: true, Giver: secure(held("east", "")), Taker: foreign}, ReasonForeignClaim},
+		"M-067 a foreign disk":       {Pair{Giver: parked("east"), Taker: disk}, ReasonForeignVolume},
+		"the volume is gone":         {Pair{Giver: lost, Taker: empty("west")}, ReasonVolumeLost},
+		"the claim is gone":          {Pair{Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
+		"the same, shared":           {Pair{Shared: true, Giver: empty("east"), Taker: empty("west")}, ReasonClaimMissing},
+		"somebody took the volume":   {Pair{Giver: taken, Taker: empty("west")}, ReasonForeignVolume},
+		"S1 it may not be made":      {Pair{Giver: barred, Taker: empty("west")}, ReasonVolumeNotAllowed},
+		"M-067 S1 the disk is there": {Pair{Giver: twin, Taker: empty("west")}, ReasonForeignVolume},
+		"the volume of a victim":     {Pair{Giver: unsecured, Taker: empty("west")}, ReasonForeignVolume},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

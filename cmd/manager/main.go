@@ -29,6 +29,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 func main() {
@@ -118,6 +119,7 @@ func metricsOptions(settings config.Config) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: settings.MetricsBindAddress}
 	if settings.MetricsSecure {
 		options.SecureServing, options.FilterProvider = true, filters.WithAuthenticationAndAuthorization
+		options.CertDir = settings.MetricsCertDir
 	}
 	return options
 }
@@ -129,12 +131,15 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
 			QPS: settings.ClusterClient.QPS, Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
-			Pool:        clusters.NewPool(),
+			Pool:        clusters.NewPool(int64(settings.ClusterClient.Memory) << 20),
 		},
 		Events: mgr.GetEventRecorder("sliceshift"),
 		Holder: holder(),
+		Volumes: volumes.Policy{
+			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
+		},
 	}
-	return reconciler.SetupWithManager(mgr, settings.Concurrency)
+	return reconciler.SetupWithManager(mgr, migration.Limits{Concurrency: settings.Concurrency, Namespace: settings.PerNamespace()})
 }
 
 func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {

@@ -70,7 +70,7 @@ func adoptArgs(t *testing.T, s *sliceServer, more ...string) []string {
 	return append([]string{"adopt", "web", "-n", "shop", "--kubeconfig", s.kubeconfig(t), "--request-timeout", "5s"}, more...)
 }
 
-// TestAdopt (K-131, K-136, S-018): each direction, less what the controllers do.
+// TestAdopt: each direction, less what the controllers do.
 func TestAdopt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from client.Object

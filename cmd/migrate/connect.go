@@ -149,6 +149,9 @@ func unreachable(cluster string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
+	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`) {
+		return fmt.Errorf("cluster %s refuses it: %w", cluster, err) // a policy says itself what to do
+	}
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("cluster %s: a right is missing: %w; bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster", cluster, err)
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestPlaces(t *testing.T) {
@@ -82,5 +87,19 @@ func TestApart(t *testing.T) {
 				t.Errorf("%q and %q, want %q and %q", tc.from.name, tc.to.name, tc.wantFrom, tc.wantTo)
 			}
 		})
+	}
+}
+
+// TestRefusedByAPolicy: a right that is missing is told to be bound, and what a policy says is
+// left as it is.
+func TestRefusedByAPolicy(t *testing.T) {
+	gr := schema.GroupResource{Group: api.GroupVersion.Group, Resource: "migrations"}
+	policy := unreachable("east", apierrors.NewForbidden(gr, "web", errors.New("ValidatingAdmissionPolicy 'p' denied request: alice may not")))
+	right := unreachable("east", apierrors.NewForbidden(gr, "web", errors.New(`User "alice" cannot create resource "migrations"`)))
+	if strings.Contains(policy.Error(), "bind the") || !strings.Contains(policy.Error(), "alice may not") {
+		t.Errorf("a policy: %v", policy)
+	}
+	if !strings.Contains(right.Error(), "bind the ClusterRoles") {
+		t.Errorf("a right: %v", right)
 	}
 }

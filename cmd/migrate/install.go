@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,9 @@ type installOptions struct {
 	*common
 	image          string
 	crdsOnly       bool
+	authors        bool
 	fence          bool
+	volumes        bool
 	forceConflicts bool
 	wait           bool
 	timeout        time.Duration
@@ -25,8 +28,8 @@ type installOptions struct {
 
 	// namespace is what -n says, if anything.
 	namespace string
-	// fenceAsked is true when --fence was given, be it as --fence=false.
-	fenceAsked bool
+	// asked are the flags of policies that were given, be it as --fence=false.
+	asked map[string]bool
 }
 
 const installHelp = `Puts into a cluster what carries out Migrations: the resource definitions, the roles,
@@ -38,10 +41,16 @@ manager can be in charge.
 Run again, it brings everything up to date and says what it has changed. What others
 have changed of it is not overwritten, unless --force-conflicts says so.
 
-With --fence, admission policies let nobody but a migration scale what the migration
-holds: not kubectl scale, an autoscaler or a GitOps tool. They need Kubernetes 1.30.
---fence=false takes them away again; without the flag they stay as they are. A cluster
-that a manager reaches from outside is fenced with --crds-only --fence.
+Three admission policies can come with it. They need Kubernetes 1.30.
+  --check-authors  who writes a Migration must be allowed to impersonate its
+                   ServiceAccount and to get its Secrets; on, unless it is set to false
+                   or with --crds-only
+  --fence          nobody but a migration scales what the migration holds: not kubectl
+                   scale, an autoscaler or a GitOps tool
+  --guard-volumes  movers that ConfigMaps name write no PersistentVolumes but those that
+                   the ConfigMaps allow: docs/install.md
+Set to false, a flag takes its policy away; without the flag the last two stay as they
+are. A cluster that a manager reaches from outside gets them with --crds-only.
 
 "migrate run" needs nothing of this.
 
@@ -54,18 +63,23 @@ const installExamples = `  # Install, or update, and wait until it runs
   migrate install --image registry.example.com/sliceshift-manager:v1 --dry-run=client -o yaml
 
   # Let nobody scale in the middle of a move
-  migrate install --context east --fence`
+  migrate install --context east --fence
+
+  # The same, and bounds for movers, in a cluster that is only moved to
+  migrate install --context west --crds-only --fence --guard-volumes`
 
 // installTimeout is how long an installation, or its removal, may take.
 const installTimeout = 5 * time.Minute
 
-func newInstall(c *common) *cobra.Command {
-	o := &installOptions{common: c, dryRun: newChoice("none", "none", "client"), output: newChoice("", "json", "yaml")}
+func newInstall(c *common) *cobra.Command { return newInstallOf(&installOptions{common: c}) }
+
+func newInstallOf(o *installOptions) *cobra.Command {
+	o.dryRun, o.output = newChoice("none", "none", "client"), newChoice("", "json", "yaml")
 	cmd := &cobra.Command{
 		Use:     "install",
 		Short:   "Put the manager and its resource definitions into a cluster",
 		Long:    installHelp,
-		Example: c.example(installExamples),
+		Example: o.example(installExamples),
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Complete(cmd)
@@ -78,7 +92,9 @@ func newInstall(c *common) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed, or "+config.ManagerImage+")")
 	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
-	flags.BoolVar(&o.fence, "fence", false, "let nobody but a migration scale what the migration holds; false: let them again")
+	flags.BoolVar(&o.authors, authorsFlag, true, "let nobody use by a Migration an account or a Secret that they may not use; false: let them")
+	flags.BoolVar(&o.fence, fenceFlag, false, "let nobody but a migration scale what the migration holds; false: let them again")
+	flags.BoolVar(&o.volumes, volumesFlag, false, "bound the volumes of movers that ConfigMaps name; false: let them again")
 	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
 	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
 	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
@@ -92,7 +108,10 @@ func newInstall(c *common) *cobra.Command {
 // that of the user's applications, not of the manager.
 func (o *installOptions) Complete(cmd *cobra.Command) {
 	o.namespace = *o.config.Namespace
-	o.fenceAsked = cmd.Flags().Changed("fence")
+	o.asked = map[string]bool{}
+	for _, flag := range []string{authorsFlag, fenceFlag, volumesFlag} {
+		o.asked[flag] = cmd.Flags().Changed(flag)
+	}
 }
 
 // Validate refuses what cannot be meant.
@@ -132,10 +151,13 @@ func (o *installOptions) print() error {
 	if err != nil {
 		return err
 	}
-	if !o.fence {
-		p.fence = nil
+	objects := slices.Concat(p.crds, p.manager)
+	for _, policy := range o.policies(p) {
+		if policy.want == applied {
+			objects = append(objects, policy.objects...)
+		}
 	}
-	return printObjects(o.Out, o.output.value, p.all())
+	return printObjects(o.Out, o.output.value, objects)
 }
 
 func (o *installOptions) apply(ctx context.Context, target *target) error {
@@ -171,13 +193,8 @@ func (o *installOptions) applyParts(ctx context.Context, target *target, p *part
 	if err := target.applyAll(ctx, p.manager); err != nil {
 		return err
 	}
-	switch {
-	case o.fence:
-		if err := target.applyAll(ctx, p.fence); err != nil {
-			return err
-		}
-	case o.fenceAsked:
-		if err := target.removeAll(ctx, p.fence); err != nil {
+	for _, policy := range o.policies(p) {
+		if err := policy.settle(ctx, target); err != nil {
 			return err
 		}
 	}

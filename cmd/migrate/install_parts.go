@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,7 @@ import (
 const defaultNamespace = "sliceshift-system"
 
 // parts are what is installed, each in the order in which it is applied.
-type parts struct{ crds, manager, fence []*unstructured.Unstructured }
+type parts struct{ crds, manager, authors, fence, volumes []*unstructured.Unstructured }
 
 // parts reads the embedded manifests, and changes them as the flags say. at is the
 // namespace of the manager that is installed, if any.
@@ -58,12 +57,21 @@ func embedded(namespace string) (*parts, error) {
 	for _, object := range p.manager {
 		moveTo(object, namespace)
 	}
-	p.fence, err = config.FenceObjects()
+	if p.authors, err = config.AuthorObjects(); err != nil {
+		return nil, err
+	}
+	if p.fence, err = config.FenceObjects(); err != nil {
+		return nil, err
+	}
+	p.volumes, err = config.VolumeObjects()
+	for _, object := range p.volumes {
+		moveTo(object, namespace)
+	}
 	return p, err
 }
 
-// moveTo puts an object of the manager, and what it says of the manager's account,
-// into another namespace.
+// moveTo puts an object of the manager, and what it says of the manager's account or of a
+// policy's parameters, into another namespace.
 func moveTo(object *unstructured.Unstructured, namespace string) {
 	if object.GetKind() == "Namespace" {
 		object.SetName(namespace)
@@ -80,10 +88,11 @@ func moveTo(object *unstructured.Unstructured, namespace string) {
 	if len(subjects) > 0 {
 		object.Object["subjects"] = subjects
 	}
+	spec, _ := object.Object["spec"].(map[string]any)
+	if parameters, ok := spec["paramRef"].(map[string]any); ok && parameters["namespace"] != nil {
+		parameters["namespace"] = namespace
+	}
 }
-
-// all is what a dry run prints. The fence is part of it when it was asked for.
-func (p *parts) all() []*unstructured.Unstructured { return slices.Concat(p.crds, p.manager, p.fence) }
 
 // deployment is that of the manager; nil when only the definitions are installed.
 func (p *parts) deployment() *unstructured.Unstructured { return find(p.manager, "Deployment") }

@@ -189,7 +189,7 @@ func (t *target) explain(doing string, object *unstructured.Unstructured, err er
 	where := fmt.Sprintf("cluster %s: %s %s", t.cluster, doing, titleOf(object))
 	switch {
 	case meta.IsNoMatchError(err) && strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy"):
-		return fmt.Errorf("%s: %w; --fence needs Kubernetes 1.30 or newer", where, err)
+		return fmt.Errorf("%s: %w; admission policies need Kubernetes 1.30 or newer: leave out --fence, --guard-volumes and --check-authors", where, err)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: %w; --force-conflicts overwrites what others have changed", where, err)
 	case apierrors.IsForbidden(err):

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	utilclock "k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,13 +31,14 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestInstallPrints what would be applied. What the resource definitions and the roles
+// TestInstallPrints what would be applied. What the resource definitions, roles and policies
 // say is tested in package config.
 func TestInstallPrints(t *testing.T) {
 	for name, args := range map[string][]string{
-		"install.yaml":       {"--image", "registry.example.com/manager:v1"},
-		"install_fence.yaml": {"--crds-only", "--fence"},
-		"install_moved.yaml": {"-n", "movers"},
+		"install.yaml":         {"--image", "registry.example.com/manager:v1"},
+		"install_fence.yaml":   {"--crds-only", "--fence"},
+		"install_moved.yaml":   {"-n", "movers", "--guard-volumes"},
+		"install_without.yaml": {"--crds-only", "--check-authors=false", "--guard-volumes=false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newConsole(append([]string{"install", "--dry-run=client", "-o", "yaml"}, args...)...)
@@ -48,17 +50,75 @@ func TestInstallPrints(t *testing.T) {
 	}
 }
 
-// abridged leaves out what the resource definitions and the roles say.
+// abridged leaves out what the resource definitions, the roles and the policies say.
 func abridged(stream string) string {
 	documents := strings.Split(stream, "---\n")
 	for i, document := range documents {
-		for kind, body := range map[string]string{"CustomResourceDefinition": "spec:\n", "ClusterRole": "rules:\n", "Role": "rules:\n"} {
+		for kind, body := range map[string]string{"CustomResourceDefinition": "spec:\n", "ClusterRole": "rules:\n", "Role": "rules:\n", "ValidatingAdmissionPolicy": "spec:\n"} {
 			if strings.Contains(document, "\nkind: "+kind+"\n") {
 				documents[i], _, _ = strings.Cut(document, body)
 			}
 		}
 	}
 	return strings.Join(documents, "---\n")
+}
+
+// TestInstallPolicies: which admission policies a cluster gets or loses, by the flags.
+func TestInstallPolicies(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want []wish // authors, fence, volumes
+	}{
+		"nothing said":      {nil, []wish{applied, asItIs, asItIs}},
+		"all":               {[]string{"--check-authors", "--fence", "--guard-volumes"}, []wish{applied, applied, applied}},
+		"none":              {[]string{"--check-authors=false", "--fence=false", "--guard-volumes=false"}, []wish{removed, removed, removed}},
+		"definitions":       {[]string{"--crds-only"}, []wish{asItIs, asItIs, asItIs}},
+		"definitions, all":  {[]string{"--crds-only", "--check-authors", "--fence", "--guard-volumes"}, []wish{applied, applied, applied}},
+		"definitions, none": {[]string{"--crds-only", "--check-authors=false"}, []wish{removed, asItIs, asItIs}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConsole()
+			o := &installOptions{common: &common{environment: c.environment, config: genericclioptions.NewConfigFlags(false)}}
+			cmd := newInstallOf(o)
+			if err := cmd.ParseFlags(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			o.Complete(cmd)
+			var got []wish
+			for _, policy := range o.policies(&parts{}) {
+				got = append(got, policy.want)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("authors, fence, volumes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestInstallOnAnOldCluster: what is wanted by default is left out where it is not known, and
+// said so; what was asked for is an error.
+func TestInstallOnAnOldCluster(t *testing.T) {
+	for name, asked := range map[string]bool{"by default": false, "asked for": true} {
+		t.Run(name, func(t *testing.T) {
+			unknown := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}}
+			at := newInstallation(t, interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return unknown
+				},
+			})
+			all, err := embedded(defaultNamespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = policy{objects: all.authors, want: applied, asked: asked}.settle(t.Context(), at.target)
+			if asked && (err == nil || !strings.Contains(err.Error(), "Kubernetes 1.30")) {
+				t.Errorf("got %v", err)
+			}
+			if !asked && (err != nil || !strings.Contains(at.out.String(), "sliceshift-authors left out: cluster east is older than Kubernetes 1.30")) {
+				t.Errorf("got %v, said %q", err, at.out)
+			}
+		})
+	}
 }
 
 func TestInstallUsage(t *testing.T) {

@@ -203,8 +203,8 @@ func objectOf(e migration.Effect) string {
 		migration.CreateBudget: "poddisruptionbudget", migration.SetBudget: "poddisruptionbudget",
 		migration.RestoreBudget: "poddisruptionbudget", migration.DeleteBudget: "poddisruptionbudget",
 		migration.CreateExport: "serviceexport", migration.DeleteExport: "serviceexport",
-		migration.CreatePodExport: "serviceexport", migration.DeletePodExport: "serviceexport",
-		migration.CreatePodService: "service", migration.DeletePodService: "service",
+		migration.CreatePodExport: "serviceexport", migration.MarkPodExport: "serviceexport", migration.DeletePodExport: "serviceexport",
+		migration.CreatePodService: "service", migration.MarkPodService: "service", migration.DeletePodService: "service",
 		migration.RestorePolicy: "persistentvolume", migration.DeleteVolume: "persistentvolume",
 		migration.CarryVolume: "persistentvolume", migration.DeleteClaim: "persistentvolumeclaim",
 	}[e.Verb]

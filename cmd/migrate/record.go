@@ -133,6 +133,7 @@ func (t *task) differences() []string {
 		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
 	}
 	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
+	add(t.spec.given(flagShared), "shared paths", shared(have.Volumes), shared(want.Volumes))
 	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
 	add(t.spec.given(flagExportOrdinals), flagExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
@@ -154,6 +155,19 @@ func classes(volumes []api.VolumeSpec) string {
 	}
 	if len(words) == 0 {
 		return "the source's"
+	}
+	return strings.Join(words, ",")
+}
+
+func shared(volumes []api.VolumeSpec) string {
+	var words []string
+	for _, v := range volumes {
+		if v.Shared {
+			words = append(words, v.ClaimTemplate)
+		}
+	}
+	if len(words) == 0 {
+		return "none"
 	}
 	return strings.Join(words, ",")
 }

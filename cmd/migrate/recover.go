@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // recoverOptions are those of the verb recover.
@@ -176,7 +177,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *kept) (recoverDocument,
 	if err != nil {
 		return recoverDocument{}, err
 	}
-	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run"})
+	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
 	defer engine.Close()
 	snapshot, err := engine.Look(ctx, m)
 	if err != nil {

@@ -199,7 +199,7 @@ func TestRecoverAsks(t *testing.T) {
 		"the wrong cluster":           {args: []string{"--destination-is-off=cluster-east"}, want: 2, wantErr: "has the UID cluster-west"},
 		"the wrong words":             {types: "yes\n", want: 1, wantErr: "nothing has been changed"},
 		"no words":                    {types: "\n", want: 1, wantErr: "nothing has been changed"},
-		"the words":                   {types: "west is off\n", args: []string{"--timeout", "1s"}, want: 4, changed: true},
+		"the words":                   {types: "west is off\n", args: []string{"--timeout", "6s"}, want: 4, changed: true},
 		"a dry run":                   {args: []string{"--dry-run"}},
 		"a dry run in YAML":           {args: []string{"--dry-run", "-o", "yaml"}},
 		"a format without a dry run":  {args: []string{"-o", "json"}, want: 2, wantErr: "-o json is for --dry-run"},

@@ -92,13 +92,13 @@ func TestRolloutState(t *testing.T) {
 		done    bool
 		wantErr string
 	}{
-		"complete":        {webSlice(), "statefulset rolling update complete 3 pods at revision web-1...\n", true, ""},
-		"K-050 under way": {webSlice(updating), "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n", false, ""},
-		"not observed":    {webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
-		"never observed":  {webSlice(func(s *slicesapi.StatefulSet) { s.Generation, s.Status.ObservedGeneration = 0, 0 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
-		"not ready":       {webSlice(func(s *slicesapi.StatefulSet) { s.Status.ReadyReplicas = 2 }), "Waiting for 1 pods to be ready...\n", false, ""},
-		"K-053 partition": {webSlice(updating, partitioned(2)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
-		"K-053 partition, under way": {
+		"complete":       {webSlice(), "statefulset rolling update complete 3 pods at revision web-1...\n", true, ""},
+		"under way":      {webSlice(updating), "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n", false, ""},
+		"not observed":   {webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
+		"never observed": {webSlice(func(s *slicesapi.StatefulSet) { s.Generation, s.Status.ObservedGeneration = 0, 0 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
+		"not ready":      {webSlice(func(s *slicesapi.StatefulSet) { s.Status.ReadyReplicas = 2 }), "Waiting for 1 pods to be ready...\n", false, ""},
+		"partition":      {webSlice(updating, partitioned(2)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
+		"partition, under way": {
 			webSlice(updating, partitioned(1)), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
 		},
 		"partition is an ordinal": {
@@ -182,7 +182,7 @@ func TestRollout(t *testing.T) {
 		"undo, server dry run":   {args: []string{"undo", "web", "--dry-run=server"}, set: webSlice(newest), more: two, wantOut: "rolled back (server dry run)\n"},
 		"undo of a paused one":   {args: []string{"undo", "web"}, set: webSlice(newest, pausedSlice), more: two, wantOut: "rolled back\n", wantErr: "its pods follow after: migrate rollout resume web -n shop", check: hasImage("web:1")},
 		"undo, as YAML":          {args: []string{"undo", "web", "-o", "yaml"}, set: webSlice(newest), more: two, wantOut: "kind: StatefulSet", check: hasImage("web:1")},
-		"S-019 pause":            {args: []string{"pause", "web"}, set: webSlice(), wantOut: "statefulset.apps.sliceshift.io/web paused\n", check: isPaused(true)},
+		"pause":                  {args: []string{"pause", "web"}, set: webSlice(), wantOut: "statefulset.apps.sliceshift.io/web paused\n", check: isPaused(true)},
 		"pause twice":            {args: []string{"pause", "web"}, set: webSlice(pausedSlice), wantOut: "statefulset.apps.sliceshift.io/web already paused\n"},
 		"resume":                 {args: []string{"resume", "web"}, set: webSlice(pausedSlice, rollingPaused), wantOut: "statefulset.apps.sliceshift.io/web resumed\n", check: isPaused(false)},
 		"resume without a block": {args: []string{"resume", "web"}, set: webSlice(pausedSlice, func(s *slicesapi.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = nil }), wantOut: "resumed\n", check: isPaused(false)},

@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // runner drives a migration in this process and tells what happens.
@@ -46,6 +47,7 @@ func (o *runOptions) drive(ctx context.Context, r runner) error {
 	bell := migration.NewBell()
 	engine := migration.NewEngine(m, migration.Options{
 		Source: r.task.source, Destination: r.task.destination, Records: r.task.store, Holder: o.holder(), Notify: bell.Ring, Clock: o.clock,
+		Policy: volumes.Unrestricted(),
 	})
 	err = migration.Loop{Engine: engine, Store: r.task.store, Bell: bell, Changes: changes, Report: r.report, Unsaved: r.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {

@@ -24,6 +24,7 @@ type specFlags struct {
 	minReady        time.Duration
 	deadline        time.Duration
 	storageClasses  map[string]string
+	shared          []string
 	exportServices  bool
 	exportOrdinals  bool
 	createNamespace bool
@@ -38,6 +39,7 @@ const (
 	flagMinReady       = "min-ready"
 	flagDeadline       = "deadline"
 	flagStorageClass   = "storage-class"
+	flagShared         = "shared"
 	flagExportServices = "export-services"
 	flagExportOrdinals = "export-ordinals"
 	flagCleanup        = "cleanup"
@@ -63,6 +65,8 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.deadline, flagDeadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
 	flags.StringToStringVar(&f.storageClasses, flagStorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
 	flags.Lookup(flagStorageClass).DefValue = "" // [] says nothing to people
+	flags.StringSliceVar(&f.shared, flagShared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters (repeatable)")
+	flags.Lookup(flagShared).DefValue = ""
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
@@ -116,15 +120,36 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 	if spec.Handoff.ProgressDeadlineSeconds, err = seconds(flagDeadline, f.deadline, 1, longestDeadline); err != nil {
 		return spec, err
 	}
-	for _, template := range slices.Sorted(maps.Keys(f.storageClasses)) {
-		if template == "" || f.storageClasses[template] == "" {
-			return spec, usagef("--%s must be TEMPLATE=CLASS", flagStorageClass)
+	spec.Volumes, err = f.volumes()
+	return spec, err
+}
+
+// volumes is what is asked for of each claim template that a flag names.
+func (f *specFlags) volumes() ([]api.VolumeSpec, error) {
+	templates := map[string]*api.VolumeSpec{}
+	of := func(template string) *api.VolumeSpec {
+		if templates[template] == nil {
+			templates[template] = &api.VolumeSpec{ClaimTemplate: template, Method: api.MethodRebind}
 		}
-		spec.Volumes = append(spec.Volumes, api.VolumeSpec{
-			ClaimTemplate: template, Method: api.MethodRebind, StorageClassName: new(f.storageClasses[template]),
-		})
+		return templates[template]
 	}
-	return spec, nil
+	for template, class := range f.storageClasses {
+		if template == "" || class == "" {
+			return nil, usagef("--%s must be TEMPLATE=CLASS", flagStorageClass)
+		}
+		of(template).StorageClassName = &class
+	}
+	for _, template := range f.shared {
+		if template == "" {
+			return nil, usagef("--%s must be the name of a claim template", flagShared)
+		}
+		of(template).Shared = true
+	}
+	var volumes []api.VolumeSpec
+	for _, template := range slices.Sorted(maps.Keys(templates)) {
+		volumes = append(volumes, *templates[template])
+	}
+	return volumes, nil
 }
 
 // splitBudgets are the words of --split-budget and of budget --to.

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // moveOptions are what plan and run share: which StatefulSet goes where, and how.
@@ -132,7 +133,7 @@ func (t *task) look(ctx context.Context, m *api.Migration) (migration.Snapshot, 
 		m = m.DeepCopy()
 		m.UID = unrecorded
 	}
-	engine := migration.NewEngine(m, migration.Options{Source: t.source, Destination: t.destination, Records: t.store, Holder: "dry-run"})
+	engine := migration.NewEngine(m, migration.Options{Source: t.source, Destination: t.destination, Records: t.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
 	defer engine.Close()
 	snapshot, err := engine.Look(ctx, m)
 	if err != nil {

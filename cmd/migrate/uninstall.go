@@ -24,7 +24,7 @@ type uninstallOptions struct {
 	timeout time.Duration
 }
 
-const uninstallHelp = `Takes away what install has put into a cluster: the manager, its roles and the fence.
+const uninstallHelp = `Takes away what install has put into a cluster: the manager, its roles and the admission policies.
 
 It is refused while a Migration is in progress: nobody would bring up the ordinal that
 is down, or give the disruption budget back. The resource definitions stay, because
@@ -127,11 +127,11 @@ func (o *uninstallOptions) remove(ctx context.Context, target *target) error {
 	if err != nil {
 		return err
 	}
-	removed := [][]*unstructured.Unstructured{p.fence, p.manager}
+	gone := [][]*unstructured.Unstructured{p.volumes, p.fence, p.authors, p.manager}
 	if o.crds {
-		removed = append(removed, p.crds)
+		gone = append(gone, p.crds)
 	}
-	for _, objects := range removed {
+	for _, objects := range gone {
 		if err := target.removeAll(ctx, objects); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ type engine struct {
 func (e *engine) move(ctx context.Context, app fixture.App) (timing, error) {
 	m := fixture.NewMigration(app.Namespace, app.Name)
 	m.Spec.Destination.CreateNamespace = true
+	fixture.SharePaths(m, app.Claims...)
 	sent := &requests{}
 	mover, err := fixture.NewMover(ctx, sent.watching(e.bench.east.RESTConfig()), sent.watching(e.bench.west.RESTConfig()), m)
 	if err != nil {

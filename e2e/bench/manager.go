@@ -43,6 +43,7 @@ func (b *bench) manager(ctx context.Context) error {
 	}
 	m := fixture.NewMigration(app.Namespace, app.Name)
 	m.Spec.Destination.CreateNamespace = true
+	fixture.SharePaths(m, app.Claims...)
 	if err := b.lendRights(ctx, c, m); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func startManager(ctx context.Context, b *bench, path string) (*process, error) 
 	}
 	defer log.Close()
 	p.cmd = exec.CommandContext(ctx, path, "--kubeconfig", kubeconfig, "--leader-election-enabled=false",
-		"--metrics-bind-address", address, "--metrics-secure=false", "--cluster-client-allow-local-addresses",
+		"--metrics-bind-address", address, "--metrics-secure=false", "--cluster-client-allow-local-addresses", "--volumes-allow-paths",
 		"--health-probe-bind-address", "0", "--log-format", "text")
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := spawn(p.cmd); err != nil {

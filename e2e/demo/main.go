@@ -85,7 +85,7 @@ func move(ctx context.Context, command string, east, west *cluster.Cluster) erro
 	if err != nil {
 		return err
 	}
-	args := []string{"web", "-n", "shop", "--kubeconfig", east.Kubeconfig(), "--to-kubeconfig", west.Kubeconfig(), "--create-namespace"}
+	args := []string{"web", "-n", "shop", "--kubeconfig", east.Kubeconfig(), "--to-kubeconfig", west.Kubeconfig(), "--create-namespace", "--shared", "data"}
 	headline("The plan: kubectl migrate plan web -n shop --to-context west")
 	if err := show(ctx, append([]string{command, "plan"}, args...)...); err != nil {
 		return err

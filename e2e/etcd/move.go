@@ -20,6 +20,7 @@ func migration(west *api.SecretKeyReference) *api.Migration {
 		Source:             api.SourceReference{Name: name},
 		Destination:        api.DestinationReference{KubeConfigSecretRef: west},
 		Services:           api.ServicesSpec{PerOrdinal: api.PerOrdinalExport},
+		Volumes:            []api.VolumeSpec{{ClaimTemplate: "data", Shared: true}}, // one folder, mounted into all nodes
 		ServiceAccountName: setup.Mover,
 		Mode:               api.ModeRun,
 	}}

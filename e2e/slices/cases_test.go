@@ -8,7 +8,7 @@ import (
 
 // onKind are the cases that make e2e-kind runs again where kubelets are real.
 var onKind = []string{
-	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
+	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestWindow", "TestOvertaken", "TestMadeAnewInMidRollout", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
 	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold",
 	"TestStartOrdinal", "TestPhases", "TestRevisions", "TestSurge", "TestSurgeClaims",
 	"TestQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",

@@ -65,38 +65,64 @@ func (p *play) scale(replicas int32) {
 	p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = &replicas })
 }
 
-// TestWhenDeleted: claims go with their set, or stay. K-174, K-179, K-188.
+// TestWhenDeleted: claims go with their set, or stay.
 func TestWhenDeleted(t *testing.T) {
-	p := begin(t, retention(2, deleteClaims, retainClaims))
-	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.PersistentVolumeClaimRetentionPolicy.WhenDeleted = retainClaims })
-	p.claimsAre("data-web-0: data-web-1:")
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.PersistentVolumeClaimRetentionPolicy.WhenDeleted = deleteClaims })
-	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
-	p.scale(1) // the claim of a scaled-down ordinal stays the set's
-	p.complete()
-	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet")
-	p.must(api.Delete(p.ctx, p.read()))
-	p.claimsAre("")
+	p := begin(t, retention(3, deleteClaims, retainClaims))
+	const owned, free = "data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet", "data-web-0: data-web-1: data-web-2:"
+	p.claimsAre(owned)
+	when := func(deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, s.PersistentVolumeClaimRetentionPolicy.WhenScaled = deleted, scaled
+		})
+	}
+	p.step("K-179, K-188: the owner goes and comes with the policy", func(*testing.T) {
+		when(retainClaims, retainClaims)
+		p.claimsAre(free)
+		when(deleteClaims, deleteClaims)
+		p.claimsAre(owned)
+		when(retainClaims, deleteClaims)
+		p.claimsAre(free)
+		when(deleteClaims, retainClaims)
+		p.claimsAre(owned)
+	})
+	p.step("the claim of a scaled-down ordinal stays the set's", func(*testing.T) {
+		p.scale(1)
+		p.complete()
+		p.claimsAre(owned)
+	})
+	p.step("K-174: they go with the set", func(*testing.T) {
+		p.must(api.Delete(p.ctx, p.read()))
+		p.claimsAre("")
+	})
 }
 
-// TestWhenScaled: claims go with their ordinal; those that a stranger controls stay, and
-// an event says so. K-175, K-176, K-182.
+// TestWhenScaled: claims go with their ordinal; those that a stranger controls stay, and an
+// event says so.
 func TestWhenScaled(t *testing.T) {
 	p := begin(t, retention(3, retainClaims, deleteClaims))
 	p.claimsAre("data-web-0: data-web-1: data-web-2:")
 	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger"}}
 	p.must(api.Create(p.ctx, stranger))
-	p.own(1, *metav1.NewControllerRef(stranger, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
-	p.scale(1)
-	p.complete()
-	p.claimsAre("data-web-0: data-web-1:ConfigMap")
-	p.event("ConflictingController", "data-web-1")
-	p.own(1)
-	p.scale(2)
-	p.complete()
-	p.scale(1)
-	p.claimsAre("data-web-0:")
+	p.step("K-176, K-182: one that others control stays, and is told of", func(*testing.T) {
+		p.own(1, *metav1.NewControllerRef(stranger, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+		p.scale(0)
+		p.complete()
+		p.claimsAre("data-web-1:ConfigMap")
+		p.event("ConflictingController", "data-web-1")
+	})
+	p.step("K-176: then it is nobody's, and goes", func(*testing.T) {
+		p.own(1)
+		p.scale(2)
+		p.complete()
+		p.scale(1)
+		p.claimsAre("data-web-0:")
+	})
+	p.step("K-175: from three to one", func(*testing.T) {
+		p.scale(3)
+		p.complete()
+		p.scale(1)
+		p.claimsAre("data-web-0:")
+	})
 }
 
 // own gives a claim its owners.
@@ -123,41 +149,84 @@ func (p *play) event(reason, says string) {
 	})
 }
 
-// TestClaimOwners: owners of others stay, ours is put right, and what names a former set
-// is the garbage collector's. K-178, K-180, K-181, K-184.
+// TestClaimOwners: owners of others stay, ours is put right, and what names a former set is
+// the garbage collector's.
 func TestClaimOwners(t *testing.T) {
-	p := begin(t, retention(3, deleteClaims, retainClaims))
-	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet")
+	p := begin(t, retention(4, deleteClaims, retainClaims))
+	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet data-web-3:StatefulSet")
 	friend := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "friend"}}
 	p.must(api.Create(p.ctx, friend))
-	p.own(1, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: friend.Name, UID: friend.UID})
-	p.claimsAre("data-web-0:StatefulSet data-web-1:ConfigMap+StatefulSet data-web-2:StatefulSet")
 	ours := *metav1.NewControllerRef(p.read(), sliceapi.GroupVersion.WithKind("StatefulSet"))
 	ours.Controller = new(false)
-	p.own(0, ours)
-	p.eventually("the set is the controller of claim 0", func() bool { return metav1.GetControllerOf(p.claim(0)) != nil })
-	ours.Controller = new(false)
-	p.own(2, ours, *metav1.NewControllerRef(friend, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
-	p.claimsAre("data-web-0:StatefulSet data-web-1:ConfigMap+StatefulSet data-web-2:ConfigMap")
+	former := *metav1.NewControllerRef(p.read(), sliceapi.GroupVersion.WithKind("StatefulSet"))
+	former.UID = "former"
+	p.step("K-178, K-180: a friend stays beside the set", func(*testing.T) {
+		p.own(1, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: friend.Name, UID: friend.UID})
+		p.eventually("both own claim 1", func() bool { return p.ownersOf(1) == "ConfigMap+StatefulSet" })
+	})
+	p.step("K-178, K-181: the set becomes the controller", func(*testing.T) {
+		p.own(0, ours)
+		p.eventually("the set is the controller of claim 0", func() bool { return metav1.GetControllerOf(p.claim(0)) != nil })
+	})
+	p.step("K-181: beside a stranger that controls it the set does not stay", func(*testing.T) {
+		p.own(2, ours, *metav1.NewControllerRef(friend, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+		p.eventually("the stranger owns claim 2", func() bool { return p.ownersOf(2) == "ConfigMap" })
+		p.own(2)
+		p.eventually("the set owns claim 2", func() bool { return p.ownersOf(2) == "StatefulSet" })
+	})
+	p.step("K-178, K-181, K-184: one of a former set is left to the garbage collector", func(t *testing.T) {
+		p.must(api.Patch(p.ctx, p.claim(3), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
+		p.own(3, former)
+		p.eventually("claim 3 is being deleted", func() bool { return p.claim(3).DeletionTimestamp != nil })
+		p.settled()
+		if owners := p.claim(3).OwnerReferences; len(owners) != 1 || owners[0].UID != former.UID {
+			t.Errorf("claim 3 is owned by %v", owners)
+		}
+	})
+	p.step("K-178: with the set go those that it alone owns", func(*testing.T) {
+		p.must(api.Delete(p.ctx, p.read()))
+		p.eventually("the claims are 1 and 3", func() bool {
+			claims := p.claims()
+			return !strings.Contains(claims, "data-web-0") && !strings.Contains(claims, "data-web-2") &&
+				strings.Contains(claims, "data-web-1:ConfigMap") && strings.Contains(claims, "data-web-3")
+		})
+	})
+	p.must(api.Patch(p.ctx, p.claim(3), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
-// TestAdoptedClaims: the claims of adopted pods follow the policy, too. K-177, K-190.
+// ownersOf are the kinds of the owners of a claim.
+func (p *play) ownersOf(ordinal int32) string {
+	p.t.Helper()
+	var owners []string
+	for _, owner := range p.claim(ordinal).OwnerReferences {
+		owners = append(owners, owner.Kind)
+	}
+	return strings.Join(owners, "+")
+}
+
+// TestAdoptedClaims: the claims of adopted pods follow the policy, too.
 func TestAdoptedClaims(t *testing.T) {
 	p := begin(t, retention(3, deleteClaims, deleteClaims))
-	p.must(api.Patch(p.ctx, p.pod(2), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))))
-	p.eventually("web-2 is adopted", func() bool { return metav1.IsControlledBy(p.pod(2), p.read()) })
-	p.scale(1)
-	p.complete()
-	p.claimsAre("data-web-0:StatefulSet")
-	p.must(api.Delete(p.ctx, p.read()))
-	p.claimsAre("")
+	for _, ordinal := range []int32{0, 2} {
+		p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))))
+		p.eventually("it is adopted", func() bool { return metav1.IsControlledBy(p.pod(ordinal), p.read()) })
+	}
+	p.step("K-177, K-190: when it is scaled down", func(*testing.T) {
+		p.scale(1)
+		p.complete()
+		p.claimsAre("data-web-0:StatefulSet")
+	})
+	p.step("K-177, K-190: when the set is deleted", func(*testing.T) {
+		p.must(api.Delete(p.ctx, p.read()))
+		p.claimsAre("")
+	})
 }
 
-// TestClaimsOfFormerPods: a claim that goes with a pod that was scaled away is not given
-// to a new pod of its ordinal. K-187, K-186.
+// TestClaimsOfFormerPods: a claim that goes with a pod that was scaled away is not given to a
+// new pod of its ordinal.
 func TestClaimsOfFormerPods(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		t.Run(string(policy), func(t *testing.T) {
+		t.Run("K-186 K-187 "+string(policy), func(t *testing.T) {
 			set := retention(3, retainClaims, deleteClaims)
 			set.Spec.PodManagementPolicy = policy
 			p := begin(t, set)
@@ -179,33 +248,38 @@ func TestClaimsOfFormerPods(t *testing.T) {
 	}
 }
 
-// TestReservedClaims: reserved ordinals count for nothing when claims go. R-103, R-104.
+// TestReservedClaims: reserved ordinals count for nothing when claims go.
 func TestReservedClaims(t *testing.T) {
-	set := retention(3, retainClaims, deleteClaims)
-	set.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(0), intstr.FromString("2-5")}
-	p := begin(t, set)
-	p.claimsAre("data-web-1: data-web-6: data-web-7:")
-	p.scale(1)
-	p.claimsAre("data-web-1:")
+	t.Parallel()
+	t.Run("R-103, R-104: three of the ordinals from 0, and one", func(t *testing.T) {
+		set := retention(3, retainClaims, deleteClaims)
+		set.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(0), intstr.FromString("2-5")}
+		p := begin(t, set)
+		p.claimsAre("data-web-1: data-web-6: data-web-7:")
+		p.scale(1)
+		p.claimsAre("data-web-1:")
+	})
 }
 
-// TestLostClaim: the claim of a pod that waits for it is made again, and the pod is the
-// same. K-036.
+// TestLostClaim: the claim of a pod that waits for it is made again, and the pod is the same.
 func TestLostClaim(t *testing.T) {
-	set := withClaim(slice(1))
-	set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
-	p := newPlay(t, set)
-	p.must(api.Create(p.ctx, set))
-	p.eventually("the pod is there", func() bool { return p.pod(0) != nil })
-	before, lost := p.uids(), p.claim(0)
-	p.must(api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-	p.must(api.Delete(p.ctx, lost))
-	p.eventually("another claim is there", func() bool {
-		_ = api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
-		claim := &corev1.PersistentVolumeClaim{}
-		return api.Get(p.ctx, client.ObjectKeyFromObject(lost), claim) == nil && claim.UID != lost.UID
+	t.Parallel()
+	t.Run("K-036: the pod is Pending", func(t *testing.T) {
+		set := withClaim(slice(1))
+		set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
+		p := newPlay(t, set)
+		p.must(api.Create(p.ctx, set))
+		p.eventually("the pod is there", func() bool { return p.pod(0) != nil })
+		before, lost := p.uids(), p.claim(0)
+		p.must(api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		p.must(api.Delete(p.ctx, lost))
+		p.eventually("another claim is there", func() bool {
+			_ = api.Patch(p.ctx, lost.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+			claim := &corev1.PersistentVolumeClaim{}
+			return api.Get(p.ctx, client.ObjectKeyFromObject(lost), claim) == nil && claim.UID != lost.UID
+		})
+		p.kept(before)
 	})
-	p.kept(before)
 }
 
 // class is a StorageClass whose volumes may grow, or not.
@@ -265,10 +339,9 @@ func (p *play) claimsGrown() sliceapi.VolumeClaimStatus {
 }
 
 // TestGrowth: the claims of a pod grow before it is updated, one pod after the other.
-// R-090, R-093, R-099, R-100.
 func TestGrowth(t *testing.T) {
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(3), "in place": inPlace(3, sliceapi.InPlaceIfPossible)} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("R-090 R-093 R-099 "+name, func(t *testing.T) {
 			p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
 			before := p.uids()
 			if got, want := p.claimsGrown(), (sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}); got != want {
@@ -289,7 +362,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestGrowthOnDelete: a claim of that strategy grows for nobody. R-098.
+// TestGrowthOnDelete: a claim of that strategy grows for nobody.
 func TestGrowthOnDelete(t *testing.T) {
 	p := growing(t, slice(2), sliceapi.OnClaimDelete, true)
 	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
@@ -297,47 +370,62 @@ func TestGrowthOnDelete(t *testing.T) {
 	p.eventually("no claim follows", func() bool { return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data"} })
 }
 
-// TestGrowthRefused: a StorageClass that cannot grow its volumes stops the roll-out, and
-// the set says so; another strategy lets it go on. R-091, R-101, R-098.
+// TestGrowthRefused: a StorageClass that cannot grow its volumes stops the roll-out, and the
+// set says so; another strategy lets it go on.
 func TestGrowthRefused(t *testing.T) {
 	p := growing(t, slice(2), sliceapi.OnPodRollingUpdate, false)
 	before := p.uids()
-	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
-	p.condition(sliceapi.ConditionFailedUpdatePod, "does its StorageClass allow volume expansion?")
-	p.event("FailedUpdatePVC", "data-web-1")
-	p.kept(before)
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.VolumeClaimUpdateStrategy.Type = sliceapi.OnClaimDelete })
-	p.complete()
-	p.eventually("the condition is gone", func() bool {
-		for _, c := range p.read().Status.Conditions {
-			if c.Type == sliceapi.ConditionFailedUpdatePod {
-				return false
-			}
+	p.step("R-091, R-099, R-101: the roll-out stops before the first pod", func(*testing.T) {
+		p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+		p.condition(sliceapi.ConditionFailedUpdatePod, "does its StorageClass allow volume expansion?")
+		p.event("FailedUpdatePVC", "data-web-1")
+		p.kept(before)
+	})
+	p.step("R-098: another strategy lets it go on, and no claim grows", func(t *testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.VolumeClaimUpdateStrategy.Type = sliceapi.OnClaimDelete })
+		p.complete()
+		p.healthy(sliceapi.ConditionFailedUpdatePod)
+		if got, want := p.claimsGrown(), (sliceapi.VolumeClaimStatus{VolumeClaimName: "data"}); got != want {
+			t.Errorf("status.volumeClaims %+v, want %+v", got, want)
 		}
-		return true
 	})
 }
 
-// TestGrowthPartition: claims below the partition do not grow. R-094, R-095.
+// TestGrowthPartition: claims below the partition do not grow.
 func TestGrowthPartition(t *testing.T) {
 	set := slice(3)
 	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
 	p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
-	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
-	p.eventually("one pod is updated", func() bool { p.resize(); return p.images()["web-2"] == "web:2" })
-	p.eventually("one claim follows", func() bool {
-		return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}
+	p.step("R-094: only the claim at the partition grows", func(*testing.T) {
+		p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+		p.eventually("one pod is updated", func() bool { p.resize(); return p.images()["web-2"] == "web:2" })
+		p.eventually("one claim follows", func() bool {
+			return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}
+		})
 	})
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:1" })
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
-	p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
-	p.complete()
+	p.step("R-095: the image is taken back, the size is not, and all grow", func(*testing.T) {
+		p.image("web:1")
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
+		p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
+		p.complete()
+		p.imagesAre("web:1", "web:1", "web:1")
+	})
+	p.step("R-095: and grow once more", func(t *testing.T) {
+		p.ask("3Gi", nil)
+		p.eventually("all have grown again", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
+		p.complete()
+		for ordinal := range int32(3) {
+			if size := p.claim(ordinal).Spec.Resources.Requests.Storage().String(); size != "3Gi" {
+				t.Errorf("claim %d asks for %s", ordinal, size)
+			}
+		}
+	})
 }
 
-// TestGrowthOfSome: of two claims only the one of a class that can grow is asked to. R-092.
+// TestGrowthOfSome: of two claims only the one of a class that can grow is asked to.
 func TestGrowthOfSome(t *testing.T) {
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(2), "in place": inPlace(2, sliceapi.InPlaceIfPossible)} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("R-092 R-099 "+name, func(t *testing.T) {
 			p := newPlay(t, withClaim(set))
 			grows, fixed := p.class("grows", true), p.class("fixed", false)
 			logs := *set.Spec.VolumeClaimTemplates[0].DeepCopy()

@@ -97,6 +97,19 @@ func begin(t *testing.T, set *sliceapi.StatefulSet) *play {
 	return p
 }
 
+// step runs a part of a case as a subtest of its own. The case ends with the first that fails.
+func (p *play) step(name string, run func(*testing.T)) {
+	p.t.Helper()
+	outer := p.t
+	passed := outer.Run(name, func(t *testing.T) {
+		p.t = t
+		run(t)
+	})
+	if p.t = outer; !passed {
+		outer.FailNow()
+	}
+}
+
 func (p *play) must(err error) {
 	p.t.Helper()
 	if err != nil {

@@ -51,21 +51,25 @@ func (p *play) evict(pod *corev1.Pod, conditions *metav1.Preconditions) error {
 }
 
 // TestBudgets: the disruption controller counts our pods by the scale subresource, as it
-// counts those of apps/v1. K-203, K-252, K-263, K-264, K-268.
+// counts those of apps/v1.
 func TestBudgets(t *testing.T) {
+	type at struct {
+		replicas int32
+		counts   counts
+	}
 	for _, tc := range []struct {
-		name          string
-		value         intstr.IntOrString
-		min           bool
-		at4, at7, at0 counts
+		name  string
+		value intstr.IntOrString
+		min   bool
+		at    []at
 	}{
-		{"maxUnavailable 2", intstr.FromInt32(2), false, counts{4, 2, 4, 2}, counts{7, 5, 7, 2}, counts{0, 0, 0, 0}},
-		{"maxUnavailable 30%", intstr.FromString("30%"), false, counts{4, 2, 4, 2}, counts{7, 4, 7, 3}, counts{0, 0, 0, 0}},
-		{"minAvailable 3", intstr.FromInt32(3), true, counts{4, 3, 4, 1}, counts{7, 3, 7, 4}, counts{0, 3, 0, 0}},
-		{"minAvailable 34%", intstr.FromString("34%"), true, counts{4, 2, 4, 2}, counts{7, 3, 7, 4}, counts{0, 0, 0, 0}},
+		{"K-252 K-268 maxUnavailable 2", intstr.FromInt32(2), false, []at{{4, counts{4, 2, 4, 2}}, {7, counts{7, 5, 7, 2}}, {5, counts{5, 3, 5, 2}}, {0, counts{}}}},
+		{"K-268 maxUnavailable 30%", intstr.FromString("30%"), false, []at{{4, counts{4, 2, 4, 2}}, {7, counts{7, 4, 7, 3}}, {3, counts{3, 2, 3, 1}}, {0, counts{}}}},
+		{"minAvailable 3", intstr.FromInt32(3), true, []at{{4, counts{4, 3, 4, 1}}, {7, counts{7, 3, 7, 4}}, {0, counts{0, 3, 0, 0}}}},
+		{"K-263 minAvailable 34%", intstr.FromString("34%"), true, []at{{0, counts{}}, {3, counts{3, 2, 3, 1}}, {7, counts{7, 3, 7, 4}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set := slice(4)
+			set := slice(tc.at[0].replicas)
 			set.Spec.PodManagementPolicy = "Parallel"
 			p := begin(t, set)
 			p.budget("one", func(s *policyv1.PodDisruptionBudgetSpec) {
@@ -75,17 +79,16 @@ func TestBudgets(t *testing.T) {
 					s.MaxUnavailable = &tc.value
 				}
 			})
-			p.judged("one", tc.at4)
-			p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(7)) })
-			p.judged("one", tc.at7)
-			p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(0)) })
-			p.judged("one", tc.at0)
+			for _, at := range tc.at {
+				p.scale(at.replicas)
+				p.judged("one", at.counts)
+			}
 		})
 	}
 }
 
-// TestPodsToCome: a budget counts pods that do not exist yet, so that none is evicted
-// while a set grows. K-263, K-264.
+// TestPodsToCome: a budget counts pods that do not exist yet, so that none is evicted while a
+// set grows.
 func TestPodsToCome(t *testing.T) {
 	set := slice(2)
 	set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
@@ -95,35 +98,44 @@ func TestPodsToCome(t *testing.T) {
 	p.judged("half", counts{expected: 2, desired: 1})
 }
 
-// TestEvictions are granted and refused by the budget, the set heals what was evicted,
-// and preconditions keep a successor safe. K-244, K-245, K-246, K-262.
+// TestEvictions are granted and refused by the budget, the set heals what was evicted, and
+// preconditions keep a successor safe.
 func TestEvictions(t *testing.T) {
 	p := begin(t, slice(3))
-	if err := p.evict(p.pod(0), &metav1.Preconditions{UID: new(types.UID("another"))}); !apierrors.IsConflict(err) {
-		t.Errorf("evicting a pod with another UID: %v", err)
-	}
-	p.must(p.evict(p.pod(0), nil)) // no budget says otherwise
-	p.complete()
-	p.eventually("web-0 is back", func() bool { return p.pod(0) != nil && len(p.pods()) == 3 })
+	p.step("K-262: another UID, another version", func(t *testing.T) {
+		for name, conditions := range map[string]*metav1.Preconditions{"UID": {UID: new(types.UID("another"))}, "version": {ResourceVersion: new("1")}} {
+			if err := p.evict(p.pod(0), conditions); !apierrors.IsConflict(err) {
+				t.Errorf("evicting a pod with another %s: %v", name, err)
+			}
+		}
+	})
+	p.step("K-244: no budget says otherwise", func(*testing.T) {
+		gone := p.pod(0)
+		p.must(p.evict(gone, nil))
+		p.eventually("web-0 is another", func() bool { pod := p.pod(0); return pod != nil && pod.UID != gone.UID })
+		p.complete()
+	})
 	p.budget("two", func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = new(intstr.FromInt32(2)) })
 	p.judged("two", counts{3, 2, 3, 1})
-
-	former := p.pod(2)
-	p.hold(former)
-	p.must(p.evict(former, &metav1.Preconditions{UID: &former.UID}))
-	p.judged("two", counts{3, 2, 2, 0})
-	if err := p.evict(p.pod(1), nil); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("the second eviction: %v", err)
-	}
-	p.letGo(2)
-	p.eventually("web-2 is another", func() bool { pod := p.pod(2); return pod != nil && pod.UID != former.UID })
-	p.judged("two", counts{3, 2, 3, 1})
-
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(2)) })
-	p.judged("two", counts{2, 2, 2, 0})
-	if err := p.evict(p.pod(1), nil); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("evicting one of two: %v", err)
-	}
+	p.step("K-246, K-262: one of three, by its UID, and no other", func(t *testing.T) {
+		former := p.pod(2)
+		p.hold(former)
+		p.must(p.evict(former, &metav1.Preconditions{UID: &former.UID}))
+		p.judged("two", counts{3, 2, 2, 0})
+		if err := p.evict(p.pod(1), nil); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("the second eviction: %v", err)
+		}
+		p.letGo(2)
+		p.eventually("web-2 is another", func() bool { pod := p.pod(2); return pod != nil && pod.UID != former.UID })
+		p.judged("two", counts{3, 2, 3, 1})
+	})
+	p.step("K-245: one of two", func(t *testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(2)) })
+		p.judged("two", counts{2, 2, 2, 0})
+		if err := p.evict(p.pod(1), nil); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("evicting one of two: %v", err)
+		}
+	})
 }
 
 // hold gives a pod a finalizer, so that it stays when it is deleted; letGo takes it.
@@ -137,53 +149,91 @@ func (p *play) letGo(ordinal int32) {
 	p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
-// TestUnhealthyEvictions: a pod that is not Ready may be evicted only as the policy
-// says. K-249, K-251, K-261.
+// TestUnhealthyEvictions: a pod that is not Ready may be evicted only as the policy says.
 func TestUnhealthyEvictions(t *testing.T) {
-	for policy, granted := range map[policyv1.UnhealthyPodEvictionPolicyType]bool{policyv1.IfHealthyBudget: false, policyv1.AlwaysAllow: true} {
-		t.Run(string(policy), func(t *testing.T) {
-			set := slice(2)
+	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
+	for name, tc := range map[string]struct {
+		policy *policyv1.UnhealthyPodEvictionPolicyType
+		ready  bool
+		want   int
+	}{
+		"Ready":                      {nil, true, 1},
+		"Ready, IfHealthyBudget":     {&healthy, true, 1},
+		"Ready, AlwaysAllow":         {&always, true, 1},
+		"not Ready":                  {nil, false, 0},
+		"not Ready, IfHealthyBudget": {&healthy, false, 0},
+		"not Ready, AlwaysAllow":     {&always, false, 3},
+	} {
+		t.Run("K-249 K-251 K-261 "+name, func(t *testing.T) {
+			set := slice(3)
 			set.Spec.PodManagementPolicy = "Parallel"
-			set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
+			if !tc.ready {
+				set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
+			}
 			p := newPlay(t, set)
 			p.must(api.Create(p.ctx, set))
-			p.eventually("both pods are there", func() bool { return p.read().Status.Replicas == 2 })
-			for _, pod := range p.pods() {
-				pod.Status.Phase = corev1.PodRunning
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
-				p.must(api.Status().Update(p.ctx, &pod))
+			p.eventually("the pods are there", func() bool { return p.read().Status.Replicas == 3 })
+			if !tc.ready {
+				p.allSick()
 			}
 			p.budget("one", func(s *policyv1.PodDisruptionBudgetSpec) {
-				s.MaxUnavailable, s.UnhealthyPodEvictionPolicy = new(intstr.FromInt32(1)), &policy
+				s.MaxUnavailable, s.UnhealthyPodEvictionPolicy = new(intstr.FromInt32(1)), tc.policy
 			})
-			p.judged("one", counts{expected: 2, desired: 1})
-			err := p.evict(p.pod(0), nil)
-			if granted && err != nil || !granted && !apierrors.IsTooManyRequests(err) {
-				t.Errorf("evicting a pod that is not Ready: %v", err)
+			p.judged("one", map[bool]counts{true: {3, 2, 3, 1}, false: {expected: 3, desired: 2}}[tc.ready])
+			evicted := 0
+			for ordinal := range int32(3) {
+				pod := p.pod(ordinal)
+				p.hold(pod)
+				if err := p.evict(pod, nil); err == nil {
+					evicted++
+				} else if !apierrors.IsTooManyRequests(err) {
+					t.Error(err)
+				}
+			}
+			if evicted != tc.want {
+				t.Errorf("%d of 3 were evicted, want %d", evicted, tc.want)
+			}
+			for ordinal := range int32(3) {
+				p.letGo(ordinal)
 			}
 		})
 	}
 }
 
-// TestOneBudgetForTwo: one budget over two sets counts the pods of both. K-269.
-func TestOneBudgetForTwo(t *testing.T) {
-	p := begin(t, slice(3))
-	other := slice(3)
-	other.Namespace, other.Name = p.set.Namespace, "other"
-	p.must(api.Create(p.ctx, other))
-	p.budget("both", func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = new(intstr.FromString("28%")) })
-	p.judged("both", counts{6, 2, 6, 4})
+// allSick makes every pod one that runs and is not Ready.
+func (p *play) allSick() {
+	p.t.Helper()
+	for _, pod := range p.pods() {
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+		p.must(api.Status().Update(p.ctx, &pod))
+	}
 }
 
-// TestHorizontalPodAutoscaler: a HorizontalPodAutoscaler scales the set; it selects the
-// pods by what the scale subresource says. K-200, K-201, K-203.
+// TestOneBudgetForTwo: one budget over two sets counts the pods of both.
+func TestOneBudgetForTwo(t *testing.T) {
+	p := begin(t, slice(3))
+	p.budget("both", func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = new(intstr.FromString("28%")) })
+	p.judged("both", counts{3, 1, 3, 2})
+	p.step("K-269: the second", func(*testing.T) {
+		other := slice(3)
+		other.Namespace, other.Name = p.set.Namespace, "other"
+		p.must(api.Create(p.ctx, other))
+		p.judged("both", counts{6, 2, 6, 4})
+	})
+}
+
+// TestHorizontalPodAutoscaler: a HorizontalPodAutoscaler scales the set; it selects the pods
+// by what the scale subresource says.
 func TestHorizontalPodAutoscaler(t *testing.T) {
 	p := begin(t, slice(1))
-	scale := &autoscalingv1.Scale{}
-	p.must(api.SubResource("scale").Get(p.ctx, p.read(), scale))
-	if scale.Spec.Replicas != 1 || scale.Status.Replicas != 1 || scale.Status.Selector != "app=web" {
-		t.Errorf("scale %+v %+v", scale.Spec, scale.Status)
-	}
+	p.step("K-200, K-203: its scale", func(t *testing.T) {
+		scale := &autoscalingv1.Scale{}
+		p.must(api.SubResource("scale").Get(p.ctx, p.read(), scale))
+		if scale.Spec.Replicas != 1 || scale.Status.Replicas != 1 || scale.Status.Selector != "app=web" {
+			t.Errorf("scale %+v %+v", scale.Spec, scale.Status)
+		}
+	})
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{

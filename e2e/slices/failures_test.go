@@ -24,11 +24,11 @@ func (p *play) healthy(kind string) {
 	p.eventually("no condition "+kind, func() bool { return meta.FindStatusCondition(p.read().Status.Conditions, kind) == nil })
 }
 
-// TestQuota: where the API server refuses pods, the status counts those that exist and
-// says what it said; the rest is made once it lets them. K-019, K-027, D-020.
+// TestQuota: where the API server refuses pods, the status counts those that exist and says
+// what it said; the rest is made once it lets them.
 func TestQuota(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		t.Run(string(policy), func(t *testing.T) {
+		t.Run("K-019 K-027 D-020 "+string(policy), func(t *testing.T) {
 			set := slice(4)
 			set.Spec.PodManagementPolicy = policy
 			p := newPlay(t, set)
@@ -54,127 +54,170 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestRefusedTemplate: a template that the API server makes no pod of can be put right,
-// as the first one and in an update. K-019, S-007.
+// TestRefusedTemplate: a template that the API server makes no pod of can be put right, as the
+// first one and in an update.
 func TestRefusedTemplate(t *testing.T) {
 	broken := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "missing" }
 	whole := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "" }
 	set := slice(2)
 	broken(&set.Spec)
 	p := newPlay(t, set)
-	p.must(api.Create(p.ctx, set))
-	p.condition(sliceapi.ConditionFailedCreatePod, "no PriorityClass with name missing")
-	p.change(whole)
-	p.complete()
-	p.healthy(sliceapi.ConditionFailedCreatePod)
-	p.change(broken)
-	p.condition(sliceapi.ConditionFailedCreatePod, "web-1")
-	if p.pod(0) == nil {
-		t.Error("web-0 was deleted though web-1 could not be made")
-	}
-	p.change(whole)
-	p.complete()
-}
-
-// TestTerminating: a pod that is on its way out is not replaced before it is gone, those
-// that have ended are. K-026, D-017.
-func TestTerminating(t *testing.T) {
-	set := slice(3)
-	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	p := begin(t, set)
-	before := p.uids()
-	p.hold(p.pod(0))
-	p.must(api.Delete(p.ctx, p.pod(0)))
-	for ordinal, phase := range map[int32]corev1.PodPhase{1: corev1.PodFailed, 2: corev1.PodSucceeded} {
-		pod := p.pod(ordinal)
-		pod.Status.Phase = phase
-		p.must(api.Status().Update(p.ctx, pod))
-	}
-	p.eventually("1 and 2 are replaced", func() bool {
-		now := p.uids()
-		return len(now) == 3 && now["web-1"] != before["web-1"] && now["web-2"] != before["web-2"]
+	p.step("K-019: the first one", func(*testing.T) {
+		p.must(api.Create(p.ctx, set))
+		p.condition(sliceapi.ConditionFailedCreatePod, "no PriorityClass with name missing")
+		p.change(whole)
+		p.complete()
+		p.healthy(sliceapi.ConditionFailedCreatePod)
 	})
-	p.held("web-0: it is Terminating")
-	if p.pod(0).UID != before["web-0"] {
-		t.Error("web-0 was replaced while it was on its way out")
-	}
-	p.letGo(0)
-	p.complete()
-	p.eventually("web-0 is replaced", func() bool { pod := p.pod(0); return pod != nil && pod.UID != before["web-0"] })
+	p.step("S-007: one of an update", func(t *testing.T) {
+		p.change(broken)
+		p.condition(sliceapi.ConditionFailedCreatePod, "web-1")
+		if p.pod(0) == nil {
+			t.Error("web-0 was deleted though web-1 could not be made")
+		}
+		p.change(whole)
+		p.complete()
+	})
 }
 
-// TestOrphans: a pod without a controller is adopted, one whose labels change is
-// released, and keeps running. K-130, K-131, K-132, K-133, K-134, K-135, D-037, D-038.
+// TestTerminating: a pod that is on its way out is not replaced before it is gone, those that
+// have ended are.
+func TestTerminating(t *testing.T) {
+	t.Parallel()
+	t.Run("K-026, D-017: one that is held, one that failed, one that succeeded", func(t *testing.T) {
+		set := slice(3)
+		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		p := begin(t, set)
+		before := p.uids()
+		p.hold(p.pod(0))
+		p.must(api.Delete(p.ctx, p.pod(0)))
+		for ordinal, phase := range map[int32]corev1.PodPhase{1: corev1.PodFailed, 2: corev1.PodSucceeded} {
+			pod := p.pod(ordinal)
+			pod.Status.Phase = phase
+			p.must(api.Status().Update(p.ctx, pod))
+		}
+		p.eventually("1 and 2 are replaced", func() bool {
+			now := p.uids()
+			return len(now) == 3 && now["web-1"] != before["web-1"] && now["web-2"] != before["web-2"]
+		})
+		p.held("web-0: it is Terminating")
+		if p.pod(0).UID != before["web-0"] {
+			t.Error("web-0 was replaced while it was on its way out")
+		}
+		p.letGo(0)
+		p.complete()
+		p.eventually("web-0 is replaced", func() bool { pod := p.pod(0); return pod != nil && pod.UID != before["web-0"] })
+	})
+}
+
+// TestOrphans: a pod without a controller is adopted, one whose labels change is released, and
+// keeps running.
 func TestOrphans(t *testing.T) {
 	p := begin(t, slice(2))
 	before := p.uids()
-	p.patch(1, `{"metadata":{"ownerReferences":null}}`)
-	p.eventually("web-1 is adopted", func() bool { return metav1.IsControlledBy(p.pod(1), p.set) })
-
-	loose := *metav1.NewControllerRef(p.set, sliceapi.GroupVersion.WithKind("StatefulSet"))
-	loose.Controller = nil
-	pod := p.pod(1)
-	pod.OwnerReferences = []metav1.OwnerReference{loose}
-	p.must(api.Update(p.ctx, pod))
-	p.eventually("web-1 is adopted once more", func() bool {
+	adopted := func() bool { return metav1.IsControlledBy(p.pod(1), p.set) }
+	p.step("K-130: the set controls its pods", func(t *testing.T) {
+		for _, pod := range p.pods() {
+			owner := metav1.GetControllerOf(&pod)
+			if owner == nil || owner.UID != p.set.UID || owner.Kind != "StatefulSet" || owner.Name != "web" || owner.APIVersion != sliceapi.GroupVersion.String() {
+				t.Errorf("%s is controlled by %v", pod.Name, owner)
+			}
+		}
+	})
+	p.step("K-131: one without an owner is adopted", func(*testing.T) {
+		p.patch(1, `{"metadata":{"ownerReferences":null}}`)
+		p.eventually("web-1 is adopted", adopted)
+	})
+	p.step("D-037: a plain owner becomes the controller", func(*testing.T) {
+		loose := *metav1.NewControllerRef(p.set, sliceapi.GroupVersion.WithKind("StatefulSet"))
+		loose.Controller = nil
 		pod := p.pod(1)
-		return metav1.IsControlledBy(pod, p.set) && len(pod.OwnerReferences) == 1
+		pod.OwnerReferences = []metav1.OwnerReference{loose}
+		p.must(api.Update(p.ctx, pod))
+		p.eventually("web-1 is adopted once more", func() bool { return adopted() && len(p.pod(1).OwnerReferences) == 1 })
 	})
-
-	p.patch(1, `{"metadata":{"labels":{"app":null}}}`)
-	p.eventually("web-1 is released", func() bool { return len(p.pod(1).OwnerReferences) == 0 })
-	p.condition(sliceapi.ConditionFailedCreatePod, "already exists")
-	p.patch(1, `{"metadata":{"labels":{"app":"web"}}}`)
-	p.eventually("web-1 is adopted again", func() bool { return metav1.IsControlledBy(p.pod(1), p.set) })
-	p.complete()
-	p.healthy(sliceapi.ConditionFailedCreatePod)
-	p.kept(before)
-
-	stranger := p.pod(0).DeepCopy()
-	stranger.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger", Labels: map[string]string{"app": "web"}}
-	p.must(api.Create(p.ctx, stranger))
-	p.settled()
-	p.must(api.Get(p.ctx, client.ObjectKeyFromObject(stranger), stranger))
-	if len(stranger.OwnerReferences) > 0 {
-		t.Errorf("a pod of another name was adopted: %v", stranger.OwnerReferences)
-	}
+	p.step("K-132, K-135, D-038: one with other labels is let go", func(*testing.T) {
+		p.patch(1, `{"metadata":{"labels":{"app":null}}}`)
+		p.eventually("web-1 is released", func() bool { return len(p.pod(1).OwnerReferences) == 0 })
+		p.condition(sliceapi.ConditionFailedCreatePod, "already exists")
+		p.kept(before)
+	})
+	p.step("K-133, D-038: with its labels it is adopted again", func(*testing.T) {
+		p.patch(1, `{"metadata":{"labels":{"app":"web"}}}`)
+		p.eventually("web-1 is adopted again", adopted)
+		p.complete()
+		p.healthy(sliceapi.ConditionFailedCreatePod)
+		p.kept(before)
+	})
+	p.step("K-134: neither one of another name, nor one that others control", func(t *testing.T) {
+		stranger, ward := p.pod(0).DeepCopy(), p.pod(0).DeepCopy()
+		stranger.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger", Labels: map[string]string{"app": "web"}}
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "owner"}}
+		p.must(api.Create(p.ctx, owner))
+		ward.ObjectMeta = metav1.ObjectMeta{
+			Namespace: p.set.Namespace, Name: "web-7", Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+		}
+		p.must(api.Create(p.ctx, stranger))
+		p.must(api.Create(p.ctx, ward))
+		p.settled()
+		for _, pod := range []*corev1.Pod{stranger, ward} {
+			p.must(api.Get(p.ctx, client.ObjectKeyFromObject(pod), pod))
+			if metav1.IsControlledBy(pod, p.set) {
+				t.Errorf("%s was adopted: %v", pod.Name, pod.OwnerReferences)
+			}
+		}
+	})
 }
 
-// TestDeletedSetAdoptsNothing: a set that is being deleted neither adopts nor makes a
-// pod, and its pods are told. K-035, K-031, D-050.
+// TestDeletedSetAdoptsNothing: a set that is being deleted neither adopts nor makes a pod, and
+// its pods are told.
 func TestDeletedSetAdoptsNothing(t *testing.T) {
-	set := slice(2)
-	set.Finalizers = []string{"e2e.sliceshift.io/hold"}
-	p := begin(t, set)
-	p.patch(1, `{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`)
-	p.must(api.Delete(p.ctx, p.read()))
-	p.eventually("web-0 is told", func() bool {
-		return p.pod(0).Annotations[sliceapi.TerminationReasonAnnotationKey] == string(sliceapi.TerminationDeletion)
+	t.Parallel()
+	t.Run("K-031, K-035, D-050: a pod without an owner, and one that is missing", func(t *testing.T) {
+		set := slice(2)
+		set.Finalizers = []string{"e2e.sliceshift.io/hold"}
+		p := begin(t, set)
+		p.patch(1, `{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`)
+		p.must(api.Delete(p.ctx, p.read()))
+		p.eventually("web-0 is told", func() bool {
+			return p.pod(0).Annotations[sliceapi.TerminationReasonAnnotationKey] == string(sliceapi.TerminationDeletion)
+		})
+		p.patch(1, `{"metadata":{"ownerReferences":null}}`)
+		p.must(api.Delete(p.ctx, p.pod(0)))
+		p.eventually("web-0 is gone", func() bool { return p.pod(0) == nil })
+		p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`))))
+		p.eventually("the status counts", func() bool { return p.read().Status.Replicas == 0 })
+		if p.pod(0) != nil || len(p.pod(1).OwnerReferences) > 0 {
+			t.Errorf("a set that is being deleted went on\n%s", p)
+		}
+		p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+		p.letGo(1)
 	})
-	p.patch(1, `{"metadata":{"ownerReferences":null}}`)
-	p.must(api.Delete(p.ctx, p.pod(0)))
-	p.eventually("web-0 is gone", func() bool { return p.pod(0) == nil })
-	p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`))))
-	p.eventually("the status counts", func() bool { return p.read().Status.Replicas == 0 })
-	if p.pod(0) != nil || len(p.pod(1).OwnerReferences) > 0 {
-		t.Errorf("a set that is being deleted went on\n%s", p)
-	}
-	p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
-	p.letGo(1)
 }
 
-// TestOverlap: sets with the same selector keep to their own pods; one of the same name
-// as an apps/v1 set says that its pods exist already, and takes them over when they are
-// left to it. D-034, K-136, K-142.
+// TestOverlap: sets with the same selector keep to their own pods; one of the same name as an
+// apps/v1 set says that its pods exist already, and takes them over when they are left to it.
 func TestOverlap(t *testing.T) {
 	p := begin(t, slice(2))
 	other := slice(2)
 	other.Namespace, other.Name = p.set.Namespace, "web-1"
-	p.must(api.Create(p.ctx, other))
-	p.podsAre("web-0 web-1 web-1-0 web-1-1")
-	p.complete()
-	p.must(api.Delete(p.ctx, other))
-	p.podsAre("web-0 web-1")
+	p.step("D-034: each keeps to its own", func(*testing.T) {
+		before := p.uids()
+		p.must(api.Create(p.ctx, other))
+		p.podsAre("web-0 web-1 web-1-0 web-1-1")
+		changed := other.DeepCopy()
+		changed.Spec.Template.Spec.Containers[0].Image = "web:2"
+		p.must(api.Patch(p.ctx, changed, client.MergeFrom(other)))
+		p.eventually("the other's pods are updated", func() bool {
+			images := p.images()
+			return images["web-1-0"] == "web:2" && images["web-1-1"] == "web:2"
+		})
+		p.complete()
+		p.must(api.Delete(p.ctx, other))
+		p.podsAre("web-0 web-1")
+		p.kept(before)
+	})
 
 	q := p.set.DeepCopy()
 	native := p.native()
@@ -210,11 +253,11 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeadline: a roll-out that makes no progress is told of, and goes on when it can, or
-// is taken back if that is asked for. D-033, R-122.
+// TestDeadline: a roll-out that makes no progress is told of, and goes on when it can, or is
+// taken back if that is asked for.
 func TestDeadline(t *testing.T) {
 	for _, onFailure := range []sliceapi.OnFailure{sliceapi.Halt, sliceapi.Rollback} {
-		t.Run(string(onFailure), func(t *testing.T) {
+		t.Run("D-033 "+string(onFailure), func(t *testing.T) {
 			set := slice(2)
 			set.Spec.ProgressDeadlineSeconds = new(int32(2))
 			set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.OnFailure = onFailure })
@@ -253,28 +296,31 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestCollision: a revision of the same name and other content is none of ours: another
-// name is found. D-018, K-223.
+// TestCollision: a revision of the same name and other content is none of ours: another name
+// is found.
 func TestCollision(t *testing.T) {
-	p := begin(t, slice(1))
-	name := p.read().Status.UpdateRevision
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-b"}}
-	p.must(api.Create(p.ctx, namespace))
-	p.must(api.Create(p.ctx, &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name}, Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
-	}))
-	p.eventually("the namespace has its ServiceAccount", func() bool {
-		return api.Get(p.ctx, client.ObjectKey{Namespace: namespace.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+	t.Parallel()
+	t.Run("K-223, D-018: a planted revision", func(t *testing.T) {
+		p := begin(t, slice(1))
+		name := p.read().Status.UpdateRevision
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-b"}}
+		p.must(api.Create(p.ctx, namespace))
+		p.must(api.Create(p.ctx, &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name}, Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
+		}))
+		p.eventually("the namespace has its ServiceAccount", func() bool {
+			return api.Get(p.ctx, client.ObjectKey{Namespace: namespace.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+		})
+		set := slice(1)
+		set.Namespace = namespace.Name
+		p.set = set
+		p.must(api.Create(p.ctx, set))
+		p.complete()
+		if s := p.read().Status; s.CollisionCount == nil || *s.CollisionCount != 1 || s.UpdateRevision == name {
+			t.Errorf("status %+v", s)
+		}
+		if labels := p.pod(0).Labels; !equality.Semantic.DeepEqual(labels[appsv1.StatefulSetRevisionLabel], p.read().Status.UpdateRevision) {
+			t.Errorf("labels %v", labels)
+		}
 	})
-	set := slice(1)
-	set.Namespace = namespace.Name
-	p.set = set
-	p.must(api.Create(p.ctx, set))
-	p.complete()
-	if s := p.read().Status; s.CollisionCount == nil || *s.CollisionCount != 1 || s.UpdateRevision == name {
-		t.Errorf("status %+v", s)
-	}
-	if labels := p.pod(0).Labels; !equality.Semantic.DeepEqual(labels[appsv1.StatefulSetRevisionLabel], p.read().Status.UpdateRevision) {
-		t.Errorf("labels %v", labels)
-	}
 }

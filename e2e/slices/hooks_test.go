@@ -33,118 +33,147 @@ func (p *play) unlabel(ordinal int32, key string) {
 }
 
 // TestPreDelete: a pod that has the labels of the hook is told why it goes, is not Ready
-// meanwhile if the hook says so, and stays until the labels are taken. R-073, R-074.
+// meanwhile if the hook says so, and stays until the labels are taken.
 func TestPreDelete(t *testing.T) {
-	set := inPlace(2, sliceapi.ReCreate)
-	set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{}
-	set.Spec.Template.Labels = map[string]string{"app": "web", hookLabel: "yes"}
-	set.Spec.Lifecycle = &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: true}}
-	p := begin(t, set)
-	before := p.uids()
-	p.image("web:2")
-	p.held("web-1: lifecycle.preDelete holds it back")
-	p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
-	if reason := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]; reason != string(sliceapi.TerminationUpdate) {
-		t.Errorf("web-1 is told %q", reason)
-	}
-	p.image("web:1") // it is not to go after all
-	p.eventually("web-1 is Ready again", func() bool {
-		_, told := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]
-		return isReady(p.pod(1)) && !told
-	})
-	p.kept(before)
-	p.image("web:2")
-	for _, ordinal := range []int32{1, 0} {
-		p.held(fmt.Sprintf("web-%d: lifecycle.preDelete holds it back", ordinal))
-		p.unlabel(ordinal, hookLabel)
-		p.eventually("it is another", func() bool {
-			pod := p.pod(ordinal)
-			return pod != nil && pod.UID != before[pod.Name]
+	t.Parallel()
+	t.Run("R-073, R-074: by a label", func(t *testing.T) {
+		set := inPlace(2, sliceapi.ReCreate)
+		set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{}
+		set.Spec.Template.Labels = map[string]string{"app": "web", hookLabel: "yes"}
+		set.Spec.Lifecycle = &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: true}}
+		p := begin(t, set)
+		before := p.uids()
+		p.image("web:2")
+		p.held("web-1: lifecycle.preDelete holds it back")
+		p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
+		if reason := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]; reason != string(sliceapi.TerminationUpdate) {
+			t.Errorf("web-1 is told %q", reason)
+		}
+		p.image("web:1") // it is not to go after all
+		p.eventually("web-1 is Ready again", func() bool {
+			_, told := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]
+			return isReady(p.pod(1)) && !told
 		})
-	}
-	p.complete()
-	p.scale(1)
-	p.held("web-1: lifecycle.preDelete holds it back")
-	p.unlabel(1, hookLabel)
-	p.eventually("web-1 is gone", func() bool { return p.pod(1) == nil })
+		p.kept(before)
+		p.image("web:2")
+		for _, ordinal := range []int32{1, 0} {
+			p.held(fmt.Sprintf("web-%d: lifecycle.preDelete holds it back", ordinal))
+			p.unlabel(ordinal, hookLabel)
+			p.eventually("it is another", func() bool {
+				pod := p.pod(ordinal)
+				return pod != nil && pod.UID != before[pod.Name]
+			})
+		}
+		p.complete()
+		p.scale(1)
+		p.held("web-1: lifecycle.preDelete holds it back")
+		p.unlabel(1, hookLabel)
+		p.eventually("web-1 is gone", func() bool { return p.pod(1) == nil })
+	})
 }
 
-// TestPreDeleteFinalizer: the hook may be a finalizer, which whoever has it takes. R-074.
+// TestPreDeleteFinalizer: the hook may be a finalizer, which whoever has it takes.
 func TestPreDeleteFinalizer(t *testing.T) {
-	set := slice(1)
-	set.Spec.Lifecycle = &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{FinalizersHandler: []string{hookFinalizer}}}
-	p := begin(t, set)
-	p.patch(0, `{"metadata":{"finalizers":["`+hookFinalizer+`"]}}`)
-	p.image("web:2")
-	p.held("web-0: lifecycle.preDelete holds it back")
-	if p.pod(0).DeletionTimestamp != nil {
-		t.Error("web-0 was deleted, and only its finalizer keeps it")
-	}
-	p.patch(0, `{"metadata":{"finalizers":null}}`)
-	p.complete()
+	t.Parallel()
+	t.Run("R-074: by a finalizer", func(t *testing.T) {
+		set := slice(1)
+		set.Spec.Lifecycle = &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{FinalizersHandler: []string{hookFinalizer}}}
+		p := begin(t, set)
+		p.patch(0, `{"metadata":{"finalizers":["`+hookFinalizer+`"]}}`)
+		p.image("web:2")
+		p.held("web-0: lifecycle.preDelete holds it back")
+		if p.pod(0).DeletionTimestamp != nil {
+			t.Error("web-0 was deleted, and only its finalizer keeps it")
+		}
+		p.patch(0, `{"metadata":{"finalizers":null}}`)
+		p.complete()
+	})
 }
 
-// TestInPlaceHook holds a pod back before it is updated in place. R-072, R-073.
+// TestInPlaceHook holds a pod back before it is updated in place.
 func TestInPlaceHook(t *testing.T) {
-	set := inPlace(2, sliceapi.InPlaceIfPossible)
-	set.Spec.Lifecycle = &sliceapi.Lifecycle{InPlaceUpdate: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: true}}
-	p := begin(t, set)
-	p.patch(1, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"}}}`, hookLabel))
-	before := p.uids()
-	p.image("web:2")
-	p.held("web-1: lifecycle.inPlaceUpdate holds it back")
-	p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
-	if images := p.images(); images["web-1"] != "web:1" || images["web-0"] != "web:1" {
-		t.Errorf("images %v", images)
-	}
-	p.unlabel(1, hookLabel)
-	p.complete()
-	p.kept(before)
+	t.Parallel()
+	t.Run("R-072, R-073: by a label", func(t *testing.T) {
+		set := inPlace(2, sliceapi.InPlaceIfPossible)
+		set.Spec.Lifecycle = &sliceapi.Lifecycle{InPlaceUpdate: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: true}}
+		p := begin(t, set)
+		p.patch(1, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"}}}`, hookLabel))
+		before := p.uids()
+		p.image("web:2")
+		p.held("web-1: lifecycle.inPlaceUpdate holds it back")
+		p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
+		if images := p.images(); images["web-1"] != "web:1" || images["web-0"] != "web:1" {
+			t.Errorf("images %v", images)
+		}
+		p.unlabel(1, hookLabel)
+		p.complete()
+		p.kept(before)
+	})
 }
 
-// TestSpecifiedDelete: a pod that is asked to go is replaced, by label or annotation, as
-// the budget allows and at the revision of its ordinal. R-075, R-076, R-078.
+// TestSpecifiedDelete: a pod that is asked to go is replaced, by label or annotation, as the
+// budget allows and at the revision of its ordinal.
 func TestSpecifiedDelete(t *testing.T) {
 	set := slice(4)
-	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
 	p := begin(t, set)
-	p.image("web:2")
-	p.eventually("2 and 3 are updated", func() bool { s := p.read().Status; return s.UpdatedReplicas == 2 && s.AvailableReplicas == 4 })
-	before := p.uids()
-	p.hold(p.pod(1))
-	p.patch(1, `{"metadata":{"labels":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)
-	p.eventually("web-1 goes", func() bool { return p.pod(1).DeletionTimestamp != nil })
-	p.patch(3, `{"metadata":{"annotations":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)
-	p.held("web-3: it waits until fewer than maxUnavailable (1) pods are unavailable")
-	p.letGo(1)
-	p.eventually("both are others", func() bool {
-		now := p.uids()
-		return len(now) == 4 && now["web-1"] != before["web-1"] && now["web-3"] != before["web-3"]
+	p.step("R-075: by its label", func(*testing.T) {
+		before := p.uids()
+		p.patch(1, `{"metadata":{"labels":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)
+		p.eventually("web-1 is another", func() bool { pod := p.pod(1); return pod != nil && pod.UID != before["web-1"] })
+		p.complete()
+		before["web-1"] = p.pod(1).UID
+		p.kept(before)
 	})
-	if images := p.images(); images["web-1"] != "web:1" || images["web-3"] != "web:2" {
-		t.Errorf("images %v", images)
-	}
-	if now := p.uids(); now["web-0"] != before["web-0"] || now["web-2"] != before["web-2"] {
-		t.Errorf("others were replaced: %v, before %v", now, before)
-	}
-}
-
-// TestPausedHeals: a paused roll-out heals and scales, says that it is paused, and goes
-// on. R-043, R-044, R-045, D-031.
-func TestPausedHeals(t *testing.T) {
-	p := begin(t, slice(2))
 	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Paused = true })
+		s.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
 		s.Template.Spec.Containers[0].Image = "web:2"
 	})
-	p.held("the update is paused")
-	p.scale(3)
-	p.eventually("web-2 is made", func() bool { return p.images()["web-2"] == "web:2" })
-	if images := p.images(); images["web-0"] != "web:1" || images["web-1"] != "web:1" {
-		t.Errorf("images %v", images)
-	}
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Paused = false })
-	p.complete()
+	p.eventually("2 and 3 are updated", func() bool { s := p.read().Status; return s.UpdatedReplicas == 2 && s.AvailableReplicas == 4 })
+	before := p.uids()
+	p.step("R-076, R-078: as the budget allows, and at the revision of their ordinals", func(t *testing.T) {
+		p.hold(p.pod(1))
+		p.patch(1, `{"metadata":{"labels":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)
+		p.eventually("web-1 goes", func() bool { return p.pod(1).DeletionTimestamp != nil })
+		p.patch(3, `{"metadata":{"annotations":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)
+		p.held("web-3: it waits until fewer than maxUnavailable (1) pods are unavailable")
+		p.letGo(1)
+		p.eventually("both are others", func() bool {
+			now := p.uids()
+			return len(now) == 4 && now["web-1"] != before["web-1"] && now["web-3"] != before["web-3"]
+		})
+		p.imagesAre("web:1", "web:1", "web:2", "web:2")
+		if now := p.uids(); now["web-0"] != before["web-0"] || now["web-2"] != before["web-2"] {
+			t.Errorf("others were replaced: %v, before %v", now, before)
+		}
+		if s := p.read().Status; s.CurrentRevision == s.UpdateRevision {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+// TestPausedHeals: a paused roll-out heals and scales, says that it is paused, and goes on.
+func TestPausedHeals(t *testing.T) {
+	p := begin(t, slice(2))
+	p.step("R-043, D-031: its pods are left alone", func(t *testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Paused = true })
+			s.Template.Spec.Containers[0].Image = "web:2"
+		})
+		p.held("the update is paused")
+		p.imagesAre("web:1", "web:1")
+		if s := p.read().Status; s.CurrentRevision == s.UpdateRevision {
+			t.Errorf("status %+v", s)
+		}
+	})
+	p.step("R-044, D-031: it is scaled up", func(*testing.T) {
+		p.scale(3)
+		p.imagesAre("web:1", "web:1", "web:2")
+	})
+	p.step("R-045, D-031: it goes on", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Paused = false })
+		p.complete()
+		p.imagesAre("web:2", "web:2", "web:2")
+	})
 }
 
 // TestTerminationGrace: a pod has time to read why it goes, and keeps running when it is
@@ -178,7 +207,7 @@ func TestTerminationGrace(t *testing.T) {
 	p.complete()
 }
 
-// TestUnorderedUpdate: labels decide which pods are updated first. R-036, R-037.
+// TestUnorderedUpdate: labels decide which pods are updated first.
 func TestUnorderedUpdate(t *testing.T) {
 	for name, strategy := range map[string]*sliceapi.PriorityStrategy{
 		"weight": {WeightPriority: []sliceapi.WeightTerm{
@@ -187,7 +216,7 @@ func TestUnorderedUpdate(t *testing.T) {
 		}},
 		"order": {OrderPriority: []sliceapi.OrderTerm{{OrderedKey: "order"}}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("R-036 R-037 "+name, func(t *testing.T) {
 			set := slice(4)
 			set.Spec.PodManagementPolicy = "Parallel"
 			set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) {
@@ -214,25 +243,31 @@ func TestUnorderedUpdate(t *testing.T) {
 	}
 }
 
-// TestReserveOrdinals: an ordinal that is reserved is left, and the next one above is
-// taken, in any order of edits. R-002, R-003, R-005, R-007, R-008.
+// TestReserveOrdinals: an ordinal that is reserved is left, and the next one above is taken,
+// in any order of edits.
 func TestReserveOrdinals(t *testing.T) {
 	p := begin(t, slice(4))
 	for _, step := range []struct {
+		name            string
 		start, replicas int32
 		reserve         []intstr.IntOrString
 		want            string
 	}{
-		{0, 4, []intstr.IntOrString{intstr.FromInt32(1)}, "web-0 web-2 web-3 web-4"},
-		{0, 4, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3)}, "web-0 web-2 web-4 web-5"},
-		{0, 3, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3)}, "web-0 web-2 web-4"},
-		{1, 4, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("3-4")}, "web-2 web-5 web-6 web-7"},
-		{2, 2, nil, "web-2 web-3"},
+		{"R-002 one is reserved", 0, 4, []intstr.IntOrString{intstr.FromInt32(1)}, "web-0 web-2 web-3 web-4"},
+		{"R-002 another one, too", 0, 4, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3)}, "web-0 web-2 web-4 web-5"},
+		{"scaled down", 0, 3, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3)}, "web-0 web-2 web-4"},
+		{"R-008 from 1", 1, 4, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("3-4")}, "web-2 web-5 web-6 web-7"},
+		{"R-005 none is reserved", 2, 3, nil, "web-2 web-3 web-4"},
+		{"R-007 all of the range are", 2, 3, []intstr.IntOrString{intstr.FromInt32(0), intstr.FromString("2-5")}, "web-6 web-7 web-8"},
+		{"two, from 0", 0, 4, []intstr.IntOrString{intstr.FromInt32(1)}, "web-0 web-2 web-3 web-4"},
+		{"R-003 one is reserved, and one less is asked for", 0, 3, []intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3)}, "web-0 web-2 web-4"},
 	} {
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.Ordinals, s.Replicas, s.ReserveOrdinals = &sliceapi.Ordinals{Start: step.start}, &step.replicas, step.reserve
+		p.step(step.name, func(*testing.T) {
+			p.change(func(s *sliceapi.StatefulSetSpec) {
+				s.Ordinals, s.Replicas, s.ReserveOrdinals = &sliceapi.Ordinals{Start: step.start}, &step.replicas, step.reserve
+			})
+			p.podsAre(step.want)
 		})
-		p.podsAre(step.want)
 	}
 }
 
@@ -248,18 +283,21 @@ func (p *play) podsAre(want string) {
 	})
 }
 
-// TestScaleStrategy: not more pods than that are made at once. R-042.
+// TestScaleStrategy: not more pods than that are made at once.
 func TestScaleStrategy(t *testing.T) {
-	set := slice(5)
-	set.Spec.PodManagementPolicy = "Parallel"
-	set.Spec.ScaleStrategy = &sliceapi.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(2))}
-	set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
-	p := newPlay(t, set)
-	p.must(api.Create(p.ctx, set))
-	p.held("web-2: it is made when fewer than 2 pods are unavailable")
-	p.podsAre("web-0 web-1")
-	p.makeReady(0)
-	p.podsAre("web-0 web-1 web-2")
+	t.Parallel()
+	t.Run("R-042: two of five", func(t *testing.T) {
+		set := slice(5)
+		set.Spec.PodManagementPolicy = "Parallel"
+		set.Spec.ScaleStrategy = &sliceapi.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(2))}
+		set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
+		p := newPlay(t, set)
+		p.must(api.Create(p.ctx, set))
+		p.held("web-2: it is made when fewer than 2 pods are unavailable")
+		p.podsAre("web-0 web-1")
+		p.makeReady(0)
+		p.podsAre("web-0 web-1 web-2")
+	})
 }
 
 // makeReady is what a kubelet does in the end.

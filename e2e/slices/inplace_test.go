@@ -61,206 +61,228 @@ func (p *play) held(says string) {
 	p.condition(sliceapi.ConditionHeld, says)
 }
 
-// TestInPlace changes the image of running pods one after the other: each is not Ready
-// for as long as its container runs the former image. R-060, R-064, R-066, R-065.
+// TestInPlace changes the image of running pods one after the other: each is not Ready for as
+// long as its container runs the former image.
 func TestInPlace(t *testing.T) {
-	set := inPlace(3, sliceapi.InPlaceIfPossible)
-	set.Spec.Template.Annotations = map[string]string{pullDelay: "300ms"}
-	p := begin(t, set)
-	before := p.uids()
-	p.image("web:2")
-	updated := map[string]bool{}
-	for len(updated) < 3 {
-		closed := 0
+	t.Parallel()
+	t.Run("R-060, R-064, R-065: an image", func(t *testing.T) {
+		set := inPlace(3, sliceapi.InPlaceIfPossible)
+		set.Spec.Template.Annotations = map[string]string{pullDelay: "300ms"}
+		p := begin(t, set)
+		before := p.uids()
+		p.image("web:2")
+		updated := map[string]bool{}
+		for len(updated) < 3 {
+			closed := 0
+			for _, pod := range p.pods() {
+				if gateOf(&pod) == corev1.ConditionFalse {
+					closed++
+				}
+				runs := pod.Status.ContainerStatuses[0].Image
+				if pod.Spec.Containers[0].Image == "web:2" && runs == "web:1" && isReady(&pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
+					t.Fatalf("%s is through, and runs %s", pod.Name, runs)
+				}
+				if runs == "web:2" && isReady(&pod) {
+					updated[pod.Name] = true
+				}
+			}
+			if closed > 1 {
+				t.Fatalf("%d pods are not Ready at once", closed)
+			}
+			p.must(p.ctx.Err())
+		}
+		p.complete()
+		p.kept(before)
 		for _, pod := range p.pods() {
-			if gateOf(&pod) == corev1.ConditionFalse {
-				closed++
-			}
-			runs := pod.Status.ContainerStatuses[0].Image
-			if pod.Spec.Containers[0].Image == "web:2" && runs == "web:1" && isReady(&pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
-				t.Fatalf("%s is through, and runs %s", pod.Name, runs)
-			}
-			if runs == "web:2" && isReady(&pod) {
-				updated[pod.Name] = true
+			if _, left := pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey]; left || gateOf(&pod) != corev1.ConditionTrue || pod.Labels[appsv1.StatefulSetRevisionLabel] != p.read().Status.UpdateRevision {
+				t.Errorf("%s after the update: gate %s, labels %v, annotations %v", pod.Name, gateOf(&pod), pod.Labels, pod.Annotations)
 			}
 		}
-		if closed > 1 {
-			t.Fatalf("%d pods are not Ready at once", closed)
-		}
-		p.must(p.ctx.Err())
-	}
-	p.complete()
-	p.kept(before)
-	for _, pod := range p.pods() {
-		if _, left := pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey]; left || gateOf(&pod) != corev1.ConditionTrue || pod.Labels[appsv1.StatefulSetRevisionLabel] != p.read().Status.UpdateRevision {
-			t.Errorf("%s after the update: gate %s, labels %v, annotations %v", pod.Name, gateOf(&pod), pod.Labels, pod.Annotations)
-		}
-	}
-	p.settled()
-}
-
-// TestInPlaceMetadata: labels and annotations change while the pod runs; what others put
-// on it stays, what the template has no more goes. R-064.
-func TestInPlaceMetadata(t *testing.T) {
-	set := inPlace(2, sliceapi.InPlaceOnly)
-	set.Spec.Template.Annotations = map[string]string{"old": "1", "both": "1"}
-	p := begin(t, set)
-	before := p.uids()
-	p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"mine":"1"},"annotations":{"mine":"1"}}}`))))
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.Template.Labels["tier"] = "back"
-		s.Template.Annotations = map[string]string{"both": "2", "new": "1"}
+		p.settled()
 	})
-	p.complete()
-	p.kept(before)
-	pod := p.pod(0)
-	if pod.Labels["tier"] != "back" || pod.Labels["mine"] != "1" || !equality.Semantic.DeepEqual(pod.Annotations, map[string]string{"mine": "1", "both": "2", "new": "1"}) {
-		t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
-	}
 }
 
-// TestInPlaceGrace: a pod is not Ready for the grace period before it is patched, and the
-// note on the pod is all that the controller needs to know of it. R-060, R-066.
-func TestInPlaceGrace(t *testing.T) {
-	set := inPlace(1, sliceapi.InPlaceIfPossible)
-	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 5} // a real kubelet takes up to 2 to say that the pod is not Ready
-	p := begin(t, set)
-	before := p.uids()
-	p.image("web:2")
-	p.eventually("the gate is closed", func() bool { return gateOf(p.pod(0)) == corev1.ConditionFalse && !isReady(p.pod(0)) })
-	closed := p.pod(0)
-	if closed.Spec.Containers[0].Image != "web:1" || closed.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
-		t.Errorf("image %s and annotations %v while the gate is closed", closed.Spec.Containers[0].Image, closed.Annotations)
-	}
-	p.held("not Ready for inPlaceUpdateStrategy.gracePeriodSeconds")
-	p.complete()
-	p.kept(before)
-	var at metav1.Time
-	for _, condition := range closed.Status.Conditions {
-		if condition.Type == sliceapi.InPlaceUpdateReady {
-			at = condition.LastTransitionTime
+// TestInPlaceMetadata: labels and annotations change while the pod runs; what others put on it
+// stays, what the template has no more goes.
+func TestInPlaceMetadata(t *testing.T) {
+	t.Parallel()
+	t.Run("R-064: labels and annotations", func(t *testing.T) {
+		set := inPlace(2, sliceapi.InPlaceOnly)
+		set.Spec.Template.Annotations = map[string]string{"old": "1", "both": "1"}
+		p := begin(t, set)
+		before := p.uids()
+		p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"mine":"1"},"annotations":{"mine":"1"}}}`))))
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Labels["tier"] = "back"
+			s.Template.Annotations = map[string]string{"both": "2", "new": "1"}
+		})
+		p.complete()
+		p.kept(before)
+		pod := p.pod(0)
+		if pod.Labels["tier"] != "back" || pod.Labels["mine"] != "1" || !equality.Semantic.DeepEqual(pod.Annotations, map[string]string{"mine": "1", "both": "2", "new": "1"}) {
+			t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
 		}
-	}
-	// Both are cut to seconds.
-	if started := p.pod(0).Status.ContainerStatuses[0].State.Running.StartedAt; started.Sub(at.Time).Seconds() < 1 {
-		t.Errorf("the gate was closed at %s, and the container started at %s", at, started)
-	}
+	})
 }
 
-// TestInPlaceResumes: a gate that was closed while nobody watched, or opened by somebody,
-// is put right; an update in place whose controller died is taken up again. R-066.
+// TestInPlaceGrace: a pod is not Ready for the grace period before it is patched, and the note
+// on the pod is all that the controller needs to know of it.
+func TestInPlaceGrace(t *testing.T) {
+	t.Parallel()
+	t.Run("R-060, R-066: 5 seconds", func(t *testing.T) {
+		set := inPlace(1, sliceapi.InPlaceIfPossible)
+		set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 5} // a real kubelet takes up to 2 to say that the pod is not Ready
+		p := begin(t, set)
+		before := p.uids()
+		p.image("web:2")
+		p.eventually("the gate is closed", func() bool { return gateOf(p.pod(0)) == corev1.ConditionFalse && !isReady(p.pod(0)) })
+		closed := p.pod(0)
+		if closed.Spec.Containers[0].Image != "web:1" || closed.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
+			t.Errorf("image %s and annotations %v while the gate is closed", closed.Spec.Containers[0].Image, closed.Annotations)
+		}
+		p.held("not Ready for inPlaceUpdateStrategy.gracePeriodSeconds")
+		p.complete()
+		p.kept(before)
+		var at metav1.Time
+		for _, condition := range closed.Status.Conditions {
+			if condition.Type == sliceapi.InPlaceUpdateReady {
+				at = condition.LastTransitionTime
+			}
+		}
+		// Both are cut to seconds.
+		if started := p.pod(0).Status.ContainerStatuses[0].State.Running.StartedAt; started.Sub(at.Time).Seconds() < 1 {
+			t.Errorf("the gate was closed at %s, and the container started at %s", at, started)
+		}
+	})
+}
+
+// TestInPlaceResumes: a gate that was closed while nobody watched, or opened by somebody, is
+// put right; an update in place whose controller died is taken up again.
 func TestInPlaceResumes(t *testing.T) {
-	set := inPlace(2, sliceapi.InPlaceIfPossible)
-	set.Spec.Template.Annotations = map[string]string{pullDelay: "1h"}
-	p := begin(t, set)
-	before := p.uids()
-	p.image("web:2")
-	p.eventually("web-1 is patched", func() bool { return p.images()["web-1"] == "web:2" })
-	pod := p.pod(1)
-	p.must(p.setGate(pod, corev1.ConditionTrue))
-	p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
-	p.held("its containers do not run what it was updated to yet")
-	p.must(api.Patch(p.ctx, p.pod(1), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
-	p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
-	p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
-	p.complete()
-	p.kept(before)
-	p.must(p.setGate(p.pod(0), corev1.ConditionFalse))
-	p.eventually("the gate is open again", func() bool { return gateOf(p.pod(0)) == corev1.ConditionTrue && isReady(p.pod(0)) })
+	t.Parallel()
+	t.Run("R-066: a gate that others open and close", func(t *testing.T) {
+		set := inPlace(2, sliceapi.InPlaceIfPossible)
+		set.Spec.Template.Annotations = map[string]string{pullDelay: "1h"}
+		p := begin(t, set)
+		before := p.uids()
+		p.image("web:2")
+		p.eventually("web-1 is patched", func() bool { return p.images()["web-1"] == "web:2" })
+		pod := p.pod(1)
+		p.must(p.setGate(pod, corev1.ConditionTrue))
+		p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
+		p.held("its containers do not run what it was updated to yet")
+		p.must(api.Patch(p.ctx, p.pod(1), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+		p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
+		p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+		p.complete()
+		p.kept(before)
+		p.must(p.setGate(p.pod(0), corev1.ConditionFalse))
+		p.eventually("the gate is open again", func() bool { return gateOf(p.pod(0)) == corev1.ConditionTrue && isReady(p.pod(0)) })
+	})
 }
 
 func (p *play) setGate(pod *corev1.Pod, status corev1.ConditionStatus) error {
 	return api.Status().Patch(p.ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"InPlaceUpdateReady","status":"`+string(status)+`"}]}}`)))
 }
 
-// TestInPlaceStuck: an image that never runs stops the roll-out at the first pod; going
-// back does not restart anybody. R-124, D-014, S-006.
+// TestInPlaceStuck: an image that never runs stops the roll-out at the first pod; the next one
+// needs no other pods.
 func TestInPlaceStuck(t *testing.T) {
 	p := begin(t, inPlace(3, sliceapi.InPlaceIfPossible))
 	before := p.uids()
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.Template.Spec.Containers[0].Image = stuck
-		s.Template.Annotations = map[string]string{pullDelay: "1h"}
+	p.step("R-124: the roll-out stops at what the budget allows", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image = stuck
+			s.Template.Annotations = map[string]string{pullDelay: "1h"}
+		})
+		p.imagesAre("web:1", "web:1", stuck)
+		p.held("its containers do not run what it was updated to yet")
+		p.imagesAre("web:1", "web:1", stuck)
 	})
-	p.eventually("web-2 is patched", func() bool { return p.images()["web-2"] == stuck })
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.Template.Spec.Containers[0].Image = "web:3"
-		s.Template.Annotations = nil
+	p.step("another one is rolled out, and no pod is made anew", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image = "web:3"
+			s.Template.Annotations = nil
+		})
+		p.complete()
+		p.kept(before)
+		p.imagesAre("web:3", "web:3", "web:3")
 	})
-	p.complete()
-	p.kept(before)
-	for name, image := range p.images() {
-		if image != "web:3" {
-			t.Errorf("%s runs %s", name, image)
-		}
-	}
 }
 
 // TestInPlaceOnly: a change that needs another pod is held, and the field is named; with
-// InPlaceIfPossible the pod is made anew. R-064.
+// InPlaceIfPossible the pod is made anew.
 func TestInPlaceOnly(t *testing.T) {
-	p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
-	before := p.uids()
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.Template.Spec.Containers[0].Image = "web:2"
-		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "a", Value: "b"}}
-	})
-	p.held("containers[web] cannot be changed in place")
-	p.kept(before)
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceIfPossible
-	})
-	p.complete()
-	for name, uid := range p.uids() {
-		if uid == before[name] {
-			t.Errorf("%s was not made anew", name)
+	t.Parallel()
+	t.Run("R-064: an environment variable", func(t *testing.T) {
+		p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
+		before := p.uids()
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image = "web:2"
+			s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "a", Value: "b"}}
+		})
+		p.held("containers[web] cannot be changed in place")
+		p.kept(before)
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceIfPossible
+		})
+		p.complete()
+		for name, uid := range p.uids() {
+			if uid == before[name] {
+				t.Errorf("%s was not made anew", name)
+			}
 		}
-	}
+	})
 }
 
 // TestInPlaceResize changes CPU and memory through the resize subresource, waits for the
-// kubelet, and leaves alone what it was not asked to change. R-069.
+// kubelet, and leaves alone what it was not asked to change.
 func TestInPlaceResize(t *testing.T) {
-	set := inPlace(1, sliceapi.InPlaceIfPossible)
-	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-	p := begin(t, set)
-	before := p.uids()
-	p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"True"}]}}`))))
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
-	})
-	p.eventually("the pod is resized", func() bool { return p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String() == "300m" })
-	p.held("its containers do not run what it was updated to yet")
-	p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"False"}]}}`))))
-	p.complete()
-	p.kept(before)
+	t.Parallel()
+	t.Run("R-069: more CPU", func(t *testing.T) {
+		set := inPlace(1, sliceapi.InPlaceIfPossible)
+		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+		p := begin(t, set)
+		before := p.uids()
+		p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"True"}]}}`))))
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
+		})
+		p.eventually("the pod is resized", func() bool { return p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String() == "300m" })
+		p.held("its containers do not run what it was updated to yet")
+		p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"False"}]}}`))))
+		p.complete()
+		p.kept(before)
 
-	other := p.pod(0)
-	other.Spec.Containers[0].Resources = resources("170m", "400m")
-	p.must(api.SubResource("resize").Update(p.ctx, other))
-	p.image("web:2")
-	p.complete()
-	p.kept(before)
-	if limit := p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String(); limit != "400m" {
-		t.Errorf("an update of the image has set the CPU limit to %s", limit)
-	}
+		other := p.pod(0)
+		other.Spec.Containers[0].Resources = resources("170m", "400m")
+		p.must(api.SubResource("resize").Update(p.ctx, other))
+		p.image("web:2")
+		p.complete()
+		p.kept(before)
+		if limit := p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String(); limit != "400m" {
+			t.Errorf("an update of the image has set the CPU limit to %s", limit)
+		}
+	})
 }
 
-// TestQoSChange: no resize can change the QoS class, so that the pod is made anew. R-062,
-// R-069.
+// TestQoSChange: no resize can change the QoS class, so that the pod is made anew.
 func TestQoSChange(t *testing.T) {
-	set := inPlace(1, sliceapi.InPlaceIfPossible)
-	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-	p := begin(t, set)
-	before := p.uids()
-	p.change(func(s *sliceapi.StatefulSetSpec) {
-		both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
-		s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: both, Requests: both} // Guaranteed
+	t.Parallel()
+	t.Run("R-062, R-069: Burstable becomes Guaranteed", func(t *testing.T) {
+		set := inPlace(1, sliceapi.InPlaceIfPossible)
+		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+		p := begin(t, set)
+		before := p.uids()
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+			s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: both, Requests: both} // Guaranteed
+		})
+		p.complete()
+		if now := p.uids(); now["web-0"] == before["web-0"] {
+			t.Error("web-0 was not made anew")
+		}
 	})
-	p.complete()
-	if now := p.uids(); now["web-0"] == before["web-0"] {
-		t.Error("web-0 was not made anew")
-	}
 }
 
 func resources(request, limit string) corev1.ResourceRequirements {

@@ -19,41 +19,43 @@ import (
 const stuck = "web:stuck"
 
 // TestIdentity: names, hostnames, labels and claims are those that apps/v1 makes.
-// K-002, K-012, K-029, S-013.
 func TestIdentity(t *testing.T) {
-	set := withClaim(slice(3))
-	set.Spec.Ordinals = &sliceapi.Ordinals{Start: 1}
-	p := begin(t, set)
-	for ordinal := int32(1); ordinal <= 3; ordinal++ {
-		pod := p.pod(ordinal)
-		if pod == nil {
-			t.Fatalf("web-%d does not exist", ordinal)
-		}
-		for key, want := range map[string]string{
-			appsv1.StatefulSetPodNameLabel: pod.Name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)), appsv1.StatefulSetRevisionLabel: p.read().Status.UpdateRevision,
-		} {
-			if pod.Labels[key] != want {
-				t.Errorf("label %s of %s is %q, want %q", key, pod.Name, pod.Labels[key], want)
+	t.Parallel()
+	t.Run("K-002, K-012, K-029, S-013: three replicas, counted from 1", func(t *testing.T) {
+		set := withClaim(slice(3))
+		set.Spec.Ordinals = &sliceapi.Ordinals{Start: 1}
+		p := begin(t, set)
+		for ordinal := int32(1); ordinal <= 3; ordinal++ {
+			pod := p.pod(ordinal)
+			if pod == nil {
+				t.Fatalf("web-%d does not exist", ordinal)
+			}
+			for key, want := range map[string]string{
+				appsv1.StatefulSetPodNameLabel: pod.Name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)), appsv1.StatefulSetRevisionLabel: p.read().Status.UpdateRevision,
+			} {
+				if pod.Labels[key] != want {
+					t.Errorf("label %s of %s is %q, want %q", key, pod.Name, pod.Labels[key], want)
+				}
+			}
+			if pod.Spec.Hostname != pod.Name || pod.Spec.Subdomain != "web" {
+				t.Errorf("%s has hostname %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
+			}
+			claim := &corev1.PersistentVolumeClaim{}
+			p.must(api.Get(p.ctx, client.ObjectKey{Namespace: set.Namespace, Name: "data-" + pod.Name}, claim))
+			if claim.Labels["app"] != "web" || len(claim.OwnerReferences) > 0 {
+				t.Errorf("claim %s has labels %v and owners %v", claim.Name, claim.Labels, claim.OwnerReferences)
 			}
 		}
-		if pod.Spec.Hostname != pod.Name || pod.Spec.Subdomain != "web" {
-			t.Errorf("%s has hostname %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
+		if status := p.read().Status; status.Replicas != 3 || status.ReadyReplicas != 3 || status.CurrentReplicas != 3 || status.UpdatedReplicas != 3 || status.LabelSelector != "app=web" {
+			t.Errorf("status %+v", status)
 		}
-		claim := &corev1.PersistentVolumeClaim{}
-		p.must(api.Get(p.ctx, client.ObjectKey{Namespace: set.Namespace, Name: "data-" + pod.Name}, claim))
-		if claim.Labels["app"] != "web" || len(claim.OwnerReferences) > 0 {
-			t.Errorf("claim %s has labels %v and owners %v", claim.Name, claim.Labels, claim.OwnerReferences)
-		}
-	}
-	if status := p.read().Status; status.Replicas != 3 || status.ReadyReplicas != 3 || status.CurrentReplicas != 3 || status.LabelSelector != "app=web" {
-		t.Errorf("status %+v", status)
-	}
+	})
 }
 
-// TestScale goes up and down, and shifts the range. K-003, K-028, S-012, S-014.
+// TestScale goes up and down, and shifts the range.
 func TestScale(t *testing.T) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{"ordered": appsv1.OrderedReadyPodManagement, "parallel": appsv1.ParallelPodManagement} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("K-028 "+name, func(t *testing.T) {
 			set := withClaim(slice(2))
 			set.Spec.PodManagementPolicy = policy
 			p := begin(t, set)
@@ -75,55 +77,69 @@ func TestScale(t *testing.T) {
 					return true
 				})
 			}
+			before := p.read().Generation
+			p.change(func(s *sliceapi.StatefulSetSpec) { s.Template.Annotations = map[string]string{"edited": "yes"} })
+			p.complete()
+			if now := p.read().Generation; now != before+1 {
+				t.Errorf("generation %d after an edit of the template, before %d", now, before)
+			}
 		})
 	}
 }
 
-// TestReplaced: a pod that is deleted or given up comes again, with its claim. K-015,
-// K-016, K-017, K-036, D-015.
+// TestReplaced: a pod that is deleted or given up comes again, with its claim.
 func TestReplaced(t *testing.T) {
-	p := begin(t, withClaim(slice(3)))
-	before := p.uids()
-	p.must(api.Delete(p.ctx, p.pod(1)))
-	failed := p.pod(2)
-	failed.Status.Phase = corev1.PodFailed
-	p.must(api.Status().Update(p.ctx, failed))
-	p.eventually("both are replaced", func() bool {
-		now := p.uids()
-		return len(now) == 3 && now["web-1"] != before["web-1"] && now["web-2"] != before["web-2"]
+	t.Parallel()
+	t.Run("D-015: one that is deleted, and one that has failed", func(t *testing.T) {
+		p := begin(t, withClaim(slice(3)))
+		before := p.uids()
+		p.must(api.Delete(p.ctx, p.pod(1)))
+		failed := p.pod(2)
+		failed.Status.Phase = corev1.PodFailed
+		p.must(api.Status().Update(p.ctx, failed))
+		p.eventually("both are replaced", func() bool {
+			now := p.uids()
+			return len(now) == 3 && now["web-1"] != before["web-1"] && now["web-2"] != before["web-2"]
+		})
+		p.complete()
+		if p.uids()["web-0"] != before["web-0"] {
+			t.Error("web-0 was replaced, too")
+		}
 	})
-	p.complete()
-	if p.uids()["web-0"] != before["web-0"] {
-		t.Error("web-0 was replaced, too")
-	}
 }
 
-// TestRollingUpdate rolls in descending order, and back to the same revision. K-050,
-// K-051, K-062, S-006, D-012.
+// TestRollingUpdate rolls in descending order, and back to the same revision.
 func TestRollingUpdate(t *testing.T) {
 	p := begin(t, slice(3))
 	first := p.read().Status.UpdateRevision
-	p.image("web:2")
-	p.complete()
-	for name, image := range p.images() {
-		if image != "web:2" {
-			t.Errorf("%s runs %s", name, image)
+	p.step("K-062, D-012: another template is another revision, which all pods get", func(t *testing.T) {
+		p.image("web:2")
+		p.complete()
+		for name, image := range p.images() {
+			if image != "web:2" {
+				t.Errorf("%s runs %s", name, image)
+			}
 		}
-	}
-	second := p.read().Status.UpdateRevision
-	if number := p.revisions()[second].Revision; second == first || number != 2 {
-		t.Errorf("another template is revision %d, %s; the first was %s", number, second, first)
-	}
-	for _, pod := range p.pods() {
-		if label := pod.Labels[appsv1.StatefulSetRevisionLabel]; label != second {
-			t.Errorf("%s is labelled %s, want %s", pod.Name, label, second)
+		second := p.read().Status.UpdateRevision
+		if number := p.revisions()[second].Revision; second == first || number != 2 {
+			t.Errorf("another template is revision %d, %s; the first was %s", number, second, first)
 		}
-	}
-	p.image("web:1")
-	p.complete()
-	if back := p.read().Status.UpdateRevision; back != first {
-		t.Errorf("the former template has revision %s, want %s", back, first)
-	}
+		for _, pod := range p.pods() {
+			if label := pod.Labels[appsv1.StatefulSetRevisionLabel]; label != second {
+				t.Errorf("%s is labelled %s, want %s", pod.Name, label, second)
+			}
+		}
+	})
+	p.step("K-051: the former template has its former revision", func(t *testing.T) {
+		p.image("web:1")
+		p.complete()
+		if back := p.read().Status.UpdateRevision; back != first {
+			t.Errorf("the former template has revision %s, want %s", back, first)
+		}
+		if all := p.revisions(); len(all) != 2 || all[first].Revision != 3 {
+			t.Errorf("revisions %v", all)
+		}
+	})
 	p.settled()
 }
 
@@ -138,23 +154,138 @@ func (p *play) settled() {
 	}
 }
 
-// TestPartition updates only what is not below it; a pod below is made at the current
-// revision again. K-053, K-056, S-001, S-005.
+// TestPartition updates only what is not below it; a pod below is made at the current revision
+// again.
 func TestPartition(t *testing.T) {
-	set := slice(4)
-	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
+	set := slice(3)
+	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(3)) })
 	p := begin(t, set)
-	p.image("web:2")
-	want := map[string]string{"web-0": "web:1", "web-1": "web:1", "web-2": "web:2", "web-3": "web:2"}
-	p.eventually("2 and 3 are updated", func() bool { return equality.Semantic.DeepEqual(p.images(), want) })
-	gone := p.pod(0)
-	p.must(api.Delete(p.ctx, gone))
-	p.eventually("web-0 is back", func() bool { pod := p.pod(0); return pod != nil && pod.UID != gone.UID })
-	if images := p.images(); !equality.Semantic.DeepEqual(images, want) {
-		t.Errorf("images %v, want %v", images, want)
-	}
+	before := p.uids()
+	p.step("S-005: a canary while the set is scaled up", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image, s.Replicas = "web:2", new(int32(4))
+		})
+		p.imagesAre("web:1", "web:1", "web:1", "web:2")
+		after := p.uids()
+		delete(after, "web-3")
+		if !equality.Semantic.DeepEqual(after, before) {
+			p.t.Errorf("pods below the partition were made anew: %v, before %v", after, before)
+		}
+	})
+	p.step("S-005: phased", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(1)) })
+		p.imagesAre("web:1", "web:2", "web:2", "web:2")
+	})
+	p.step("one below it is made again as it was", func(*testing.T) {
+		gone := p.pod(0)
+		p.must(api.Delete(p.ctx, gone))
+		p.eventually("web-0 is back", func() bool { pod := p.pod(0); return pod != nil && pod.UID != gone.UID })
+		p.imagesAre("web:1", "web:2", "web:2", "web:2")
+	})
 	p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
 	p.complete()
+}
+
+// imagesAre waits until the pods from ordinal 0 on have these images.
+func (p *play) imagesAre(images ...string) {
+	p.t.Helper()
+	want := map[string]string{}
+	for ordinal, image := range images {
+		want["web-"+strconv.Itoa(ordinal)] = image
+	}
+	p.eventually("the images are those", func() bool { return equality.Semantic.DeepEqual(p.images(), want) })
+}
+
+// TestWindow: of the pods at or above the partition so many go at once as may be unavailable,
+// and the next one goes as soon as one of them is back.
+func TestWindow(t *testing.T) {
+	set := slice(5)
+	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) {
+		r.Partition, r.MaxUnavailable = new(int32(4)), new(intstr.FromInt32(3))
+	})
+	p := begin(t, set)
+	for ordinal := range int32(4) {
+		p.hold(p.pod(ordinal))
+	}
+	goes := func(want ...string) {
+		p.eventually("those go", func() bool {
+			var going []string
+			for _, pod := range p.pods() {
+				if pod.DeletionTimestamp != nil {
+					going = append(going, pod.Name)
+				}
+			}
+			return slices.Equal(going, want)
+		})
+	}
+	p.step("S-001: no more than the partition lets", func(t *testing.T) {
+		p.image("web:2")
+		p.imagesAre("web:1", "web:1", "web:1", "web:1", "web:2")
+		p.eventually("web-4 is available", func() bool { s := p.read().Status; return s.UpdatedReplicas == 1 && s.AvailableReplicas == 5 })
+		p.settled()
+		if s := p.read().Status; s.UpdatedReplicas != 1 {
+			t.Errorf("status %+v", s)
+		}
+	})
+	p.step("S-002: three at once", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
+		goes("web-1", "web-2", "web-3")
+	})
+	p.step("S-003: the last one when one of them is back", func(*testing.T) {
+		p.letGo(3)
+		goes("web-0", "web-1", "web-2")
+		p.imagesAre("web:1", "web:1", "web:1", "web:2", "web:2")
+	})
+	for ordinal := range int32(3) {
+		p.letGo(ordinal)
+	}
+	p.complete()
+}
+
+// TestOvertaken: a third template comes when the roll-out of the second is half done.
+func TestOvertaken(t *testing.T) {
+	p := begin(t, slice(4))
+	p.hold(p.pod(1))
+	p.image("web:2")
+	p.eventually("two are updated, and the third goes", func() bool {
+		images := p.images()
+		return images["web-3"] == "web:2" && images["web-2"] == "web:2" && p.pod(1).DeletionTimestamp != nil
+	})
+	p.step("S-017: the second stops, and all get the third", func(*testing.T) {
+		p.image("web:3")
+		p.letGo(1)
+		for !p.isComplete() {
+			if image := p.images()["web-0"]; image == "web:2" {
+				p.t.Fatalf("web-0 runs %s", image)
+			}
+			p.must(p.ctx.Err())
+		}
+		p.imagesAre("web:3", "web:3", "web:3", "web:3")
+	})
+}
+
+// TestMadeAnewInMidRollout: the set is deleted without its pods in the middle of a roll-out, and
+// made again.
+func TestMadeAnewInMidRollout(t *testing.T) {
+	p := begin(t, slice(3))
+	p.hold(p.pod(1))
+	p.image("web:2")
+	p.eventually("web-2 is updated, and web-1 goes", func() bool { return p.images()["web-2"] == "web:2" && p.pod(1).DeletionTimestamp != nil })
+	updated := p.pod(2).UID
+	p.step("S-018: the roll-out goes on, and no pod that is through is made anew", func(t *testing.T) {
+		spec := p.read().Spec
+		p.must(api.Delete(p.ctx, p.read(), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+		p.eventually("the set is gone", func() bool { return api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil })
+		p.set = &sliceapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: p.set.Name}, Spec: spec}
+		p.must(api.Create(p.ctx, p.set))
+		p.letGo(1)
+		p.complete()
+		p.imagesAre("web:2", "web:2", "web:2")
+		if now := p.pod(2).UID; now != updated {
+			t.Error("web-2 was made anew")
+		}
+	})
 }
 
 func rolling(edit func(*sliceapi.RollingUpdateStrategy)) sliceapi.StatefulSetUpdateStrategy {
@@ -163,62 +294,83 @@ func rolling(edit func(*sliceapi.RollingUpdateStrategy)) sliceapi.StatefulSetUpd
 	return sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: r}
 }
 
-// TestNoHistory keeps no revision that no pod is of. D-045.
+// TestNoHistory keeps no revision that no pod is of.
 func TestNoHistory(t *testing.T) {
-	set := slice(2)
-	set.Spec.RevisionHistoryLimit = new(int32(0))
-	p := begin(t, set)
-	p.image("web:2")
-	p.complete()
-	p.eventually("only the revision in use is left", func() bool {
-		_, found := p.revisions()[p.read().Status.UpdateRevision]
-		return found && len(p.revisions()) == 1
+	t.Parallel()
+	t.Run("D-045: limit 0", func(t *testing.T) {
+		set := slice(2)
+		set.Spec.RevisionHistoryLimit = new(int32(0))
+		p := begin(t, set)
+		p.image("web:2")
+		p.complete()
+		p.eventually("only the revision in use is left", func() bool {
+			_, found := p.revisions()[p.read().Status.UpdateRevision]
+			return found && len(p.revisions()) == 1
+		})
 	})
 }
 
-// TestOnDelete leaves it to whoever deletes a pod. K-059, K-061, D-013.
+// TestOnDelete leaves it to whoever deletes a pod.
 func TestOnDelete(t *testing.T) {
 	set := slice(2)
 	set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.OnDelete}
 	p := begin(t, set)
-	p.image("web:2")
-	p.eventually("the new revision is known", func() bool { s := p.read().Status; return s.UpdateRevision != s.CurrentRevision })
-	if s := p.read().Status; p.revisions()[s.UpdateRevision].Revision != 2 || p.pod(0).Labels[appsv1.StatefulSetRevisionLabel] != s.CurrentRevision {
-		t.Errorf("status %+v, revisions %v", s, p.revisions())
-	}
-	p.must(api.Delete(p.ctx, p.pod(1)))
-	p.eventually("only web-1 is updated", func() bool {
-		return equality.Semantic.DeepEqual(p.images(), map[string]string{"web-0": "web:1", "web-1": "web:2"})
+	p.step("K-059: without another template they come back as they were", func(t *testing.T) {
+		before, revision := p.uids(), p.read().Status.CurrentRevision
+		for _, pod := range p.pods() {
+			p.must(api.Delete(p.ctx, &pod))
+		}
+		p.eventually("both are others", func() bool {
+			now := p.uids()
+			return len(now) == 2 && now["web-0"] != before["web-0"] && now["web-1"] != before["web-1"]
+		})
+		p.complete()
+		for _, pod := range p.pods() {
+			if label := pod.Labels[appsv1.StatefulSetRevisionLabel]; label != revision {
+				t.Errorf("%s is labelled %s, want %s", pod.Name, label, revision)
+			}
+		}
+	})
+	p.step("D-013: another template waits for who deletes them", func(t *testing.T) {
+		p.image("web:2")
+		p.eventually("the new revision is known", func() bool { s := p.read().Status; return s.UpdateRevision != s.CurrentRevision })
+		if s := p.read().Status; p.revisions()[s.UpdateRevision].Revision != 2 || p.pod(0).Labels[appsv1.StatefulSetRevisionLabel] != s.CurrentRevision {
+			t.Errorf("status %+v, revisions %v", s, p.revisions())
+		}
+		p.must(api.Delete(p.ctx, p.pod(1)))
+		p.imagesAre("web:1", "web:2")
 	})
 }
 
-// TestRecreate starts no new pod while an old one is there. S-017.
+// TestRecreate starts no new pod while an old one is there.
 func TestRecreate(t *testing.T) {
-	set := slice(3)
-	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.Recreate}
-	p := begin(t, set)
-	p.image("web:2")
-	for done := false; !done; {
-		images := map[string]bool{}
-		for _, image := range p.images() {
-			images[image] = true
+	t.Parallel()
+	t.Run("D-044: three pods, Parallel", func(t *testing.T) {
+		set := slice(3)
+		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.Recreate}
+		p := begin(t, set)
+		p.image("web:2")
+		for done := false; !done; {
+			images := map[string]bool{}
+			for _, image := range p.images() {
+				images[image] = true
+			}
+			if len(images) > 1 {
+				t.Fatalf("old and new pods run at once: %v", p.images())
+			}
+			s := p.read().Status
+			done = s.CurrentRevision == s.UpdateRevision && s.UpdatedReplicas == 3 && images["web:2"]
+			p.must(p.ctx.Err())
 		}
-		if len(images) > 1 {
-			t.Fatalf("old and new pods run at once: %v", p.images())
-		}
-		s := p.read().Status
-		done = s.CurrentRevision == s.UpdateRevision && s.UpdatedReplicas == 3 && images["web:2"]
-		p.must(p.ctx.Err())
-	}
-	p.complete()
+		p.complete()
+	})
 }
 
-// TestBudget: never more pods are down than maxUnavailable allows. K-065, K-067, S-002,
-// S-003.
+// TestBudget: never more pods are down than maxUnavailable allows.
 func TestBudget(t *testing.T) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{"ordered": appsv1.OrderedReadyPodManagement, "parallel": appsv1.ParallelPodManagement} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("K-065 "+name, func(t *testing.T) {
 			set := slice(6)
 			set.Spec.PodManagementPolicy = policy
 			set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.MaxUnavailable = new(intstr.FromString("30%")) })
@@ -250,15 +402,16 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// TestStuckRollout: a roll-out whose pods never become ready is rolled back, and
-// forward, and nobody deletes a pod (kubernetes issue 67250). K-070, S-007.
+// TestStuckRollout: a roll-out whose pods never become ready is rolled back, and forward, and
+// nobody deletes a pod (kubernetes issue 67250).
 func TestStuckRollout(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		for _, way := range []string{"web:1", "web:3"} {
-			t.Run(string(policy)+" to "+way, func(t *testing.T) {
+		for way, name := range map[string]string{"web:1": "K-070 S-006 D-014 back", "web:3": "K-070 S-007 forward"} {
+			t.Run(name+" "+string(policy), func(t *testing.T) {
 				set := slice(3)
 				set.Spec.PodManagementPolicy = policy
 				p := begin(t, set)
+				before := p.uids()
 				p.change(func(s *sliceapi.StatefulSetSpec) {
 					s.Template.Spec.Containers[0].Image = stuck
 					s.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
@@ -269,29 +422,31 @@ func TestStuckRollout(t *testing.T) {
 					s.Template.Annotations = nil
 				})
 				p.complete()
-				for name, image := range p.images() {
-					if image != way {
-						t.Errorf("%s runs %s", name, image)
-					}
+				p.imagesAre(way, way, way)
+				if now := p.uids(); way == "web:1" && (now["web-0"] != before["web-0"] || now["web-1"] != before["web-1"]) {
+					t.Errorf("pods that never changed were made anew: %v, before %v", now, before)
 				}
 			})
 		}
 	}
 }
 
-// TestPaused stops updates and nothing else. S-019.
+// TestPaused stops updates and nothing else.
 func TestPaused(t *testing.T) {
-	set := slice(2)
-	set.Spec.Paused = true
-	p := begin(t, set)
-	p.image("web:2")
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(3)) })
-	p.eventually("a third pod is made", func() bool { return len(p.pods()) == 3 })
-	if images := p.images(); images["web-0"] != "web:1" || images["web-1"] != "web:1" {
-		t.Errorf("images %v", images)
-	}
-	p.change(func(s *sliceapi.StatefulSetSpec) { s.Paused = false })
-	p.complete()
+	t.Parallel()
+	t.Run("S-019: paused, and scaled up", func(t *testing.T) {
+		set := slice(2)
+		set.Spec.Paused = true
+		p := begin(t, set)
+		p.image("web:2")
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = new(int32(3)) })
+		p.eventually("a third pod is made", func() bool { return len(p.pods()) == 3 })
+		if images := p.images(); images["web-0"] != "web:1" || images["web-1"] != "web:1" {
+			t.Errorf("images %v", images)
+		}
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.Paused = false })
+		p.complete()
+	})
 }
 
 // TestTerminationReason: a pod knows why it goes before it is deleted.
@@ -319,8 +474,8 @@ func TestTerminationReason(t *testing.T) {
 	p.complete()
 }
 
-// TestAdoption takes the pods of an apps/v1 StatefulSet over with no restart, and gives
-// them back. K-131, S-004, S-018.
+// TestAdoption takes the pods of an apps/v1 StatefulSet over with no restart, and gives them
+// back.
 func TestAdoption(t *testing.T) {
 	p := newPlay(t, withClaim(slice(3)))
 	native := p.native()
@@ -330,13 +485,13 @@ func TestAdoption(t *testing.T) {
 		return native.Status.AvailableReplicas == 3
 	})
 	before := p.uids()
-	p.must(api.Delete(p.ctx, native, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-	p.eventually("the native set is gone", func() bool { return api.Get(p.ctx, client.ObjectKeyFromObject(native), native) != nil })
-	p.must(api.Create(p.ctx, p.set))
-	p.complete()
-	if now := p.uids(); !equality.Semantic.DeepEqual(now, before) {
-		t.Errorf("pods were made anew: %v, before %v", now, before)
-	}
+	p.step("S-004: the same manifest under our apiVersion", func(*testing.T) {
+		p.must(api.Delete(p.ctx, native, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+		p.eventually("the native set is gone", func() bool { return api.Get(p.ctx, client.ObjectKeyFromObject(native), native) != nil })
+		p.must(api.Create(p.ctx, p.set))
+		p.complete()
+		p.kept(before)
+	})
 	p.must(api.Delete(p.ctx, p.read(), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	p.eventually("ours is gone", func() bool { return api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil })
 	again := p.native()
@@ -361,12 +516,15 @@ func (p *play) native() *appsv1.StatefulSet {
 	}
 }
 
-// TestDeletion leaves the pods to the garbage collector, and makes none. K-031.
+// TestDeletion leaves the pods to the garbage collector, and makes none.
 func TestDeletion(t *testing.T) {
-	p := begin(t, slice(2))
-	p.must(api.Delete(p.ctx, p.read(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
-	p.eventually("pods and set are gone", func() bool {
-		return len(p.pods()) == 0 && api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil
+	t.Parallel()
+	t.Run("K-031: with its pods", func(t *testing.T) {
+		p := begin(t, slice(2))
+		p.must(api.Delete(p.ctx, p.read(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
+		p.eventually("pods and set are gone", func() bool {
+			return len(p.pods()) == 0 && api.Get(p.ctx, client.ObjectKeyFromObject(p.set), &sliceapi.StatefulSet{}) != nil
+		})
 	})
 }
 

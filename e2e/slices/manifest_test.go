@@ -19,8 +19,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// native and ours are the apiVersions that a manifest is written for: the line that
-// differs (S-004).
+// native and ours are the apiVersions that a manifest is written for: the line that differs.
 const native = "apps/v1"
 
 var ours = sliceapi.GroupVersion.String()

@@ -41,10 +41,10 @@ type upheaval struct {
 // seeds of the lives of controllers; each failure says which one it was.
 var seeds = []int{1, 2, 3}
 
-// TestKilled kills the controller again and again in the middle of a change, before a
-// write or when one has landed whose answer is lost, or at any time. Whoever comes after it
-// goes on: never more pods are unavailable than allowed, none is replaced twice, and no
-// readiness gate stays closed. S-002, S-016, K-009, K-175, R-060, R-090.
+// TestKilled kills the controller again and again in the middle of a change, before a write or
+// when one has landed whose answer is lost, or at any time. Whoever comes after it goes on:
+// never more pods are unavailable than allowed, none is replaced twice, and no readiness gate
+// stays closed.
 func TestKilled(t *testing.T) {
 	for name, upheaval := range upheavals {
 		for _, seed := range seeds {

@@ -24,45 +24,47 @@ func (p *play) revisions() map[string]appsv1.ControllerRevision {
 	return found
 }
 
-// TestRevisions: what people do to ControllerRevisions costs no pod: their labels stay,
-// one that they make is taken over, and the one in use is made again when they delete it.
-// K-230.
+// TestRevisions: what people do to ControllerRevisions costs no pod: their labels stay, one
+// that they make is taken over, and the one in use is made again when they delete it.
 func TestRevisions(t *testing.T) {
-	p := begin(t, slice(1))
-	before, first := p.uids(), p.read().Status.UpdateRevision
-	touched := 0
-	awaits := func(what string, condition func(map[string]appsv1.ControllerRevision) bool) {
-		t.Helper()
-		p.eventually(what, func() bool {
-			touched++ // the controller looks at revisions when it looks at the set
-			p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, touched))))
-			return condition(p.revisions())
+	t.Parallel()
+	t.Run("K-230: labelled, made, deleted", func(t *testing.T) {
+		p := begin(t, slice(1))
+		before, first := p.uids(), p.read().Status.UpdateRevision
+		touched := 0
+		awaits := func(what string, condition func(map[string]appsv1.ControllerRevision) bool) {
+			t.Helper()
+			p.eventually(what, func() bool {
+				touched++ // the controller looks at revisions when it looks at the set
+				p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, touched))))
+				return condition(p.revisions())
+			})
+		}
+		made := p.revisions()[first]
+		p.must(api.Patch(p.ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"mine":"yes"}}}`))))
+		p.must(api.Create(p.ctx, &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web-mine", Labels: p.set.Spec.Template.Labels},
+			Data:       runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:mine"}]}}}}`)}, Revision: 2,
+		}))
+		awaits("the second revision is taken over, and the first is the newest", func(all map[string]appsv1.ControllerRevision) bool {
+			return len(all) == 2 && all["web-mine"].Revision == 2 && all[first].Revision == 3 && all[first].Labels["mine"] == "yes"
 		})
-	}
-	made := p.revisions()[first]
-	p.must(api.Patch(p.ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"mine":"yes"}}}`))))
-	p.must(api.Create(p.ctx, &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web-mine", Labels: p.set.Spec.Template.Labels},
-		Data:       runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:mine"}]}}}}`)}, Revision: 2,
-	}))
-	awaits("the second revision is taken over, and the first is the newest", func(all map[string]appsv1.ControllerRevision) bool {
-		return len(all) == 2 && all["web-mine"].Revision == 2 && all[first].Revision == 3 && all[first].Labels["mine"] == "yes"
+		p.must(api.Delete(p.ctx, &made))
+		awaits("the one in use is made again", func(all map[string]appsv1.ControllerRevision) bool {
+			return all[first].Revision == 3 && all[first].UID != made.UID
+		})
+		p.kept(before)
+		p.image("web:2")
+		p.complete()
+		awaits("there are three", func(all map[string]appsv1.ControllerRevision) bool {
+			return len(all) == 3 && all[p.read().Status.UpdateRevision].Revision == 4
+		})
+		before = p.uids()
+		p.must(api.DeleteAllOf(p.ctx, &appsv1.ControllerRevision{}, client.InNamespace(p.set.Namespace), client.MatchingLabels{"app": "web"}))
+		awaits("only that of the pods is left", func(all map[string]appsv1.ControllerRevision) bool {
+			_, found := all[p.read().Status.UpdateRevision]
+			return len(all) == 1 && found
+		})
+		p.kept(before)
 	})
-	p.must(api.Delete(p.ctx, &made))
-	awaits("the one in use is made again", func(all map[string]appsv1.ControllerRevision) bool {
-		return all[first].Revision == 3 && all[first].UID != made.UID
-	})
-	p.kept(before)
-	p.image("web:2")
-	p.complete()
-	awaits("there are three", func(all map[string]appsv1.ControllerRevision) bool {
-		return len(all) == 3 && all[p.read().Status.UpdateRevision].Revision == 4
-	})
-	before = p.uids()
-	p.must(api.DeleteAllOf(p.ctx, &appsv1.ControllerRevision{}, client.InNamespace(p.set.Namespace), client.MatchingLabels{"app": "web"}))
-	awaits("only that of the pods is left", func(all map[string]appsv1.ControllerRevision) bool {
-		_, found := all[p.read().Status.UpdateRevision]
-		return len(all) == 1 && found
-	})
-	p.kept(before)
 }

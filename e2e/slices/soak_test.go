@@ -45,7 +45,7 @@ const (
 
 // TestSoak edits sets at random, deletes and breaks their pods and kills their controller,
 // while a judge sees every state of pods and claims: see judge. In the end all sets get
-// complete. D-016, D-047, S-002, S-008, S-010.
+// complete.
 func TestSoak(t *testing.T) {
 	p := newPlay(t, slice(1))
 	duration, count, seed := soakSize(t)

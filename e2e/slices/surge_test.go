@@ -9,11 +9,11 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestSurge: ordinals above the range run the new revision during an update, so that
-// never fewer pods than replicas serve, and leave at its end. S-016, D-008.
+// TestSurge: ordinals above the range run the new revision during an update, so that never
+// fewer pods than replicas serve, and leave at its end.
 func TestSurge(t *testing.T) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{"ordered": appsv1.OrderedReadyPodManagement, "parallel": appsv1.ParallelPodManagement} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("S-016 "+name, func(t *testing.T) {
 			set := slice(3)
 			set.Spec.PodManagementPolicy = policy
 			set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) {
@@ -47,17 +47,20 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// TestSurgeClaims: the claims of ordinals that stand in for others go with them, or stay,
-// as those of ordinals that are scaled away. K-175.
+// TestSurgeClaims: the claims of ordinals that stand in for others go with them, or stay, as
+// those of ordinals that are scaled away.
 func TestSurgeClaims(t *testing.T) {
-	set := retention(2, retainClaims, deleteClaims)
-	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.MaxSurge = new(intstr.FromInt32(1)) })
-	p := begin(t, set)
-	p.image("web:2")
-	p.complete()
-	p.podsAre("web-0 web-1")
-	p.claimsAre("data-web-0: data-web-1:")
-	p.image("web:3")
-	p.complete()
-	p.claimsAre("data-web-0: data-web-1:")
+	t.Parallel()
+	t.Run("K-175: of the ordinal above the range", func(t *testing.T) {
+		set := retention(2, retainClaims, deleteClaims)
+		set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.MaxSurge = new(intstr.FromInt32(1)) })
+		p := begin(t, set)
+		p.image("web:2")
+		p.complete()
+		p.podsAre("web-0 web-1")
+		p.claimsAre("data-web-0: data-web-1:")
+		p.image("web:3")
+		p.complete()
+		p.claimsAre("data-web-0: data-web-1:")
+	})
 }

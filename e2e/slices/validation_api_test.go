@@ -16,44 +16,48 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestSameManifestAgain: K-030: who writes the very spec again that they wrote first,
-// without the defaults, changes nothing, nor is it a change of the claim templates.
+// TestSameManifestAgain: who writes the very spec again that they wrote first, without the
+// defaults, changes nothing, nor is it a change of the claim templates.
 func TestSameManifestAgain(t *testing.T) {
-	sent := manifest(t, quiet(t), newNamespace(t), claimed)
-	stored := sent.DeepCopy()
-	mustCreate(t, stored)
-	sent.SetResourceVersion(stored.GetResourceVersion())
-	if err := api.Update(bounded(t), sent); err != nil {
-		t.Fatal(err)
-	}
-	if sent.GetGeneration() != 1 || sent.GetResourceVersion() != stored.GetResourceVersion() {
-		t.Errorf("generation %d, resourceVersion %s after %s", sent.GetGeneration(), sent.GetResourceVersion(), stored.GetResourceVersion())
-	}
+	t.Run("K-030: without the defaults", func(t *testing.T) {
+		sent := manifest(t, quiet(t), newNamespace(t), claimed)
+		stored := sent.DeepCopy()
+		mustCreate(t, stored)
+		sent.SetResourceVersion(stored.GetResourceVersion())
+		if err := api.Update(bounded(t), sent); err != nil {
+			t.Fatal(err)
+		}
+		if sent.GetGeneration() != 1 || sent.GetResourceVersion() != stored.GetResourceVersion() {
+			t.Errorf("generation %d, resourceVersion %s after %s", sent.GetGeneration(), sent.GetResourceVersion(), stored.GetResourceVersion())
+		}
+	})
 }
 
-// TestCollection: K-148: list, patch and delete many by their label.
+// TestCollection: list, patch and delete many by their label.
 func TestCollection(t *testing.T) {
-	namespace := newNamespace(t)
-	for i := range 3 {
-		mustCreate(t, manifest(t, quiet(t), namespace, put("metadata.name", fmt.Sprint("web-", i)), put("metadata.labels.part", strconv.Quote(strconv.Itoa(i%2)))))
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"part":"1"}},"spec":{"minReadySeconds":3}}`))
-	one := manifest(t, quiet(t), namespace, put("metadata.name", "web-0"))
-	if err := api.Patch(bounded(t), one, patch); err != nil {
-		t.Fatal(err)
-	}
-	if got := at(one, "spec.minReadySeconds"); got != int64(3) {
-		t.Errorf("patched to %v", got)
-	}
-	if got := list(t, namespace); len(got) != 2 {
-		t.Errorf("%d have the label, want 2", len(got))
-	}
-	if err := api.DeleteAllOf(bounded(t), one, client.InNamespace(namespace), client.MatchingLabels{"part": "1"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := list(t, namespace); len(got) != 0 {
-		t.Errorf("%d are left", len(got))
-	}
+	t.Run("K-148: of three, two have the label", func(t *testing.T) {
+		namespace := newNamespace(t)
+		for i := range 3 {
+			mustCreate(t, manifest(t, quiet(t), namespace, put("metadata.name", fmt.Sprint("web-", i)), put("metadata.labels.part", strconv.Quote(strconv.Itoa(i%2)))))
+		}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"part":"1"}},"spec":{"minReadySeconds":3}}`))
+		one := manifest(t, quiet(t), namespace, put("metadata.name", "web-0"))
+		if err := api.Patch(bounded(t), one, patch); err != nil {
+			t.Fatal(err)
+		}
+		if got := at(one, "spec.minReadySeconds"); got != int64(3) {
+			t.Errorf("patched to %v", got)
+		}
+		if got := list(t, namespace); len(got) != 2 {
+			t.Errorf("%d have the label, want 2", len(got))
+		}
+		if err := api.DeleteAllOf(bounded(t), one, client.InNamespace(namespace), client.MatchingLabels{"part": "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := list(t, namespace); len(got) != 0 {
+			t.Errorf("%d are left", len(got))
+		}
+	})
 }
 
 // list returns the sets of part 1.
@@ -68,62 +72,72 @@ func list(t *testing.T, namespace string) []unstructured.Unstructured {
 	return sets.Items
 }
 
-// TestStatusIsWritten: K-149: conditions by update and by patch, seen when read again.
+// TestStatusIsWritten: conditions by update and by patch, seen when read again.
 func TestStatusIsWritten(t *testing.T) {
-	object := manifest(t, quiet(t), newNamespace(t))
-	mustCreate(t, object)
-	const condition = `{type: %s, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`
-	updated := changed(t, object, put("status.conditions", "["+fmt.Sprintf(condition, "StatusUpdate")+"]"))
-	if err := api.Status().Update(bounded(t), updated); err != nil {
-		t.Fatal(err)
-	}
-	before := updated.DeepCopy()
-	patched := changed(t, updated, put("status.conditions.0.type", "StatusPatched"))
-	if err := api.Status().Patch(bounded(t), patched, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
-	if got := typed(t, object).Status.Conditions; len(got) != 1 || got[0].Type != "StatusPatched" {
-		t.Errorf("conditions %v", got)
-	}
+	t.Run("K-149: a condition by update, and one by patch", func(t *testing.T) {
+		object := manifest(t, quiet(t), newNamespace(t))
+		mustCreate(t, object)
+		const condition = `{type: %s, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`
+		updated := changed(t, object, put("status.conditions", "["+fmt.Sprintf(condition, "StatusUpdate")+"]"))
+		if err := api.Status().Update(bounded(t), updated); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		if got := typed(t, object).Status.Conditions; len(got) != 1 || got[0].Type != "StatusUpdate" {
+			t.Errorf("conditions %v", got)
+		}
+		before := updated.DeepCopy()
+		patched := changed(t, updated, put("status.conditions.0.type", "StatusPatched"))
+		if err := api.Status().Patch(bounded(t), patched, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		if got := typed(t, object).Status.Conditions; len(got) != 1 || got[0].Type != "StatusPatched" {
+			t.Errorf("conditions %v", got)
+		}
+	})
 }
 
-// TestBudgetCountsByScale: K-252, K-264: the disruption controller of Kubernetes takes
-// the number of pods to expect from the scale of our kind, not from the pods there are.
+// TestBudgetCountsByScale: the disruption controller of Kubernetes takes the number of pods to
+// expect from the scale of our kind, not from the pods there are.
 func TestBudgetCountsByScale(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	set := manifest(t, quiet(t), namespace, put("spec.replicas", "10"))
-	mustCreate(t, set)
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: new(intstr.FromInt32(5)),
-			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-		},
-	}
-	mustCreate(t, budget)
-	awaitAccount(t, namespace)
-	for i := range 4 {
-		mustCreate(t, podOf(set, i))
-	}
-	// The controller looks anew when a budget changes: it may not know the kind yet.
-	err := wait.PollUntilContextCancel(bounded(t), 20*lookAgain, true, func(ctx context.Context) (bool, error) {
-		if err := api.Get(ctx, client.ObjectKeyFromObject(budget), budget); err != nil {
-			return false, err
+	t.Run("K-264: ten, of which four exist", func(t *testing.T) {
+		namespace := newNamespace(t)
+		set := manifest(t, quiet(t), namespace, put("spec.replicas", "10"))
+		mustCreate(t, set)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable: new(intstr.FromInt32(5)),
+				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
 		}
-		if budget.Status.ExpectedPods == 10 && budget.Status.DesiredHealthy == 5 {
-			return true, nil
+		mustCreate(t, budget)
+		awaitAccount(t, namespace)
+		for i := range 4 {
+			mustCreate(t, podOf(set, i))
 		}
-		patch := client.MergeFrom(budget.DeepCopy())
-		metav1.SetMetaDataAnnotation(&budget.ObjectMeta, "look", budget.ResourceVersion)
-		return false, api.Patch(ctx, budget, patch)
+		// The controller looks anew when a budget changes: it may not know the kind yet.
+		err := wait.PollUntilContextCancel(bounded(t), 20*lookAgain, true, func(ctx context.Context) (bool, error) {
+			if err := api.Get(ctx, client.ObjectKeyFromObject(budget), budget); err != nil {
+				return false, err
+			}
+			if budget.Status.ExpectedPods == 10 && budget.Status.DesiredHealthy == 5 {
+				return true, nil
+			}
+			patch := client.MergeFrom(budget.DeepCopy())
+			metav1.SetMetaDataAnnotation(&budget.ObjectMeta, "look", budget.ResourceVersion)
+			return false, api.Patch(ctx, budget, patch)
+		})
+		if err != nil {
+			t.Errorf("status %+v: %v", budget.Status, err)
+		}
 	})
-	if err != nil {
-		t.Errorf("status %+v: %v", budget.Status, err)
-	}
 }
 
 func podOf(set *unstructured.Unstructured, ordinal int) *corev1.Pod {

@@ -31,8 +31,8 @@ volumes:
 - {name: f, projected: {sources: [{serviceAccountToken: {path: t}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.name}}]}}]}}
 `
 
-// TestDefaultsAsNative: S-004: what is stored of a manifest is the same under both
-// apiVersions, but for what plain leaves out.
+// TestDefaultsAsNative: what is stored of a manifest is the same under both apiVersions, but
+// for what plain leaves out.
 func TestDefaultsAsNative(t *testing.T) {
 	namespace := newNamespace(t)
 	for name, edit := range map[string]edit{
@@ -44,7 +44,7 @@ func TestDefaultsAsNative(t *testing.T) {
 		"one half of the retention policy": put(
 			"spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Delete"),
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("S-004 "+name, func(t *testing.T) {
 			theirs, own := manifest(t, native, namespace, edit), manifest(t, ours, namespace, edit)
 			mustCreate(t, theirs, client.DryRunAll)
 			mustCreate(t, own, client.DryRunAll)

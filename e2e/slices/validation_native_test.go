@@ -17,9 +17,9 @@ import (
 )
 
 // These tests hold our kind against the native one. The API server of the cluster is
-// Kubernetes' own code, so a dry run under apps/v1 is its defaulting, its conversion
-// and its validation with the strategy of the registry around them: the same manifest,
-// with only its apiVersion changed (S-004), must fare the same under both.
+// Kubernetes' own code, so a dry run under apps/v1 is its defaulting, its conversion and its
+// validation with the strategy of the registry around them: the same manifest, with only its
+// apiVersion changed, must fare the same under both.
 
 // field is a field that both kinds have, with values from both sides of its rules.
 // An empty value removes the field.
@@ -180,7 +180,7 @@ var meant = []difference{
 	{"a revision hash and an ordinal do not fit behind a longer name in a label: apps/v1 accepts such a set and then cannot create its pods", true, func(o *unstructured.Unstructured) bool {
 		return len(o.GetName()) > 52
 	}},
-	{"S-015: a partition outside the range is invalid by the proposal of ordinals.start, which apps/v1 does not check", true, func(o *unstructured.Unstructured) bool {
+	{"a partition outside the range is invalid by the proposal of ordinals.start, which apps/v1 does not check", true, func(o *unstructured.Unstructured) bool {
 		partition, start := number(o, strategy+".rollingUpdate.partition", 0), number(o, "spec.ordinals.start", 0)
 		return partition < start || partition > start+number(o, "spec.replicas", 1)
 	}},
@@ -214,30 +214,34 @@ func number(object *unstructured.Unstructured, path string, absent int64) int64 
 	return absent
 }
 
-// TestEveryValueAsNative: S-004, K-211: each value of each field alone.
+// TestEveryValueAsNative: each value of each field alone.
 func TestEveryValueAsNative(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	verdicts := map[bool]int{}
-	for _, base := range []edit{all(), all(put("spec.replicas", "3"), put("spec.ordinals.start", "2"))} {
-		for _, field := range fields {
-			for _, value := range field.values {
-				accepted := compareCreate(t.Context(), t, namespace, base, change{field.path, value})
-				verdicts[accepted]++
+	t.Run("S-004, K-211: each alone", func(t *testing.T) {
+		namespace := newNamespace(t)
+		verdicts := map[bool]int{}
+		for _, base := range []edit{all(), all(put("spec.replicas", "3"), put("spec.ordinals.start", "2"))} {
+			for _, field := range fields {
+				for _, value := range field.values {
+					accepted := compareCreate(t.Context(), t, namespace, base, change{field.path, value})
+					verdicts[accepted]++
+				}
 			}
 		}
-	}
-	if verdicts[true] < 100 || verdicts[false] < 100 {
-		t.Errorf("%d accepted, %d refused: the values are one-sided", verdicts[true], verdicts[false])
-	}
+		if verdicts[true] < 100 || verdicts[false] < 100 {
+			t.Errorf("%d accepted, %d refused: the values are one-sided", verdicts[true], verdicts[false])
+		}
+	})
 }
 
-// TestManyValuesAsNative: S-004, K-211: several at once.
+// TestManyValuesAsNative: several at once.
 func TestManyValuesAsNative(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	rapid.Check(t, func(r *rapid.T) {
-		compareCreate(t.Context(), r, namespace, all(), drawChanges(r)...)
+	t.Run("S-004, K-211: several at once", func(t *testing.T) {
+		namespace := newNamespace(t)
+		rapid.Check(t, func(r *rapid.T) {
+			compareCreate(t.Context(), r, namespace, all(), drawChanges(r)...)
+		})
 	})
 }
 
@@ -400,38 +404,40 @@ var updateBases = []edit{
 	put("spec.selector", "{matchLabels: {app: web}, matchExpressions: [{key: app, operator: Exists}]}"),
 }
 
-// TestUpdatesAsNative: K-210: what may be changed.
+// TestUpdatesAsNative: what may be changed.
 func TestUpdatesAsNative(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	var theirs, own []*unstructured.Unstructured
-	for i, base := range updateBases {
-		name := put("metadata.name", fmt.Sprint("web-", i))
-		theirs = append(theirs, manifest(t, native, namespace, base, name))
-		own = append(own, manifest(t, quiet(t), namespace, base, name))
-		mustCreate(t, theirs[i])
-		mustCreate(t, own[i])
-	}
-	turn := 0
-	for _, field := range fields[1:] { // the name of an object is in its address
-		for _, value := range field.values {
-			i := turn % len(updateBases)
-			compareUpdate(t.Context(), t, theirs[i], own[i], change{field.path, value})
-			turn++
+	t.Run("K-210: each alone, then several at once", func(t *testing.T) {
+		namespace := newNamespace(t)
+		var theirs, own []*unstructured.Unstructured
+		for i, base := range updateBases {
+			name := put("metadata.name", fmt.Sprint("web-", i))
+			theirs = append(theirs, manifest(t, native, namespace, base, name))
+			own = append(own, manifest(t, quiet(t), namespace, base, name))
+			mustCreate(t, theirs[i])
+			mustCreate(t, own[i])
 		}
-	}
-	if t.Failed() {
-		return
-	}
-	rapid.Check(t, func(r *rapid.T) {
-		i := rapid.IntRange(0, len(updateBases)-1).Draw(r, "base")
-		changes := drawChanges(r)
-		for _, each := range changes {
-			if each.path == fields[0].path {
-				return
+		turn := 0
+		for _, field := range fields[1:] { // the name of an object is in its address
+			for _, value := range field.values {
+				i := turn % len(updateBases)
+				compareUpdate(t.Context(), t, theirs[i], own[i], change{field.path, value})
+				turn++
 			}
 		}
-		compareUpdate(t.Context(), r, theirs[i], own[i], changes...)
+		if t.Failed() {
+			return
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			i := rapid.IntRange(0, len(updateBases)-1).Draw(r, "base")
+			changes := drawChanges(r)
+			for _, each := range changes {
+				if each.path == fields[0].path {
+					return
+				}
+			}
+			compareUpdate(t.Context(), r, theirs[i], own[i], changes...)
+		})
 	})
 }
 
@@ -449,45 +455,47 @@ func compareUpdate(ctx context.Context, r reporter, theirs, own *unstructured.Un
 		answer{theirs, api.Update(ctx, theirs, client.DryRunAll)}, answer{own, api.Update(ctx, own, client.DryRunAll)})
 }
 
-// TestStatusAsNative: K-213.
+// TestStatusAsNative: which counts a status may have.
 func TestStatusAsNative(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	stored := put("status", "{replicas: 0, collisionCount: 2}")
-	theirs, own := manifest(t, native, namespace), manifest(t, quiet(t), namespace)
-	for _, object := range []*unstructured.Unstructured{theirs, own} {
-		mustCreate(t, object)
-		status := changed(t, object, stored)
-		status.SetResourceVersion("")
-		if object == own {
-			status.SetResourceVersion(object.GetResourceVersion())
-		}
-		if err := api.Status().Update(bounded(t), status); err != nil {
-			t.Fatal(err)
-		}
-		object.SetResourceVersion(status.GetResourceVersion())
-	}
-	theirs.SetResourceVersion("")
-	names := []string{"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "collisionCount", "observedGeneration"}
-	rapid.Check(t, func(r *rapid.T) {
-		status := map[string]any{}
-		for _, name := range names {
-			if value := rapid.Int64Range(-1, 4).Draw(r, name); value != 4 || name == "replicas" {
-				status[name] = value
+	t.Run("K-213: several counts at once", func(t *testing.T) {
+		namespace := newNamespace(t)
+		stored := put("status", "{replicas: 0, collisionCount: 2}")
+		theirs, own := manifest(t, native, namespace), manifest(t, quiet(t), namespace)
+		for _, object := range []*unstructured.Unstructured{theirs, own} {
+			mustCreate(t, object)
+			status := changed(t, object, stored)
+			status.SetResourceVersion("")
+			if object == own {
+				status.SetResourceVersion(object.GetResourceVersion())
 			}
+			if err := api.Status().Update(bounded(t), status); err != nil {
+				t.Fatal(err)
+			}
+			object.SetResourceVersion(status.GetResourceVersion())
 		}
-		text, err := json.Marshal(status)
-		if err != nil {
-			r.Fatal(err)
-		}
-		asked, written := theirs.DeepCopy(), own.DeepCopy()
-		if err := errors.Join(put("status", string(text))(asked.Object), put("status", string(text))(written.Object)); err != nil {
-			r.Fatal(err)
-		}
-		theirErr := api.Status().Update(t.Context(), asked, client.DryRunAll)
-		ownErr := api.Status().Update(t.Context(), written, client.DryRunAll)
-		if (theirErr == nil) != (ownErr == nil) {
-			r.Errorf("status %s:\n  apps/v1: %v\n  ours:    %v", text, theirErr, ownErr)
-		}
+		theirs.SetResourceVersion("")
+		names := []string{"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "collisionCount", "observedGeneration"}
+		rapid.Check(t, func(r *rapid.T) {
+			status := map[string]any{}
+			for _, name := range names {
+				if value := rapid.Int64Range(-1, 4).Draw(r, name); value != 4 || name == "replicas" {
+					status[name] = value
+				}
+			}
+			text, err := json.Marshal(status)
+			if err != nil {
+				r.Fatal(err)
+			}
+			asked, written := theirs.DeepCopy(), own.DeepCopy()
+			if err := errors.Join(put("status", string(text))(asked.Object), put("status", string(text))(written.Object)); err != nil {
+				r.Fatal(err)
+			}
+			theirErr := api.Status().Update(t.Context(), asked, client.DryRunAll)
+			ownErr := api.Status().Update(t.Context(), written, client.DryRunAll)
+			if (theirErr == nil) != (ownErr == nil) {
+				r.Errorf("status %s:\n  apps/v1: %v\n  ours:    %v", text, theirErr, ownErr)
+			}
+		})
 	})
 }

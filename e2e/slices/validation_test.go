@@ -21,8 +21,8 @@ var (
 	weights  = `{weightPriority: [{weight: 10, matchSelector: {matchLabels: {zone: a}}}]}`
 )
 
-// refusals are manifests that must not be created, and what the message must have: the
-// field, or the whole of a rule. K-211, R-140, V, KV.
+// refusals are manifests that must not be created, and what the message must have: the field,
+// or the whole of a rule.
 var refusals = []struct {
 	name string
 	edit edit
@@ -104,7 +104,7 @@ var refusals = []struct {
 	{"weight without a selector", all(parallel, put(rollingPath+".unorderedUpdate.priorityStrategy", `{weightPriority: [{weight: 1, matchSelector: {}}]}`)), "matchSelector must not be empty"},
 	{"empty orderedKey", all(parallel, put(rollingPath+".unorderedUpdate.priorityStrategy", `{orderPriority: [{orderedKey: ""}]}`)), "orderedKey"},
 
-	// Reserved ordinals and scaling: R-010.
+	// Reserved ordinals and scaling.
 	{"R-010 reserved ordinal negative", put("spec.reserveOrdinals", "[-1]"), "spec.reserveOrdinals[0]"},
 	{"R-010 reserved ordinal is a word", put("spec.reserveOrdinals", `["x"]`), "spec.reserveOrdinals[0]"},
 	{"R-010 reserved number in quotes", put("spec.reserveOrdinals", `["3"]`), "spec.reserveOrdinals[0]"},
@@ -134,7 +134,7 @@ var refusals = []struct {
 func TestRefused(t *testing.T) {
 	namespace := newNamespace(t)
 	for _, tc := range refusals {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run("K-211 R-140 "+tc.name, func(t *testing.T) {
 			err := api.Create(bounded(t), manifest(t, ours, namespace, tc.edit), client.DryRunAll)
 			wantRefused(t, err, tc.want)
 		})

@@ -27,7 +27,7 @@ var (
 	onDelete  = put("spec.volumeClaimUpdateStrategy.type", "OnDelete")
 )
 
-// TestImmutable: what may be changed in an update, and what not. K-210, R-141.
+// TestImmutable: what may be changed in an update, and what not.
 func TestImmutable(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestImmutable(t *testing.T) {
 		{"claim grown while the strategy is set", claimed, all(grown, onRolling), ""},
 		{"claim grown for those who delete it", all(claimed, onDelete), grown, ""},
 		{"claim grown while the strategy is removed", all(claimed, onRolling), all(grown, drop("spec.volumeClaimUpdateStrategy")), "volumeClaimTemplates is immutable"},
-		{"claim shrunk", all(claimed, onRolling), shrunk, "may only grow"},
+		{"R-097 claim shrunk", all(claimed, onRolling), shrunk, "may only grow"},
 		{"claim shrunk for those who delete it", all(claimed, onDelete), shrunk, "may only grow"},
 		{"claim renamed", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.metadata.name", "other"), "only resources.requests.storage may change"},
 		{"claim with another class", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), "only resources.requests.storage may change"},
@@ -74,7 +74,7 @@ func TestImmutable(t *testing.T) {
 		{"InPlaceOnly and a template that needs recreation is the controller's to hold", all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate)), put("spec.template.spec.containers.0.command", "[sh]"), ""},
 		{"template that no longer matches", all(), put("spec.template.metadata.labels.app", "other"), "template.metadata.labels must have every label"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run("K-210 R-141 "+tc.name, func(t *testing.T) {
 			t.Parallel()
 			object := manifest(t, quiet(t), newNamespace(t), tc.before)
 			mustCreate(t, object)
@@ -94,8 +94,8 @@ func update(t testing.TB, object *unstructured.Unstructured, edits ...edit) erro
 	return api.Update(bounded(t), changed(t, object, edits...), client.DryRunAll)
 }
 
-// TestPartitionIsLeftAlone: a partition that lies outside the range because the range
-// moved refuses neither scaling nor a migration. S-015.
+// TestPartitionIsLeftAlone: a partition that lies outside the range because the range moved
+// refuses neither scaling nor a migration.
 func TestPartitionIsLeftAlone(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "5"), put(rollingPath+".partition", "4"))
 	mustCreate(t, object)
@@ -105,30 +105,35 @@ func TestPartitionIsLeftAlone(t *testing.T) {
 		"moved, and a policy":  all(put("spec.ordinals.start", "9"), put("spec.minReadySeconds", "3")),
 		"changed in the range": put(rollingPath+".partition", "2"),
 	} {
-		if err := update(t, object, after); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run("S-015 "+name, func(t *testing.T) {
+			if err := update(t, object, after); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	wantRefused(t, update(t, object, put("spec.replicas", "2"), put(rollingPath+".partition", "3")), "partition is an ordinal")
+	t.Run("S-015 changed to one outside of the range", func(t *testing.T) {
+		wantRefused(t, update(t, object, put("spec.replicas", "2"), put(rollingPath+".partition", "3")), "partition is an ordinal")
+	})
 }
 
-// TestStatusRules: K-213, S-010, and that status and spec are written apart, K-207.
+// TestStatusRules: what counts a status may have, and that status and spec are written apart.
 func TestStatusRules(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("status", "{replicas: 9, collisionCount: 9}"))
 	mustCreate(t, object)
-	if got := at(object, "status"); got != nil {
-		t.Errorf("K-207: a new object has the status %v", got)
-	}
-	if got := object.GetGeneration(); got != 1 {
-		t.Errorf("K-207: a new object has generation %d", got)
-	}
+	t.Run("K-207: a new object has no status, and generation 1", func(t *testing.T) {
+		if status, generation := at(object, "status"), object.GetGeneration(); status != nil || generation != 1 {
+			t.Errorf("status %v, generation %d", status, generation)
+		}
+	})
 	good := changed(t, object, put("status", "{replicas: 3, readyReplicas: 2, availableReplicas: 1, currentReplicas: 3, updatedReplicas: 0, collisionCount: 2, observedGeneration: 1}"), put("spec.minReadySeconds", "4"))
-	if err := api.Status().Update(bounded(t), good); err != nil {
-		t.Fatal(err)
-	}
-	if at(good, "spec.minReadySeconds") != nil || good.GetGeneration() != 1 {
-		t.Errorf("K-207: a write of the status changed the spec: %v, generation %d", at(good, "spec"), good.GetGeneration())
-	}
+	t.Run("K-207: a write of the status does not touch the spec", func(t *testing.T) {
+		if err := api.Status().Update(bounded(t), good); err != nil {
+			t.Fatal(err)
+		}
+		if at(good, "spec.minReadySeconds") != nil || good.GetGeneration() != 1 {
+			t.Errorf("spec %v, generation %d", at(good, "spec"), good.GetGeneration())
+		}
+	})
 	for _, tc := range []struct {
 		name string
 		edit edit
@@ -149,7 +154,7 @@ func TestStatusRules(t *testing.T) {
 		{"collisionCount lower", put("status.collisionCount", "1"), "status.collisionCount must not become lower"},
 		{"collisionCount removed", drop("status.collisionCount"), "status.collisionCount must not become lower"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run("K-213 S-010 "+tc.name, func(t *testing.T) {
 			err := api.Status().Update(bounded(t), changed(t, good, tc.edit), client.DryRunAll)
 			wantRefused(t, err, tc.want)
 		})
@@ -160,34 +165,36 @@ func TestStatusRules(t *testing.T) {
 	}
 }
 
-// TestSpecHasTheGeneration: K-208: what the spec says has a generation, metadata has none; and
-// K-207: an update of the spec cannot touch the status.
+// TestSpecHasTheGeneration: what the spec says has a generation, metadata has none; and an update
+// of the spec cannot touch the status.
 func TestSpecHasTheGeneration(t *testing.T) {
-	object := manifest(t, quiet(t), newNamespace(t))
-	mustCreate(t, object)
-	for _, step := range []struct {
-		edit edit
-		want int64
-	}{
-		{put("metadata.annotations.a", "b"), 1},
-		{put("spec.minReadySeconds", "3"), 2},
-		{put("status.replicas", "3"), 2},
-	} {
-		object = changed(t, object, step.edit)
-		if err := api.Update(bounded(t), object); err != nil {
-			t.Fatal(err)
+	t.Run("K-207, K-208: metadata, the spec, and the status by the spec", func(t *testing.T) {
+		object := manifest(t, quiet(t), newNamespace(t))
+		mustCreate(t, object)
+		for _, step := range []struct {
+			edit edit
+			want int64
+		}{
+			{put("metadata.annotations.a", "b"), 1},
+			{put("spec.minReadySeconds", "3"), 2},
+			{put("status.replicas", "3"), 2},
+		} {
+			object = changed(t, object, step.edit)
+			if err := api.Update(bounded(t), object); err != nil {
+				t.Fatal(err)
+			}
+			if got := object.GetGeneration(); got != step.want {
+				t.Errorf("generation %d, want %d", got, step.want)
+			}
 		}
-		if got := object.GetGeneration(); got != step.want {
-			t.Errorf("generation %d, want %d", got, step.want)
+		if got := at(object, "status.replicas"); got != nil {
+			t.Errorf("an update of the spec wrote the status: %v", got)
 		}
-	}
-	if got := at(object, "status.replicas"); got != nil {
-		t.Errorf("an update of the spec wrote the status: %v", got)
-	}
+	})
 }
 
-// TestScaleSubresource: K-200, K-201, K-202, K-203, R-143, and how it refuses: K-204. The API server does
-// not look at the UID in the scale of a custom resource, as it does for apps/v1.
+// TestScaleSubresource: what it reads and writes, and how it refuses. The API server does not
+// look at the UID in the scale of a custom resource, as it does for apps/v1.
 func TestScaleSubresource(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "1"))
 	mustCreate(t, object)
@@ -198,29 +205,35 @@ func TestScaleSubresource(t *testing.T) {
 	if err := api.SubResource("scale").Get(bounded(t), object, scale); err != nil {
 		t.Fatal(err)
 	}
-	if at(scale, "spec.replicas") != int64(1) || at(scale, "status.replicas") != int64(1) || at(scale, "status.selector") != "app=web" {
-		t.Errorf("K-200, K-203: scale %v", scale)
-	}
-	twice := changed(t, scale, put("spec.replicas", "2"))
-	if err := api.SubResource("scale").Update(bounded(t), object, client.WithSubResourceBody(twice)); err != nil {
-		t.Fatal(err)
-	}
-	wantReplicas(t, object, 2) // K-201
-	if err := patchScale(t, object, `{"spec":{"replicas":4}}`); err != nil {
-		t.Fatal(err)
-	}
-	wantReplicas(t, object, 4) // K-202
-
-	if err := api.SubResource("scale").Update(bounded(t), object.DeepCopy(), client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
-		t.Errorf("K-204: a scale that was read before another write: %v", err)
-	}
-	if err := patchScale(t, object, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":5}}`); !apierrors.IsConflict(err) {
-		t.Errorf("K-204: patching with a wrong resourceVersion: %v", err)
-	}
-	missing := changed(t, object, put("metadata.name", "missing"))
-	if err := patchScale(t, missing, `{"spec":{"replicas":5}}`); !apierrors.IsNotFound(err) {
-		t.Errorf("K-204: scaling what is missing: %v", err)
-	}
+	t.Run("K-200, K-203, R-143: it is read", func(t *testing.T) {
+		if at(scale, "spec.replicas") != int64(1) || at(scale, "status.replicas") != int64(1) || at(scale, "status.selector") != "app=web" {
+			t.Errorf("scale %v", scale)
+		}
+	})
+	t.Run("K-201: it is written", func(t *testing.T) {
+		twice := changed(t, scale, put("spec.replicas", "2"))
+		if err := api.SubResource("scale").Update(bounded(t), object, client.WithSubResourceBody(twice)); err != nil {
+			t.Fatal(err)
+		}
+		wantReplicas(t, object, 2)
+	})
+	t.Run("K-202: it is patched", func(t *testing.T) {
+		if err := patchScale(t, object, `{"spec":{"replicas":4}}`); err != nil {
+			t.Fatal(err)
+		}
+		wantReplicas(t, object, 4)
+	})
+	t.Run("K-204: an old version, a wrong one, and a set that is missing", func(t *testing.T) {
+		if err := api.SubResource("scale").Update(bounded(t), object.DeepCopy(), client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
+			t.Errorf("a scale that was read before another write: %v", err)
+		}
+		if err := patchScale(t, object, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":5}}`); !apierrors.IsConflict(err) {
+			t.Errorf("patching with a wrong resourceVersion: %v", err)
+		}
+		if err := patchScale(t, changed(t, object, put("metadata.name", "missing")), `{"spec":{"replicas":5}}`); !apierrors.IsNotFound(err) {
+			t.Errorf("scaling what is missing: %v", err)
+		}
+	})
 	if err := patchScale(t, object, `{"spec":{"replicas":-1}}`); !apierrors.IsInvalid(err) {
 		t.Errorf("scaling to -1: %v", err)
 	}
@@ -230,19 +243,21 @@ func newScale() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
 }
 
-// TestScaleTogether: K-205: no client of many that scale at once sees a conflict.
+// TestScaleTogether: no client of many that scale at once sees a conflict.
 func TestScaleTogether(t *testing.T) {
-	object := manifest(t, quiet(t), newNamespace(t))
-	mustCreate(t, object)
-	var group sync.WaitGroup
-	for i := range 100 {
-		group.Go(func() {
-			if err := patchScale(t, object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, i%3)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
+	t.Run("K-205: a hundred", func(t *testing.T) {
+		object := manifest(t, quiet(t), newNamespace(t))
+		mustCreate(t, object)
+		var group sync.WaitGroup
+		for i := range 100 {
+			group.Go(func() {
+				if err := patchScale(t, object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, i%3)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	})
 }
 
 func patchScale(t *testing.T, object *unstructured.Unstructured, patch string) error {
@@ -260,82 +275,88 @@ func wantReplicas(t *testing.T, object *unstructured.Unstructured, want int64) {
 	}
 }
 
-// TestDiscovery: K-215: how people name the kind. The short name of apps/v1 is not
-// taken: kubectl would then answer for either kind.
+// TestDiscovery: how people name the kind. The short name of apps/v1 is not taken: kubectl
+// would then answer for either kind.
 func TestDiscovery(t *testing.T) {
-	resources, err := discovery.NewDiscoveryClientForConfigOrDie(one).ServerResourcesForGroupVersion(ours)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, resource := range resources.APIResources {
-		if resource.Name != "statefulsets" {
-			continue
+	t.Run("K-215, R-143: short names and categories", func(t *testing.T) {
+		resources, err := discovery.NewDiscoveryClientForConfigOrDie(one).ServerResourcesForGroupVersion(ours)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := fmt.Sprint(resource.ShortNames, resource.Categories); got != "[slice] [all]" {
-			t.Errorf("short names and categories are %s", got)
+		for _, resource := range resources.APIResources {
+			if resource.Name != "statefulsets" {
+				continue
+			}
+			if got := fmt.Sprint(resource.ShortNames, resource.Categories); got != "[slice] [all]" {
+				t.Errorf("short names and categories are %s", got)
+			}
+			return
 		}
-		return
-	}
-	t.Error("statefulsets are not served")
+		t.Error("statefulsets are not served")
+	})
 }
 
-// TestDeletionIsInTheBackground: K-215: who deletes the set and says nothing about its
-// dependents neither orphans them nor waits for them: no finalizer asks for that.
+// TestDeletionIsInTheBackground: who deletes the set and says nothing about its dependents
+// neither orphans them nor waits for them: no finalizer asks for that.
 func TestDeletionIsInTheBackground(t *testing.T) {
-	object := manifest(t, quiet(t), newNamespace(t), put("metadata.finalizers", "[example.com/hold]"))
-	mustCreate(t, object)
-	if err := api.Delete(bounded(t), object); err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(object.GetFinalizers()); got != "[example.com/hold]" {
-		t.Errorf("finalizers of a set that is deleted: %s", got)
-	}
-	if err := api.Update(bounded(t), changed(t, object, drop("metadata.finalizers"))); err != nil {
-		t.Fatal(err)
-	}
+	t.Run("K-215: without a word of its dependents", func(t *testing.T) {
+		object := manifest(t, quiet(t), newNamespace(t), put("metadata.finalizers", "[example.com/hold]"))
+		mustCreate(t, object)
+		if err := api.Delete(bounded(t), object); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(object.GetFinalizers()); got != "[example.com/hold]" {
+			t.Errorf("finalizers of a set that is deleted: %s", got)
+		}
+		if err := api.Update(bounded(t), changed(t, object, drop("metadata.finalizers"))); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
-// TestOldObjectsAreTolerated: K-212: what was stored under looser rules may be updated
-// elsewhere. The looser rules are those of a definition of its own.
+// TestOldObjectsAreTolerated: what was stored under looser rules may be updated elsewhere. The
+// looser rules are those of a definition of its own.
 func TestOldObjectsAreTolerated(t *testing.T) {
 	t.Parallel()
-	const group, old = "old.sliceshift.io", "old.sliceshift.io/v1alpha1"
-	loose, strict := definitionIn(t, group), definitionIn(t, group)
-	spec := loose.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	pod := spec.Properties["template"].Properties["spec"]
-	policy := pod.Properties["restartPolicy"]
-	policy.Enum = nil
-	pod.Properties["restartPolicy"] = policy
-	if err := define(bounded(t), loose); err != nil {
-		t.Fatal(err)
-	}
-	object := manifest(t, old, newNamespace(t), put("spec.template.spec.restartPolicy", "Never"))
-	mustCreate(t, object)
-
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := api.Get(bounded(t), client.ObjectKeyFromObject(loose), loose); err != nil {
-			return err
+	t.Run("K-212: under looser rules", func(t *testing.T) {
+		const group, old = "old.sliceshift.io", "old.sliceshift.io/v1alpha1"
+		loose, strict := definitionIn(t, group), definitionIn(t, group)
+		spec := loose.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		pod := spec.Properties["template"].Properties["spec"]
+		policy := pod.Properties["restartPolicy"]
+		policy.Enum = nil
+		pod.Properties["restartPolicy"] = policy
+		if err := define(bounded(t), loose); err != nil {
+			t.Fatal(err)
 		}
-		loose.Spec = strict.Spec
-		return api.Update(bounded(t), loose)
+		object := manifest(t, old, newNamespace(t), put("spec.template.spec.restartPolicy", "Never"))
+		mustCreate(t, object)
+
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := api.Get(bounded(t), client.ObjectKeyFromObject(loose), loose); err != nil {
+				return err
+			}
+			loose.Spec = strict.Spec
+			return api.Update(bounded(t), loose)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = wait.PollUntilContextCancel(bounded(t), lookAgain, true, func(context.Context) (bool, error) {
+			fresh := manifest(t, old, object.GetNamespace(), put("metadata.name", "fresh"), put("spec.template.spec.restartPolicy", "Never"))
+			return apierrors.IsInvalid(api.Create(bounded(t), fresh, client.DryRunAll)), nil
+		})
+		if err != nil {
+			t.Fatalf("the strict rules do not come into force: %v", err)
+		}
+		if err := update(t, object, put("spec.replicas", "2")); err != nil {
+			t.Errorf("replicas of an old object: %v", err)
+		}
+		wantRefused(t, update(t, object, put("spec.template.spec.restartPolicy", "OnFailure")), "spec.template.spec.restartPolicy")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = wait.PollUntilContextCancel(bounded(t), lookAgain, true, func(context.Context) (bool, error) {
-		fresh := manifest(t, old, object.GetNamespace(), put("metadata.name", "fresh"), put("spec.template.spec.restartPolicy", "Never"))
-		return apierrors.IsInvalid(api.Create(bounded(t), fresh, client.DryRunAll)), nil
-	})
-	if err != nil {
-		t.Fatalf("the strict rules do not come into force: %v", err)
-	}
-	if err := update(t, object, put("spec.replicas", "2")); err != nil {
-		t.Errorf("replicas of an old object: %v", err)
-	}
-	wantRefused(t, update(t, object, put("spec.template.spec.restartPolicy", "OnFailure")), "spec.template.spec.restartPolicy")
 }
 
 // quiet returns the apiVersion of a copy of our kind that no controller watches, so

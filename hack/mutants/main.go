@@ -1,6 +1,7 @@
 // Command mutants plants faults in the logic that keeps data safe, one at a time, and
 // runs the tests: each fault must be caught. It tells which tests are worth having, and
-// that none of the rules could be lost without anybody noticing.
+// that none of the rules could be lost without anybody noticing. What a tool can think of is
+// hack/mutate's.
 //
 // A fault is a line of mutants.yaml: what is found in a file, and what it is replaced
 // by. It is compiled through `go test -overlay`, so that the work tree is not changed.
@@ -48,7 +49,7 @@ func (v verdict) caught() bool { return v.model != "" || len(v.tests) > 0 }
 
 func main() {
 	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their lines in the list")
-	out := flag.String("o", "docs/mutants.md", "the list that is written; empty: none")
+	out := flag.String("o", "docs/planted.md", "the list that is written; empty: none")
 	flag.Parse()
 	if err := run(context.Background(), *only, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -161,7 +162,8 @@ func table(verdicts []verdict) string {
 	}
 	fmt.Fprintf(&b, `# Planted faults, and what catches them
 
-Generated from hack/mutants/mutants.yaml: %s. Each line is one fault that is planted
+Generated from hack/mutants/mutants.yaml: %s. Small faults that a tool makes are in
+[mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
 in the code by itself, and what fails then: the model (TestModel of package migration within its
 small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
 of the other tests that fails, of the package that has the fault or of package migration.
@@ -170,7 +172,7 @@ of the other tests that fails, of the package that has the fault or of package m
 
 | file | fault | breaks | the model says | test |
 |---|---|---|---|---|
-`, "`make mutants`", len(verdicts), byModel, byTests, len(verdicts))
+`, "`make mutants-list`", len(verdicts), byModel, byTests, len(verdicts))
 	for _, v := range verdicts {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")))
 	}

@@ -55,6 +55,7 @@ type Connection struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
 	live   client.Client
+	guard  *guard
 
 	mu    sync.Mutex
 	views map[Scope]*View
@@ -63,14 +64,23 @@ type Connection struct {
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
 // QPS must be set by the caller: client-go's default is 5 requests a second.
 func Connect(name string, config *rest.Config) (*Connection, error) {
+	return ConnectWithin(name, config, nil)
+}
+
+// ConnectWithin is Connect for a cluster that is not trusted: what it answers is held within an
+// allowance. It is asked in JSON, of which can be told what it will take.
+func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Connection, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
+	if allowance != nil {
+		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
+	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	scheme := NewScheme()
-	httpClient = guarded(name, httpClient, scheme)
+	httpClient, guard := guarded(name, httpClient, scheme, allowance)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
@@ -81,7 +91,7 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 	}
 	return &Connection{
 		name: name, config: config, http: httpClient, scheme: scheme, mapper: mapper,
-		live: client.WithFieldOwner(live, api.FieldManager), views: map[Scope]*View{},
+		live: client.WithFieldOwner(live, api.FieldManager), views: map[Scope]*View{}, guard: guard,
 	}, nil
 }
 
@@ -102,7 +112,10 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
 // landed.
-func (c *Connection) Live() client.Client { return retrying{c.live} }
+func (c *Connection) Live() client.Client { return exact{retrying{c.live}, c.name} }
+
+// close returns what is held of the cluster's answers.
+func (c *Connection) close() { c.guard.close() }
 
 // Serves says whether the cluster serves a kind in a version.
 func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, error) {

@@ -53,25 +53,32 @@ type guard struct {
 	limits  limits
 	decoder runtime.Decoder
 
+	// allowance bounds what is held of all answers; nil: nothing does.
+	allowance *Allowance
+
 	mu sync.Mutex
 	// paged is how much the pages of a list have brought, by its path.
 	paged map[string]int64
+	// tabs are of what nobody holds for a time of its own, by its path: lists of views, until
+	// they watch, and what is served, until it is asked again.
+	tabs map[string]*tab
 }
 
-func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme) *guard {
+func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, allowance *Allowance) *guard {
 	return &guard{
-		cluster: cluster, next: next, limits: defaultLimits, paged: map[string]int64{},
+		cluster: cluster, next: next, limits: defaultLimits, allowance: allowance, paged: map[string]int64{}, tabs: map[string]*tab{},
 		decoder: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
 	}
 }
 
 // guarded is a client like this one that is guarded. The other one may be shared.
-func guarded(cluster string, of *http.Client, scheme *runtime.Scheme) *http.Client {
+func guarded(cluster string, of *http.Client, scheme *runtime.Scheme, allowance *Allowance) (*http.Client, *guard) {
 	next := of.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &http.Client{Transport: newGuard(cluster, next, scheme), Timeout: of.Timeout}
+	g := newGuard(cluster, next, scheme, allowance)
+	return &http.Client{Transport: g, Timeout: of.Timeout}, g
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
@@ -132,18 +139,16 @@ func (g *guard) status(data []byte) []byte {
 // success bounds what is read of an answer that is none.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && kind != protobufType) {
+	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil)) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
 	}
 	query := req.URL.Query()
 	body := &bounded{ReadCloser: resp.Body, cluster: g.cluster}
+	watches := query.Get("watch") == "true" || query.Get("watch") == "1"
 	switch {
-	case query.Get("watch") == "true" || query.Get("watch") == "1":
-		body.left = g.limits.list
-		if kind == jsonType {
-			body.events = &events{limit: g.limits.event}
-		}
+	case watches:
+		body.left, body.event = g.limits.list, g.limits.event
 	case query.Has("continue"):
 		body.left, body.read = min(g.limits.answer, g.limits.list-g.readOf(req.URL.Path, 0)), func(n int) { g.readOf(req.URL.Path, n) }
 	default:
@@ -152,8 +157,47 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 			g.forget(req.URL.Path)
 		}
 	}
+	if g.allowance != nil {
+		body.passes = watches
+		if body.tab = g.tabOf(req, watches, query.Has("continue")); body.tab == nil {
+			body.tab, body.own = &tab{of: g.allowance}, true
+		}
+	}
+	if kind == jsonType && (watches || g.allowance != nil) {
+		body.scanner = &scanner{}
+	}
 	resp.Body = body
 	return resp, nil
+}
+
+// tabOf is where an answer is booked; nil: on its own, for as long as it is read.
+func (g *guard) tabOf(req *http.Request, watches, goesOn bool) *tab {
+	if held, found := tabIn(req.Context(), g.allowance); found {
+		return held
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.tabs[req.URL.Path]
+	if before != nil && !goesOn {
+		before.clear()
+	}
+	if watches {
+		return nil
+	}
+	if before == nil {
+		before = &tab{of: g.allowance}
+		g.tabs[req.URL.Path] = before
+	}
+	return before
+}
+
+// close returns all that is booked on nobody's time.
+func (g *guard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range g.tabs {
+		t.close()
+	}
 }
 
 // readOf adds to how much the pages of a list have brought, and returns it.
@@ -178,8 +222,13 @@ type bounded struct {
 	left    int64
 	// read is told how much was read; nil: nobody is.
 	read func(int)
-	// events are those of a watch in JSON; nil: it is none.
-	events *events
+	// event bounds each value of it; 0: nothing does.
+	event   int64
+	scanner *scanner
+	// tab is where it is booked: with passes only until each value has ended; own is true when
+	// nothing else is.
+	tab         *tab
+	passes, own bool
 }
 
 // Read implements io.Reader.
@@ -188,48 +237,38 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.read != nil {
 		b.read(n)
 	}
-	if b.left -= int64(n); b.left < 0 || !b.events.fit(p[:n]) {
-		return 0, fmt.Errorf("cluster %s sends more than is read of one answer; see what it holds so much of, or whether its address leads to an API server of Kubernetes", b.cluster)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, b.tooMuch("of one answer")
+	}
+	if b.scanner == nil {
+		return n, err
+	}
+	before := b.scanner.weight
+	if !b.scanner.read(p[:n], b.event) {
+		return 0, b.tooMuch("of one event")
+	}
+	if b.tab == nil {
+		return n, err
+	}
+	more := b.scanner.weight - before
+	if !b.passes {
+		more += b.scanner.ended
+	}
+	b.scanner.ended = 0
+	if !b.tab.take(more) {
+		return 0, b.tooMuch("for one namespace")
 	}
 	return n, err
 }
 
-// events finds where the events of a watch end: each is one value of JSON, which its
-// decoder keeps until it has all of it (apimachinery, util/framer, jsonFrameReader).
-type events struct {
-	limit, size     int64
-	depth           int
-	quoted, escaped bool
+// Close implements io.Closer.
+func (b *bounded) Close() error {
+	if b.own {
+		b.tab.close()
+	}
+	return b.ReadCloser.Close()
 }
 
-// fit says whether every event is within the limit.
-func (e *events) fit(data []byte) bool {
-	if e == nil {
-		return true
-	}
-	for _, c := range data {
-		e.size++
-		e.scan(c)
-		if e.size > e.limit {
-			return false
-		}
-	}
-	return true
-}
-
-func (e *events) scan(c byte) {
-	switch {
-	case e.escaped:
-		e.escaped = false
-	case e.quoted:
-		e.escaped, e.quoted = c == '\\', c != '"'
-	case c == '"':
-		e.quoted = true
-	case c == '{' || c == '[':
-		e.depth++
-	case c == '}' || c == ']':
-		if e.depth--; e.depth == 0 {
-			e.size = 0
-		}
-	}
+func (b *bounded) tooMuch(of string) error {
+	return fmt.Errorf("cluster %s sends more than is read %s; see what it holds so much of, or whether its address leads to an API server of Kubernetes", b.cluster, of)
 }

@@ -11,6 +11,9 @@ import (
 type Pool struct {
 	mu      sync.Mutex
 	entries map[string]*entry
+	// held is the allowance of each tenant, in bytes.
+	held       int64
+	allowances map[Tenant]*Allowance
 }
 
 type entry struct {
@@ -18,18 +21,24 @@ type entry struct {
 	users      int
 }
 
-// NewPool returns an empty pool.
-func NewPool() *Pool { return &Pool{entries: map[string]*entry{}} }
+// NewPool returns an empty pool. Of what the clusters of one tenant answer no more than so many
+// bytes are held.
+func NewPool(held int64) *Pool {
+	return &Pool{entries: map[string]*entry{}, held: held, allowances: map[Tenant]*Allowance{}}
+}
+
+// Tenant is whose allowance holds what a cluster answers; empty: it is trusted.
+type Tenant string
 
 // Get returns the connection of a key, made from config when there is none yet.
 // The key must name cluster, identity and credentials: whoever may not use those
 // must not learn the key. release must be called once.
-func (p *Pool) Get(key, name string, config *rest.Config) (connection *Connection, release func(), err error) {
+func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connection *Connection, release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shared, found := p.entries[key]
 	if !found {
-		connection, err := Connect(name, config)
+		connection, err := ConnectWithin(name, config, p.allowance(tenant))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -40,12 +49,24 @@ func (p *Pool) Get(key, name string, config *rest.Config) (connection *Connectio
 	return shared.connection, sync.OnceFunc(func() { p.release(key, shared) }), nil
 }
 
+// allowance is shared by all clusters of a tenant.
+func (p *Pool) allowance(tenant Tenant) *Allowance {
+	if tenant == "" {
+		return nil
+	}
+	if p.allowances[tenant] == nil {
+		p.allowances[tenant] = NewAllowance(p.held)
+	}
+	return p.allowances[tenant]
+}
+
 func (p *Pool) release(key string, shared *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shared.users--
 	if shared.users == 0 {
 		delete(p.entries, key)
+		shared.connection.close()
 	}
 }
 

@@ -32,6 +32,11 @@ type View struct {
 
 	mu          sync.Mutex
 	subscribers map[*subscription]struct{}
+	// kept is what is kept of the cluster's objects, and weights what each weighs.
+	kept    *tab
+	weights map[string]int64
+	// full is true once there was no room for one: then nothing is shown any more.
+	full bool
 }
 
 // Scope is what a view shows.
@@ -69,7 +74,7 @@ func (c *Connection) unsubscribe(view *View, entry *subscription) {
 	defer view.mu.Unlock()
 	delete(view.subscribers, entry)
 	if len(view.subscribers) == 0 {
-		view.stop()
+		view.close()
 		if c.views[view.scope] == view {
 			delete(c.views, view.scope)
 		}
@@ -77,20 +82,26 @@ func (c *Connection) unsubscribe(view *View, entry *subscription) {
 }
 
 func (c *Connection) newView(ctx context.Context, scope Scope) (*View, error) {
+	// The view outlives the call that made it: it belongs to its subscribers.
+	running, stop := context.WithCancel(unheld(context.WithoutCancel(ctx)))
+	view := &View{connection: c, scope: scope, stop: stop, subscribers: map[*subscription]struct{}{}, kept: &tab{of: c.guard.allowance}, weights: map[string]int64{}}
 	objects, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
 		DefaultNamespaces: map[string]cache.Config{scope.Namespace: {}},
 		// What is watched is never changed in place by us, and it may be large.
-		DefaultTransform:             slim,
+		DefaultTransform:             view.keep,
 		DefaultUnsafeDisableDeepCopy: new(true),
 		ReaderFailOnMissingInformer:  true,
 	})
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	// The view outlives the call that made it: it belongs to its subscribers.
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	view := &View{Reader: objects, connection: c, scope: scope, stop: stop, subscribers: map[*subscription]struct{}{}}
+	if err := objects.IndexField(ctx, &corev1.PersistentVolume{}, DiskField, disks); err != nil {
+		stop()
+		return nil, err
+	}
+	view.Reader = objects
 	shown := []client.Object{
 		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
 		&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}, &corev1.Service{},
@@ -102,22 +113,54 @@ func (c *Connection) newView(ctx context.Context, scope Scope) (*View, error) {
 		informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err == nil {
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc: func(any) { view.changed() }, UpdateFunc: func(any, any) { view.changed() }, DeleteFunc: func(any) { view.changed() },
+				AddFunc: func(any) { view.changed() }, UpdateFunc: func(any, any) { view.changed() }, DeleteFunc: view.dropped,
 			})
 		}
 		if err != nil {
-			stop()
+			view.close()
 			return nil, err
 		}
 	}
 	go func() { _ = objects.Start(running) }() // it returns when the view is stopped
 	waiting, cancel := context.WithTimeout(ctx, syncFor)
 	defer cancel()
-	if !objects.WaitForCacheSync(waiting) {
-		stop()
+	defer context.AfterFunc(running, cancel)()
+	filled := objects.WaitForCacheSync(waiting)
+	if err := view.shown(); err != nil {
+		view.close()
+		return nil, err
+	}
+	if !filled {
+		view.close()
 		return nil, errors.Join(errors.New("the first lists were not answered"), waiting.Err())
 	}
 	return view, nil
+}
+
+// DiskField is the field by which a view finds the volumes of one disk, as Disk names it.
+const DiskField = "disk"
+
+// Disk names the disk of a CSI volume: its driver and handle. Of other kinds it is empty: what
+// they say may be another disk on every machine.
+func Disk(volume *corev1.PersistentVolume) string {
+	if volume.Spec.CSI == nil {
+		return ""
+	}
+	return volume.Spec.CSI.Driver + "/" + volume.Spec.CSI.VolumeHandle
+}
+
+func disks(object client.Object) []string {
+	volume, _ := object.(*corev1.PersistentVolume)
+	if volume == nil || Disk(volume) == "" {
+		return nil
+	}
+	return []string{Disk(volume)}
+}
+
+// close ends the view and returns what it has kept.
+func (v *View) close() {
+	v.stop()
+	v.kept.close()
 }
 
 func (v *View) changed() {
@@ -150,14 +193,14 @@ func slimEnd(ended *corev1.ContainerStateTerminated) *corev1.ContainerStateTermi
 // slim drops what no decision reads from an object before it is cached. The
 // StatefulSet and the PodDisruptionBudget keep their managed fields: they name the
 // foreign writer.
-func slim(in any) (any, error) {
+func slim(in any) any {
 	object, err := meta.Accessor(in)
 	if err != nil {
-		return in, nil //nolint:nilerr // a tombstone has no metadata and nothing to drop
+		return in // a tombstone has no metadata and nothing to drop
 	}
 	switch object := in.(type) {
 	case *appsv1.StatefulSet, *slicesapi.StatefulSet, *policyv1.PodDisruptionBudget:
-		return in, nil
+		return in
 	case *corev1.Pod:
 		object.Spec.Containers, object.Spec.InitContainers = nil, nil
 		slimStatuses(object.Status.InitContainerStatuses)
@@ -167,5 +210,5 @@ func slim(in any) (any, error) {
 	if annotations := object.GetAnnotations(); annotations != nil {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 	}
-	return in, nil
+	return in
 }

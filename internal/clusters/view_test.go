@@ -19,10 +19,7 @@ func TestSlim(t *testing.T) {
 			Name: "app", ImageID: "long", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}, LastTerminationState: end,
 		}}},
 	}
-	got, err := slim(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := slim(pod)
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Annotations: map[string]string{"a": "b"}},
 		Spec:       corev1.PodSpec{NodeName: "n"},

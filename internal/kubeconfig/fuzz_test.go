@@ -72,10 +72,8 @@ func wantSafe(t *testing.T, c *rest.Config) {
 	if c.Dial == nil {
 		t.Error("connects to whatever address a name leads to")
 	}
-	if c.Proxy != nil {
-		if u, err := c.Proxy(&http.Request{}); err != nil || local(host(u)) {
-			t.Errorf("proxy is %v, %v", u, err)
-		}
+	if u, err := c.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "192.0.2.1"}}); err != nil || u != nil && local(host(u)) {
+		t.Errorf("proxy is %v, %v", u, err)
 	}
 	if _, err := rest.HTTPClientFor(c); err != nil {
 		t.Errorf("unusable: %v", err)

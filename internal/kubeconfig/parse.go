@@ -13,6 +13,7 @@ package kubeconfig
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
 )
 
 // maxSize is the size limit of a Secret; no kubeconfig comes near it.
@@ -49,6 +51,7 @@ func Parse(data []byte, options Options) (*rest.Config, error) {
 	config := selected.restConfig()
 	if !options.AllowLocal {
 		config.Dial = dialOutside
+		config.Proxy = proxyOutside(config.Proxy, net.DefaultResolver.LookupNetIP, clock.RealClock{})
 	}
 	return config, nil
 }

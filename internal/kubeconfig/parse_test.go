@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -73,10 +74,10 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
-			if got.Dial == nil {
+			if got.Dial == nil || got.Proxy == nil {
 				t.Error("connections are not guarded")
 			}
-			got.Dial = nil // functions cannot be compared
+			got.Dial, got.Proxy = nil, nil // functions cannot be compared
 			if diff := cmp.Diff(tc.want, *got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Config (-want +got):\n%s", diff)
 			}
@@ -93,7 +94,7 @@ func TestParseProxy(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
-			got, err := config.Proxy(&http.Request{})
+			got, err := config.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "192.0.2.1"}})
 			if err != nil || got.String() != want {
 				t.Errorf("proxy: got %v, %v, want %s", got, err, want)
 			}

@@ -165,17 +165,21 @@ type HandoffVolume struct {
 	ClaimTemplate string `json:"claimTemplate"`
 	// name is the PersistentVolume's.
 	Name string `json:"name"`
+	// disk tells the disk behind it from every other one: a digest of its driver and
+	// handle, or of its whole source.
+	// +optional
+	Disk string `json:"disk,omitempty"`
 }
 
-// Volume is the name of the volume that the ordinal had for a claim template; empty when it
+// Volume is the volume that the ordinal had for a claim template; its name is empty when it
 // is not known.
-func (h *Handoff) Volume(claimTemplate string) string {
+func (h *Handoff) Volume(claimTemplate string) HandoffVolume {
 	for _, v := range h.Volumes {
 		if v.ClaimTemplate == claimTemplate {
-			return v.Name
+			return v
 		}
 	}
-	return ""
+	return HandoffVolume{}
 }
 
 // SliceStatus is one slice as it was last seen.

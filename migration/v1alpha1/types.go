@@ -316,6 +316,11 @@ type VolumeSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
+	// shared is your word that volumes which are a path on a machine (hostPath, local)
+	// hold the same files on the machines of both clusters. Without it such volumes are
+	// not moved between clusters: the path may be empty there.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
 }
 
 // ServicesSpec says how clients find the pods during the move.

@@ -30,9 +30,9 @@ func readFile(t *testing.T, name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// TestAsAppsV1 (K-077): testdata/apps_v1.json is what the StatefulSet controller of
-// Kubernetes 1.36 wrote for template.json after its API server had filled in the
-// defaults; ours is that to the byte, under the same name.
+// TestAsAppsV1: testdata/apps_v1.json is what the StatefulSet controller of Kubernetes 1.36
+// wrote for template.json after its API server had filled in the defaults; ours is that to the
+// byte, under the same name.
 func TestAsAppsV1(t *testing.T) {
 	set := webSet("")
 	set.Spec.Template = *readTemplate(t, readFile(t, "template.json"))

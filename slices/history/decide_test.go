@@ -149,31 +149,33 @@ func claimed(revision *appsv1.ControllerRevision, size string) *appsv1.Controlle
 	return revision
 }
 
-// TestApply (K-078): a template comes back as it was, and the annotations of the set
-// with it on the revision.
+// TestApply: a template comes back as it was, and the annotations of the set with it on the
+// revision.
 func TestApply(t *testing.T) {
-	set := webSet("web:1")
-	set.Annotations = map[string]string{
-		"kubernetes.io/change-cause":                       "first",
-		"kubectl.kubernetes.io/last-applied-configuration": "{}",
-	}
-	revision := recorded(set, 1)
-	if diff := cmp.Diff(map[string]string{"kubernetes.io/change-cause": "first"}, revision.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
-	template, err := Apply(revision)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(Canonical(&set.Spec.Template), &template); diff != "" {
-		t.Errorf("template (-want +got):\n%s", diff)
-	}
-	if _, err := Apply(withData(revision, `{"spec":{}}`)); err == nil || !strings.Contains(err.Error(), "ControllerRevision shop/") {
-		t.Errorf("error %v", err)
-	}
+	t.Run("K-078: written and read", func(t *testing.T) {
+		set := webSet("web:1")
+		set.Annotations = map[string]string{
+			"kubernetes.io/change-cause":                       "first",
+			"kubectl.kubernetes.io/last-applied-configuration": "{}",
+		}
+		revision := recorded(set, 1)
+		if diff := cmp.Diff(map[string]string{"kubernetes.io/change-cause": "first"}, revision.Annotations); diff != "" {
+			t.Errorf("annotations (-want +got):\n%s", diff)
+		}
+		template, err := Apply(revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(Canonical(&set.Spec.Template), &template); diff != "" {
+			t.Errorf("template (-want +got):\n%s", diff)
+		}
+		if _, err := Apply(withData(revision, `{"spec":{}}`)); err == nil || !strings.Contains(err.Error(), "ControllerRevision shop/") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
-// TestNames (D-050): a name is a label value, whatever the set is called.
+// TestNames: a name is a label value, whatever the set is called.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"web":                                  "web-12345678",
@@ -191,8 +193,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHash (D-018): the same content has the same name each time, another count
-// another one; without versioned claims their size plays no part.
+// TestHash: the same content has the same name each time, another count another one; without
+// versioned claims their size plays no part.
 func TestHash(t *testing.T) {
 	name := func(set *api.StatefulSet, collisions int32) string {
 		c, err := contentOf(set)
@@ -230,33 +232,35 @@ func annotated(set *api.StatefulSet) *api.StatefulSet {
 	return set
 }
 
-// TestHistory lives through random edits, restarts and half-finished passes, and holds
-// the package's invariants H1 to H5 (K-051, K-073, K-075, K-076, S-009, D-019).
+// TestHistory lives through random edits, restarts and half-finished passes, and holds the
+// package's invariants H1 to H5.
 func TestHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := world{set: limited(webSet("web:0"), rapid.Int32Range(-1, 3).Draw(t, "limit")), pods: make([]string, 3)}
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
-			case 0: // an edit
-				w.set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", rapid.IntRange(0, 4).Draw(t, "image"))
-			case 1: // a pod is made anew
-				w.pods[rapid.IntRange(0, 2).Draw(t, "pod")] = w.update
-			case 2: // the roll-out ends
-				w.pods = []string{w.update, w.update, w.update}
-				w.set.Status.CurrentRevision = w.update
-			case 3: // somebody copies a revision
-				w.copyOne(t)
-			case 4: // the status is lost
-				w.set.Status = api.StatefulSetStatus{}
+	t.Run("K-075: after random edits, restarts and half-finished passes", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			w := world{set: limited(webSet("web:0"), rapid.Int32Range(-1, 3).Draw(t, "limit")), pods: make([]string, 3)}
+			for range rapid.IntRange(1, 25).Draw(t, "steps") {
+				switch rapid.IntRange(0, 5).Draw(t, "step") {
+				case 0: // an edit
+					w.set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", rapid.IntRange(0, 4).Draw(t, "image"))
+				case 1: // a pod is made anew
+					w.pods[rapid.IntRange(0, 2).Draw(t, "pod")] = w.update
+				case 2: // the roll-out ends
+					w.pods = []string{w.update, w.update, w.update}
+					w.set.Status.CurrentRevision = w.update
+				case 3: // somebody copies a revision
+					w.copyOne(t)
+				case 4: // the status is lost
+					w.set.Status = api.StatefulSetStatus{}
+				}
+				w.sync(t)
 			}
-			w.sync(t)
-		}
-		w.steady = true
-		w.sync(t) // the pods are relabelled, the status is written
-		w.sync(t) // what nobody names any more goes
-		if d := w.decide(t); d.Create || d.Number != d.Update.Revision || len(d.Prune) > 0 {
-			t.Fatalf("H5: it does not settle: create %v, renumber %v, prune %v", d.Create, d.Number != d.Update.Revision, names(d.Prune))
-		}
+			w.steady = true
+			w.sync(t) // the pods are relabelled, the status is written
+			w.sync(t) // what nobody names any more goes
+			if d := w.decide(t); d.Create || d.Number != d.Update.Revision || len(d.Prune) > 0 {
+				t.Fatalf("H5: it does not settle: create %v, renumber %v, prune %v", d.Create, d.Number != d.Update.Revision, names(d.Prune))
+			}
+		})
 	})
 }
 
@@ -324,7 +328,7 @@ func (w *world) sync(t *rapid.T) {
 	}
 	w.revisions = slices.DeleteFunc(w.revisions, func(r *appsv1.ControllerRevision) bool { return slices.Contains(d.Prune, r) })
 	if limit := int(*w.set.Spec.RevisionHistoryLimit); limit >= 0 && len(w.revisions) > limit+2+len(w.pods)+1 {
-		t.Fatalf("K-075: %d revisions at limit %d", len(w.revisions), limit)
+		t.Fatalf("%d revisions at limit %d", len(w.revisions), limit)
 	}
 	for i, name := range w.pods {
 		if to, found := d.Relabel[name]; found {

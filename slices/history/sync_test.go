@@ -244,27 +244,32 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Current.Name != "b" || result.Update.Revision != 5 {
-		t.Errorf("K-051: current %s, update has number %d", result.Current.Name, result.Update.Revision)
-	}
+	t.Run("K-051: an old revision gets the largest number", func(t *testing.T) {
+		if result.Current.Name != "b" || result.Update.Revision != 5 {
+			t.Errorf("current %s, update has number %d", result.Current.Name, result.Update.Revision)
+		}
+	})
 	all := s.all(t)
 	adopted := all["a"]
-	if diff := cmp.Diff([]metav1.OwnerReference{other, *metav1.NewControllerRef(set, Kind)}, adopted.OwnerReferences); diff != "" {
-		t.Errorf("K-227 owners (-want +got):\n%s", diff)
-	}
+	t.Run("K-227: an orphan has us beside its other owners", func(t *testing.T) {
+		if diff := cmp.Diff([]metav1.OwnerReference{other, *metav1.NewControllerRef(set, Kind)}, adopted.OwnerReferences); diff != "" {
+			t.Errorf("owners (-want +got):\n%s", diff)
+		}
+	})
 	if adopted.Annotations[ClaimsAnnotationKey] != `{"data":"1Gi"}` || adopted.Revision != 5 {
 		t.Errorf("annotations %v, number %d", adopted.Annotations, adopted.Revision)
 	}
-	if owners := all["c"].OwnerReferences; len(owners) > 0 {
-		t.Errorf("D-038: owners %v", owners)
-	}
+	t.Run("D-038: one with other labels is let go", func(t *testing.T) {
+		if owners := all["c"].OwnerReferences; len(owners) > 0 {
+			t.Errorf("owners %v", owners)
+		}
+	})
 	if diff := cmp.Diff([]string{"a", "b", "c"}, slices.Sorted(maps.Keys(all))); diff != "" {
 		t.Errorf("revisions (-want +got):\n%s", diff)
 	}
 }
 
-// TestRaces (K-035): what the cache says of the set is asked anew before anything is
-// taken over.
+// TestRaces: what the cache says of the set is asked anew before anything is taken over.
 func TestRaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live *api.StatefulSet

@@ -15,56 +15,60 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestNewRevision (K-221): what a new revision is called and whose it is. A name is cut
-// to what a label value takes, for pods carry it as one: apps/v1 cuts it to 223
-// characters, and cannot make pods of such a set.
+// TestNewRevision: what a new revision is called and whose it is. A name is cut to what a
+// label value takes, for pods carry it as one: apps/v1 cuts it to 223 characters, and cannot
+// make pods of such a set.
 func TestNewRevision(t *testing.T) {
 	for name, stem := range map[string]string{"web": "web-", strings.Repeat("n", 80): strings.Repeat("n", 50), strings.Repeat("n.", 40): "n.n."} {
-		set := webSet("web:1")
-		set.Name = name
-		s := newServer(t, set)
-		result, err := s.store().Sync(t.Context(), set, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made := s.all(t)[result.Update.Name]
-		hash := made.Labels[HashLabelKey]
-		if !strings.HasPrefix(made.Name, stem) || hash == "" || !strings.HasSuffix(made.Name, "-"+hash) || len(validation.IsValidLabelValue(made.Name)) > 0 {
-			t.Errorf("%s has revision %s with hash %q", name, made.Name, hash)
-		}
-		if diff := cmp.Diff([]metav1.OwnerReference{*metav1.NewControllerRef(set, Kind)}, made.OwnerReferences); diff != "" {
-			t.Errorf("owners (-want +got):\n%s", diff)
-		}
-	}
-}
-
-// TestSameContent (K-222): one content is one revision of a set, however often it is
-// asked for, and another one of another set.
-func TestSameContent(t *testing.T) {
-	web, db := webSet("web:1"), webSet("web:1")
-	db.Name, db.UID = "db", "db"
-	db.Spec.Selector, db.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, map[string]string{"app": "db"}
-	s := newServer(t, web, db)
-	names := map[string]bool{}
-	for range 2 {
-		for _, set := range []*api.StatefulSet{web, db} {
+		t.Run("K-221 "+name, func(t *testing.T) {
+			set := webSet("web:1")
+			set.Name = name
+			s := newServer(t, set)
 			result, err := s.store().Sync(t.Context(), set, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !metav1.IsControlledBy(result.Update, set) {
-				t.Errorf("%s got revision %s of %v", set.Name, result.Update.Name, result.Update.OwnerReferences)
+			made := s.all(t)[result.Update.Name]
+			hash := made.Labels[HashLabelKey]
+			if !strings.HasPrefix(made.Name, stem) || hash == "" || !strings.HasSuffix(made.Name, "-"+hash) || len(validation.IsValidLabelValue(made.Name)) > 0 {
+				t.Errorf("%s has revision %s with hash %q", name, made.Name, hash)
 			}
-			names[result.Update.Name] = true
-		}
-	}
-	if len(names) != 2 || len(s.writes) != 2 {
-		t.Errorf("revisions %v, writes %v", names, s.writes)
+			if diff := cmp.Diff([]metav1.OwnerReference{*metav1.NewControllerRef(set, Kind)}, made.OwnerReferences); diff != "" {
+				t.Errorf("owners (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
-// TestRenumber (K-225): the number of a revision is written when it changes; an error
-// surfaces, and the next pass does what a conflict has kept this one from.
+// TestSameContent: one content is one revision of a set, however often it is asked for, and
+// another one of another set.
+func TestSameContent(t *testing.T) {
+	t.Run("K-222: asked for twice, by two sets", func(t *testing.T) {
+		web, db := webSet("web:1"), webSet("web:1")
+		db.Name, db.UID = "db", "db"
+		db.Spec.Selector, db.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, map[string]string{"app": "db"}
+		s := newServer(t, web, db)
+		names := map[string]bool{}
+		for range 2 {
+			for _, set := range []*api.StatefulSet{web, db} {
+				result, err := s.store().Sync(t.Context(), set, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !metav1.IsControlledBy(result.Update, set) {
+					t.Errorf("%s got revision %s of %v", set.Name, result.Update.Name, result.Update.OwnerReferences)
+				}
+				names[result.Update.Name] = true
+			}
+		}
+		if len(names) != 2 || len(s.writes) != 2 {
+			t.Errorf("revisions %v, writes %v", names, s.writes)
+		}
+	})
+}
+
+// TestRenumber: the number of a revision is written when it changes; an error surfaces, and
+// the next pass does what a conflict has kept this one from.
 func TestRenumber(t *testing.T) {
 	set := at(webSet("web:1"), "b")
 	s := newServer(t, set, past("a", 1, "web:1"), past("b", 2, "web:2"))
@@ -80,18 +84,20 @@ func TestRenumber(t *testing.T) {
 		{"the next pass", nil, 3, 1},
 		{"nothing new", nil, 3, 0},
 	} {
-		s.writes, s.fails = nil, step.fails
-		if _, err := s.store().Sync(t.Context(), set, nil); !errors.Is(err, step.fails) {
-			t.Errorf("%s: %v", step.name, err)
-		}
-		if got := s.all(t)["a"].Revision; got != step.number || len(s.writes) != step.writes {
-			t.Errorf("%s: number %d, writes %v", step.name, got, s.writes)
-		}
+		t.Run("K-225 "+step.name, func(t *testing.T) {
+			s.writes, s.fails = nil, step.fails
+			if _, err := s.store().Sync(t.Context(), set, nil); !errors.Is(err, step.fails) {
+				t.Error(err)
+			}
+			if got := s.all(t)["a"].Revision; got != step.number || len(s.writes) != step.writes {
+				t.Errorf("number %d, writes %v", got, s.writes)
+			}
+		})
 	}
 }
 
-// TestRemove (K-226): one that is gone already counts as deleted, where apps/v1 returns
-// an error; one that was changed since it was judged is not deleted.
+// TestRemove: one that is gone already counts as deleted, where apps/v1 returns an error; one
+// that was changed since it was judged is not deleted.
 func TestRemove(t *testing.T) {
 	changed := func(r *appsv1.ControllerRevision) { r.ResourceVersion = "1" }
 	for name, tc := range map[string]struct {
@@ -104,7 +110,7 @@ func TestRemove(t *testing.T) {
 		"it is gone":     {"gone", func(*appsv1.ControllerRevision) {}, false, 1},
 		"it was changed": {"a", changed, true, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("K-226 "+name, func(t *testing.T) {
 			set := webSet("web:1")
 			s := newServer(t, set, past("a", 1, "web:1"))
 			judged := s.all(t)["a"]
@@ -121,8 +127,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRelease (K-228): letting go takes our reference and no other, whoever owns the
-// revision, and one that is gone is let go of.
+// TestRelease: letting go takes our reference and no other, whoever owns the revision, and one
+// that is gone is let go of.
 func TestRelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		revision *appsv1.ControllerRevision
@@ -134,7 +140,7 @@ func TestRelease(t *testing.T) {
 		"it is gone":  {past("gone", 1, "web:1"), -1},
 		"ours, plain": {plainly(past("a", 1, "web:1")), 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("K-228 "+name, func(t *testing.T) {
 			set := webSet("web:1")
 			s := newServer(t, set, tc.revision)
 			judged := s.all(t)[tc.revision.Name]
@@ -153,27 +159,29 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestManyUpdates: however many templates come and go, no more revisions stay
-// than the limit and those in use, the newest ones.
+// TestManyUpdates: however many templates come and go, no more revisions stay than the limit
+// and those in use, the newest ones.
 func TestManyUpdates(t *testing.T) {
-	set := limited(webSet("web:0"), 2)
-	s := newServer(t, set)
-	var made []string
-	for i := range 11 {
-		set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", i)
-		for range 2 { // the second pass knows that all pods have the new one
-			result, err := s.store().Sync(t.Context(), set, []string{set.Status.CurrentRevision})
-			if err != nil {
-				t.Fatal(err)
+	t.Run("R-144: ten updates at limit 2", func(t *testing.T) {
+		set := limited(webSet("web:0"), 2)
+		s := newServer(t, set)
+		var made []string
+		for i := range 11 {
+			set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", i)
+			for range 2 { // the second pass knows that all pods have the new one
+				result, err := s.store().Sync(t.Context(), set, []string{set.Status.CurrentRevision})
+				if err != nil {
+					t.Fatal(err)
+				}
+				set.Status.CurrentRevision = result.Update.Name
 			}
-			set.Status.CurrentRevision = result.Update.Name
-		}
-		made = append(made, set.Status.CurrentRevision)
-		left := s.all(t)
-		for age, name := range made {
-			if _, kept := left[name]; kept != (age > i-3) {
-				t.Errorf("update %d: revision %d is there: %t", i, age, kept)
+			made = append(made, set.Status.CurrentRevision)
+			left := s.all(t)
+			for age, name := range made {
+				if _, kept := left[name]; kept != (age > i-3) {
+					t.Errorf("update %d: revision %d is there: %t", i, age, kept)
+				}
 			}
 		}
-	}
+	})
 }

@@ -23,8 +23,8 @@ const (
 // roles are what whoever moves needs, in both clusters.
 var roles = []string{"sliceshift-mover", "sliceshift-mover-cluster"}
 
-// Manager runs the manager in a cluster exactly as it is shipped. Several begin at once:
-// AwaitManager waits for one.
+// Manager runs the manager in a cluster as it is shipped, but for volumes that are a path on
+// the machine, which are those of the tests. Several begin at once: AwaitManager waits for one.
 func Manager(ctx context.Context, at *kind.Cluster, image string) error {
 	objects, err := config.ManagerObjects()
 	if err != nil {
@@ -64,7 +64,9 @@ func setImage(deployment *unstructured.Unstructured, image string) error {
 	if err != nil {
 		return err
 	}
-	containers[0].(map[string]any)["image"] = image
+	container := containers[0].(map[string]any)
+	container["image"] = image
+	container["env"] = []any{map[string]any{"name": "SLICESHIFT_VOLUMES_ALLOW_PATHS", "value": "true"}}
 	return unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers")
 }
 

@@ -39,10 +39,12 @@ func TestClusterset(t *testing.T) {
 		v.must(setup.Create(v.ctx, pair.East, s))
 	}
 	for _, service := range []string{"web-0", "front"} {
-		v.must(v.awaitExport(service))
-		if page := v.getInWest("get-"+service, service, corev1.PodSucceeded); !strings.Contains(page, " web-0 ") {
-			t.Errorf("%s in west does not lead to web-0 in east: %q", service, page)
-		}
+		t.Run("M-014: "+service+" is reached by its name in the clusterset", func(t *testing.T) {
+			v.must(v.awaitExport(service))
+			if page := v.getInWest("get-"+service, service, corev1.PodSucceeded); !strings.Contains(page, " web-0 ") {
+				t.Errorf("%s in west does not lead to web-0 in east: %q", service, page)
+			}
+		})
 	}
 	took := v.readdress()
 	c, err := setup.Client(pair.East)

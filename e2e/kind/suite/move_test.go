@@ -44,6 +44,7 @@ func deploy(t *testing.T, a app) *move {
 	a.namespace = "t-" + rand.String(6)
 	m := fixture.NewMigration(a.namespace, name)
 	m.Spec.Destination.Namespace, m.Spec.Destination.Name, m.Spec.Destination.CreateNamespace = a.namespace, name, true
+	fixture.SharePaths(m, "data")
 	v := &move{t: t, ctx: ctx, app: a, m: m}
 	t.Cleanup(v.clear)
 	v.must(v.create())

@@ -24,60 +24,69 @@ import (
 // aWhile is how long nothing may happen that is not to happen.
 const aWhile = 10 * time.Second
 
-// TestOneAfterTheOther: in order, no pod is made beside one that is not Ready, and none deleted
-// when no pod is Ready; one that is deleted comes again all the same. K-001, K-004, K-005, K-006,
-// K-007, K-008, K-009.
+// TestOneAfterTheOther: in order, no pod is made beside one that is not Ready, and none
+// deleted when no pod is Ready; one that is deleted comes again all the same.
 func TestOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	u := deployOurs(t, usual())
-	u.must(u.tell(pair.East, "web-1", "sick"))
-	u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
-	before := u.pods()["web-0"].UID
-	u.must(pair.East.Client.CoreV1().Pods(u.app.namespace).Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
-	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && ready(pod) }))
-	u.must(u.tell(pair.East, "web-1", "well"))
+	u.step("K-004: one is deleted while another is not Ready", func(*testing.T) {
+		u.must(u.tell(pair.East, "web-1", "sick"))
+		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+		before := u.pods()["web-0"].UID
+		u.must(pair.East.Client.CoreV1().Pods(u.app.namespace).Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
+		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && ready(pod) }))
+		u.must(u.tell(pair.East, "web-1", "well"))
+	})
 	u.scale(1)
 	u.become(1)
 
 	u.must(u.tell(pair.East, "web-0", "sick"))
 	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
 	seen := u.follow()
-	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
-	u.stays(1)
-	u.must(u.tell(pair.East, "web-0", "well"))
-	u.must(awaitSlice(u.ctx, u.client, u.key))
-	if made := seen.names(&seen.made); !slices.Equal(made, []string{"web-1", "web-2"}) {
-		t.Errorf("made in the order %v", made)
-	}
-
-	u.all("sick")
-	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 0 }))
-	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
-	u.stays(3)
-	u.all("well")
-	u.become(0)
-	if gone := seen.names(&seen.gone); !slices.Equal(gone, []string{"web-2", "web-1", "web-0"}) {
-		t.Errorf("deleted in the order %v", gone)
-	}
+	u.step("K-001, K-006: none is made beside one that is not Ready", func(*testing.T) {
+		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
+		u.stays(1)
+	})
+	u.step("K-001, K-005, K-007: then one after the other", func(t *testing.T) {
+		u.must(u.tell(pair.East, "web-0", "well"))
+		u.must(awaitSlice(u.ctx, u.client, u.key))
+		if made := seen.names(&seen.made); !slices.Equal(made, []string{"web-1", "web-2"}) {
+			t.Errorf("made in the order %v", made)
+		}
+	})
+	u.step("K-008: none is deleted while none is Ready", func(*testing.T) {
+		u.all("sick")
+		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 0 }))
+		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
+		u.stays(3)
+	})
+	u.step("K-009: then the highest first", func(t *testing.T) {
+		u.all("well")
+		u.become(0)
+		if gone := seen.names(&seen.gone); !slices.Equal(gone, []string{"web-2", "web-1", "web-0"}) {
+			t.Errorf("deleted in the order %v", gone)
+		}
+	})
 }
 
-// TestAllAtOnce: in parallel nobody waits for anybody. K-010.
+// TestAllAtOnce: in parallel nobody waits for anybody.
 func TestAllAtOnce(t *testing.T) {
 	t.Parallel()
-	a := usual()
-	a.parallel = true
-	u := deployOurs(t, a)
-	u.scale(1)
-	u.must(u.tell(pair.East, "web-0", "sick"))
-	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
-	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
-	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 3 && s.ReadyReplicas == 2 }))
-	u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
-	u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 0 }))
+	t.Run("K-010: one is sick", func(t *testing.T) {
+		a := usual()
+		a.parallel = true
+		u := deployOurs(t, a)
+		u.scale(1)
+		u.must(u.tell(pair.East, "web-0", "sick"))
+		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
+		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
+		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 3 && s.ReadyReplicas == 2 }))
+		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })
+		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 0 }))
+	})
 }
 
-// TestMinReadySeconds: a replica is available when it has been Ready for so long. K-090,
-// K-091, K-092.
+// TestMinReadySeconds: a replica is available when it has been Ready for so long.
 func TestMinReadySeconds(t *testing.T) {
 	t.Parallel()
 	a := usual()
@@ -89,30 +98,46 @@ func TestMinReadySeconds(t *testing.T) {
 	minReady := func(seconds int32) {
 		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.MinReadySeconds = seconds })
 	}
-	u.must(u.awaitStatus(available(3)))
-	minReady(3600)
-	u.must(u.awaitStatus(available(0)))
-	minReady(0)
-	u.must(u.awaitStatus(available(3)))
-	u.scale(0)
-	const seconds = 15
-	begin := time.Now()
-	u.edit(func(set *sliceapi.StatefulSet) {
-		set.Spec.Replicas, set.Spec.MinReadySeconds = ptr.To[int32](3), seconds
+	u.step("K-090: at once without it", func(*testing.T) { u.must(u.awaitStatus(available(3))) })
+	u.step("K-092: it is raised, and taken away", func(*testing.T) {
+		minReady(3600)
+		u.must(u.awaitStatus(available(0)))
+		minReady(0)
+		u.must(u.awaitStatus(available(3)))
 	})
-	u.must(u.awaitStatus(available(0)))
-	u.must(u.awaitStatus(available(3)))
-	if took := time.Since(begin); took < seconds*time.Second {
-		t.Errorf("available after %s", took)
-	}
+	u.scale(0)
+	u.step("K-091: not before they have been Ready for so long", func(t *testing.T) {
+		const seconds = 15
+		begin := time.Now()
+		u.edit(func(set *sliceapi.StatefulSet) {
+			set.Spec.Replicas, set.Spec.MinReadySeconds = ptr.To[int32](3), seconds
+		})
+		u.must(u.awaitStatus(available(0)))
+		u.must(u.awaitStatus(available(3)))
+		if took := time.Since(begin); took < seconds*time.Second {
+			t.Errorf("available after %s", took)
+		}
+	})
 }
 
-// TestEvictionOfTheSick: what may be evicted of replicas that are not Ready is what the
-// policy of their PodDisruptionBudget says. K-249, K-251.
+// TestEvictionOfTheSick: what may be evicted of replicas that are not Ready is what the policy
+// of their PodDisruptionBudget says.
 func TestEvictionOfTheSick(t *testing.T) {
 	t.Parallel()
-	for policy, want := range map[policyv1.UnhealthyPodEvictionPolicyType]int{policyv1.IfHealthyBudget: 0, policyv1.AlwaysAllow: 3} {
-		t.Run(string(policy), func(t *testing.T) {
+	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
+	for title, tc := range map[string]struct {
+		policy *policyv1.UnhealthyPodEvictionPolicyType
+		sick   bool
+		want   int
+	}{
+		"well":                  {nil, false, 1},
+		"well, IfHealthyBudget": {&healthy, false, 1},
+		"well, AlwaysAllow":     {&always, false, 1},
+		"sick":                  {nil, true, 0},
+		"sick, IfHealthyBudget": {&healthy, true, 0},
+		"sick, AlwaysAllow":     {&always, true, 3},
+	} {
+		t.Run("K-249 K-251 "+title, func(t *testing.T) {
 			t.Parallel()
 			u := deployOurs(t, usual())
 			budgets := pair.East.Client.PolicyV1().PodDisruptionBudgets(u.app.namespace)
@@ -121,14 +146,18 @@ func TestEvictionOfTheSick(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = &policy, new(intstr.FromInt32(1))
+				budget.Spec.UnhealthyPodEvictionPolicy, budget.Spec.MaxUnavailable = tc.policy, new(intstr.FromInt32(1))
 				_, err = budgets.Update(u.ctx, budget, metav1.UpdateOptions{})
 				return err
 			}))
-			u.all("sick")
+			healthyPods := int32(3)
+			if tc.sick {
+				u.all("sick")
+				healthyPods = 0
+			}
 			u.must(pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
 				budget, err := budgets.Get(ctx, name, metav1.GetOptions{})
-				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.CurrentHealthy == 0, err
+				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.CurrentHealthy == healthyPods, err
 			}))
 			evicted := 0
 			for _, pod := range u.app.pods() {
@@ -139,19 +168,19 @@ func TestEvictionOfTheSick(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if evicted != want {
-				t.Errorf("%d of 3 were evicted, want %d", evicted, want)
+			if evicted != tc.want {
+				t.Errorf("%d of 3 were evicted, want %d", evicted, tc.want)
 			}
 		})
 	}
 }
 
 // TestImageThatNeverComes: a roll-out to an image that nobody has stops at what the budget
-// allows, and the next one repairs all of it, one by one and all at once., D-046.
+// allows, and the next one repairs all of it, one by one and all at once.
 func TestImageThatNeverComes(t *testing.T) {
 	t.Parallel()
 	for title, most := range map[string]intstr.IntOrString{"one by one": intstr.FromInt32(1), "all at once": intstr.FromString("100%")} {
-		t.Run(title, func(t *testing.T) {
+		t.Run("R-041 R-122 D-046 "+title, func(t *testing.T) {
 			t.Parallel()
 			a := usual()
 			a.parallel = true

@@ -41,6 +41,19 @@ type updating struct {
 	key    types.NamespacedName
 }
 
+// step runs a part of a case as a subtest of its own. The case ends with the first that fails.
+func (u *updating) step(name string, run func(*testing.T)) {
+	u.t.Helper()
+	outer := u.t
+	passed := outer.Run(name, func(t *testing.T) {
+		u.t = t
+		run(t)
+	})
+	if u.t = outer; !passed {
+		outer.FailNow()
+	}
+}
+
 func deploySlice(t *testing.T) *updating {
 	t.Helper()
 	a := usual()
@@ -132,31 +145,33 @@ func (u *updating) pods() map[string]corev1.Pod {
 }
 
 // TestInPlaceImage: a real kubelet puts another image into running pods. Each pod stays, and
-// its container is another one of the next version. R-060.
+// its container is another one of the next version.
 func TestInPlaceImage(t *testing.T) {
 	t.Parallel()
 	u := deploySlice(t)
 	before := u.pods()
 	took := u.change(func(c *corev1.Container) { c.Image = image2 })
-	for pod, now := range u.pods() {
-		was := before[pod]
-		if now.UID != was.UID {
-			t.Errorf("%s was made anew", pod)
+	u.step("R-060: each pod stays, and its container is another one", func(t *testing.T) {
+		for pod, now := range u.pods() {
+			was := before[pod]
+			if now.UID != was.UID {
+				t.Errorf("%s was made anew", pod)
+			}
+			if status := now.Status.ContainerStatuses[0]; status.ContainerID == was.Status.ContainerStatuses[0].ContainerID || status.RestartCount != 1 {
+				t.Errorf("%s: its container was not exchanged once: %+v", pod, status)
+			}
+			version, err := u.ask(pair.East, pod, "version")
+			u.must(err)
+			if version != "2" {
+				t.Errorf("%s runs version %q", pod, version)
+			}
 		}
-		if status := now.Status.ContainerStatuses[0]; status.ContainerID == was.Status.ContainerStatuses[0].ContainerID || status.RestartCount != 1 {
-			t.Errorf("%s: its container was not exchanged once: %+v", pod, status)
+		for _, j := range u.journals(pair.East) {
+			if starts := count(j.Runs[0].Notes, journal.Start); len(j.Runs) != 1 || starts != 2 {
+				t.Errorf("%s: %d runs, %d starts, want one pod that started twice", j.Pod, len(j.Runs), starts)
+			}
 		}
-		version, err := u.ask(pair.East, pod, "version")
-		u.must(err)
-		if version != "2" {
-			t.Errorf("%s runs version %q", pod, version)
-		}
-	}
-	for _, j := range u.journals(pair.East) {
-		if starts := count(j.Runs[0].Notes, journal.Start); len(j.Runs) != 1 || starts != 2 {
-			t.Errorf("%s: %d runs, %d starts, want one pod that started twice", j.Pod, len(j.Runs), starts)
-		}
-	}
+	})
 	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("3 pods in %.1f s", took.Seconds())})
 }
 

@@ -1,0 +1,97 @@
+package hostile
+
+import "fmt"
+
+// settle carries out what controllers would: pods of StatefulSets and the binding of claims. It
+// needs the lock.
+func (s *Server) settle() {
+	for _, set := range s.objects["statefulsets"] {
+		s.carryOut(set)
+	}
+	for _, volume := range s.objects["persistentvolumes"] {
+		if status := in(volume, "status"); text(status["phase"]) == "" {
+			status["phase"] = "Available"
+			s.put("persistentvolumes", volume)
+		}
+	}
+	for _, claim := range s.objects["persistentvolumeclaims"] {
+		s.bind(claim)
+	}
+}
+
+// mostPods is how many pods are made of a StatefulSet, whatever it says.
+const mostPods = 10
+
+// carryOut makes and removes the pods of a StatefulSet.
+func (s *Server) carryOut(set Object) {
+	metadata, spec := metadataOf(set), in(set, "spec")
+	namespace, name := text(metadata["namespace"]), text(metadata["name"])
+	start, replicas := number(in(spec, "ordinals")["start"]), number(spec["replicas"])
+	wanted := map[string]bool{}
+	for ordinal := start; ordinal < start+min(replicas, mostPods); ordinal++ {
+		wanted[fmt.Sprintf("%s-%d", name, ordinal)] = true
+	}
+	for id, pod := range s.objects["pods"] {
+		its := metadataOf(pod)
+		if its["namespace"] == namespace && in(its, "labels")["set"] == name && !wanted[text(its["name"])] {
+			s.remove("pods", id)
+		}
+	}
+	for pod := range wanted {
+		if s.objects["pods"][key(namespace, pod)] == nil {
+			s.put("pods", podOf(set, pod))
+		}
+	}
+	status := in(set, "status")
+	before := fmt.Sprint(status)
+	for _, field := range []string{"replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"} {
+		status[field] = replicas
+	}
+	status["observedGeneration"], status["currentRevision"], status["updateRevision"] = metadata["generation"], "1", "1"
+	if fmt.Sprint(status) != before {
+		s.put("statefulsets", set)
+	}
+}
+
+// podOf is a pod that is ready.
+func podOf(set Object, name string) Object {
+	template := clone(in(in(set, "spec"), "template"))
+	metadata, spec := metadataOf(template), in(template, "spec")
+	labels := copyOf(in(metadata, "labels"))
+	labels["set"], labels["controller-revision-hash"] = metadataOf(set)["name"], "1"
+	ordinal := name[len(text(metadataOf(set)["name"])):]
+	var volumes []any
+	templates, _ := in(set, "spec")["volumeClaimTemplates"].([]any)
+	for _, each := range templates {
+		claim, _ := each.(Object)
+		of := text(metadataOf(claim)["name"])
+		volumes = append(volumes, Object{"name": of, "persistentVolumeClaim": Object{"claimName": of + "-" + text(metadataOf(set)["name"]) + ordinal}})
+	}
+	spec["volumes"], spec["nodeName"] = volumes, "node"
+	owner := Object{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": metadataOf(set)["name"], "uid": metadataOf(set)["uid"], "controller": true}
+	return Object{
+		"metadata": Object{"namespace": metadataOf(set)["namespace"], "name": name, "labels": labels, "ownerReferences": []any{owner}},
+		"spec":     spec,
+		"status": Object{"phase": "Running", "conditions": []any{
+			Object{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+		}},
+	}
+}
+
+// bind binds a claim to the volume that it names, when that names it as well.
+func (s *Server) bind(claim Object) {
+	metadata, spec := metadataOf(claim), in(claim, "spec")
+	volume := s.objects["persistentvolumes"][key("", text(spec["volumeName"]))]
+	if volume == nil || in(claim, "status")["phase"] == "Bound" {
+		return
+	}
+	ref := in(in(volume, "spec"), "claimRef")
+	if ref["namespace"] != metadata["namespace"] || ref["name"] != metadata["name"] {
+		return
+	}
+	ref["uid"] = metadata["uid"]
+	in(volume, "status")["phase"], in(claim, "status")["phase"] = "Bound", "Bound"
+	in(claim, "status")["capacity"], in(claim, "status")["accessModes"] = in(volume, "spec")["capacity"], spec["accessModes"]
+	s.put("persistentvolumes", volume)
+	s.put("persistentvolumeclaims", claim)
+}

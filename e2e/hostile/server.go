@@ -1,0 +1,278 @@
+// Package hostile is an API server that answers what a test likes, beside what Kubernetes would.
+//
+// It keeps objects of some resources, carries StatefulSets out and binds claims, so that a
+// migration can be moved from it and to it. A test that wants more puts objects of its own into
+// it, and hooks that answer a request in its place.
+package hostile
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Object is an API object, as it is on the way.
+type Object = map[string]any
+
+// Hook may answer a request, and says whether it did.
+type Hook func(w http.ResponseWriter, r *http.Request) bool
+
+// Token is what the kubeconfigs of all servers carry: no other server must ever be told it.
+const Token = "token-for-the-hostile-server"
+
+// Server is the API server of a tenant that means harm.
+type Server struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	objects  map[string]map[string]Object
+	version  int64
+	watchers map[*watcher]struct{}
+	hooks    []Hook
+	asked    []string
+	// done is closed when the server stops: nobody is kept waiting then.
+	done chan struct{}
+}
+
+// Start serves until Stop is called.
+func Start() *Server {
+	s := &Server{objects: map[string]map[string]Object{}, watchers: map[*watcher]struct{}{}, done: make(chan struct{})}
+	s.Put("namespaces", Object{"metadata": Object{"name": "kube-system"}})
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of those who hang up
+	s.StartTLS()
+	return s
+}
+
+// Stop ends all that is still being answered.
+func (s *Server) Stop() {
+	close(s.done)
+	s.CloseClientConnections()
+	s.Close()
+}
+
+// Done is closed when the server stops.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Kubeconfig leads to the server.
+func (s *Server) Kubeconfig() []byte {
+	config := clientcmdapi.NewConfig()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: authority}
+	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{Token: Token}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "it"}
+	config.CurrentContext = "it"
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		panic(err) // it was made here
+	}
+	return data
+}
+
+// Hook has requests answered by this one, before those that were added earlier.
+func (s *Server) Hook(hook Hook) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append([]Hook{hook}, s.hooks...)
+}
+
+// Asked are the requests so far, each as its verb and path.
+func (s *Server) Asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.asked...)
+}
+
+// Put keeps an object of a resource, as it is. It gets what it lacks of an identity.
+func (s *Server) Put(resource string, object Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(resource, object)
+	s.settle()
+}
+
+// Find is a copy of an object; nil when there is none.
+func (s *Server) Find(resource, namespace, name string) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.objects[resource][key(namespace, name)]; found != nil {
+		return clone(found)
+	}
+	return nil
+}
+
+// All are copies of all objects of a resource.
+func (s *Server) All(resource string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Object
+	for _, object := range s.objects[resource] {
+		all = append(all, clone(object))
+	}
+	return all
+}
+
+// put stores an object with the next resourceVersion, and tells who watches.
+func (s *Server) put(resource string, object Object) {
+	known := resources[resource]
+	object["apiVersion"], object["kind"] = known.version, known.kind
+	metadata := metadataOf(object)
+	id := key(text(metadata["namespace"]), text(metadata["name"]))
+	event := "MODIFIED"
+	if s.objects[resource][id] == nil {
+		event = "ADDED"
+	}
+	if text(metadata["uid"]) == "" {
+		metadata["uid"] = string(uuid.NewUUID())
+	}
+	if text(metadata["creationTimestamp"]) == "" {
+		metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
+	}
+	s.version++
+	metadata["resourceVersion"] = strconv.FormatInt(s.version, 10)
+	if s.objects[resource] == nil {
+		s.objects[resource] = map[string]Object{}
+	}
+	s.objects[resource][id] = object
+	s.tell(resource, event, object)
+}
+
+func (s *Server) remove(resource, id string) {
+	object := s.objects[resource][id]
+	delete(s.objects[resource], id)
+	s.version++
+	metadataOf(object)["resourceVersion"] = strconv.FormatInt(s.version, 10)
+	s.tell(resource, "DELETED", object)
+}
+
+func key(namespace, name string) string { return namespace + "/" + name }
+
+func text(value any) string {
+	s, _ := value.(string)
+	return s
+}
+
+// in is the map under a name of another one; it is made when there is none.
+func in(object Object, name string) Object {
+	inner, ok := object[name].(Object)
+	if !ok {
+		inner = Object{}
+		object[name] = inner
+	}
+	return inner
+}
+
+func metadataOf(object Object) Object { return in(object, "metadata") }
+
+func clone(object Object) Object {
+	data, err := json.Marshal(object)
+	if err != nil {
+		panic(err) // it is of JSON
+	}
+	var copied Object
+	if err := json.Unmarshal(data, &copied); err != nil {
+		panic(err)
+	}
+	return copied
+}
+
+// number is a number of JSON, however it came.
+func number(value any) int {
+	switch n := value.(type) {
+	case float64:
+		return int(n)
+	case int:
+		return n
+	}
+	return 0
+}
+
+// merge applies a merge patch (RFC 7396).
+func merge(object, patch Object) {
+	for name, value := range patch {
+		inner, isMap := value.(Object)
+		switch {
+		case value == nil:
+			delete(object, name)
+		case isMap:
+			merge(in(object, name), inner)
+		default:
+			object[name] = value
+		}
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
+	hooks := append([]Hook{}, s.hooks...)
+	s.mu.Unlock()
+	for _, hook := range hooks {
+		if hook(w, r) {
+			return
+		}
+	}
+	if s.discovery(w, r) {
+		return
+	}
+	asked, ok := parse(r.URL.Path)
+	if !ok {
+		Refuse(w, http.StatusNotFound, "NotFound", "there is no such resource")
+		return
+	}
+	s.answer(w, r, asked)
+}
+
+// JSON answers so.
+func JSON(w http.ResponseWriter, code int, object any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(object) // who asked may be gone
+}
+
+// Refuse answers with a Status of Kubernetes.
+func Refuse(w http.ResponseWriter, code int, reason, message string) {
+	JSON(w, code, Object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": message})
+}
+
+// On is the hook for requests whose verb and path begin and end so.
+func On(method, prefix, suffix string, answer http.HandlerFunc) Hook {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != method || !strings.HasPrefix(r.URL.Path, prefix) || !strings.HasSuffix(r.URL.Path, suffix) {
+			return false
+		}
+		answer(w, r)
+		return true
+	}
+}
+
+// Always is the hook for all requests.
+func Always(answer http.HandlerFunc) Hook {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		answer(w, r)
+		return true
+	}
+}
+
+// Silent answers nothing until who asked has gone.
+func (s *Server) Silent(_ http.ResponseWriter, r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-s.done:
+	}
+}
+
+// copyOf is a map like this one.
+func copyOf(object Object) Object { return maps.Clone(object) }

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed switch.go.txt
+var switches string
+
+// highest is the package whose tests are built on all others.
+const highest = "migration"
+
+// modelTest explores the states of a migration: it is asked last, for it takes long.
+const modelTest = "TestModel"
+
+// bench runs tests with one fault switched on.
+type bench struct {
+	root, dir string
+	// tests of each package, the fastest first.
+	tests map[string][]*test
+	model bool
+	// keen are the tests that have failed for faults of a function, the last one first.
+	keen map[string][]string
+}
+
+// test is one, how long it takes on the processor, and to which faults it comes.
+type test struct {
+	pkg, name string
+	took      time.Duration
+	reaches   map[int]bool
+}
+
+// newBench compiles the tests of the packages that the sources concern, and looks where each comes to.
+func newBench(ctx context.Context, sources []*source, count int, model bool) (*bench, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: model}
+	overlay, err := b.overlay(sources, count)
+	if err != nil {
+		return b, err
+	}
+	for _, pkg := range concerned(sources) {
+		if _, err := output(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", b.binary(pkg), "./"+pkg); err != nil {
+			return b, err
+		}
+		if err := b.look(ctx, pkg); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// concerned are the packages whose tests may notice a fault in the sources.
+func concerned(sources []*source) []string {
+	var found []string
+	for _, s := range sources {
+		for _, pkg := range testers(s.dir()) {
+			if !slices.Contains(found, pkg) {
+				found = append(found, pkg)
+			}
+		}
+	}
+	return found
+}
+
+// testers are the packages whose tests may notice a fault in a package, in the order in which
+// they are asked.
+func testers(pkg string) []string {
+	if pkg == "slices" || pkg == highest {
+		return []string{pkg}
+	}
+	return []string{pkg, highest}
+}
+
+func (b *bench) binary(pkg string) string { return filepath.Join(b.dir, pkg+".test") }
+
+// overlay puts the sources with all faults in the place of the others, and beside them what
+// switches one on.
+func (b *bench) overlay(sources []*source, count int) (string, error) {
+	replace := map[string]string{}
+	var wrong error
+	put := func(file, text string) {
+		planted := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "_"))
+		replace[filepath.Join(b.root, filepath.FromSlash(file))] = planted
+		wrong = errors.Join(wrong, os.WriteFile(planted, []byte(text), 0o600))
+	}
+	for _, s := range sources {
+		put(s.file, s.planted)
+		text := strings.Replace(switches, "PACKAGE", s.tree.Name.Name, 1)
+		put(s.dir()+"/mutants_switches.go", strings.Replace(text, "COUNT", strconv.Itoa(count), 1))
+	}
+	file := filepath.Join(b.dir, "overlay.json")
+	return file, errors.Join(wrong, writeJSON(file, map[string]any{"Replace": replace}))
+}
+
+// look runs each test of a package by itself, and notes to which faults it comes.
+func (b *bench) look(ctx context.Context, pkg string) error {
+	listed, err := b.start(ctx, pkg, time.Minute, nil, "-test.list=.")
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(listed.said) {
+		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model {
+			continue
+		}
+		reached := filepath.Join(b.dir, "reached")
+		if err := os.WriteFile(reached, nil, 0o600); err != nil {
+			return err
+		}
+		run, err := b.start(ctx, pkg, 10*time.Minute, []string{"MUTANT_REACHED=" + reached}, b.args(pkg, []string{name})...)
+		if err != nil {
+			return err
+		}
+		if run.failed {
+			return fmt.Errorf("%s: %s fails without any fault: %s", pkg, name, run.said)
+		}
+		data, err := os.ReadFile(reached)
+		if err != nil {
+			return err
+		}
+		t := &test{pkg: pkg, name: name, took: run.took, reaches: map[int]bool{}}
+		for id := range strings.FieldsSeq(string(data)) {
+			n, err := strconv.Atoi(id)
+			if err != nil {
+				return err
+			}
+			t.reaches[n] = true
+		}
+		b.tests[pkg] = append(b.tests[pkg], t)
+	}
+	slices.SortFunc(b.tests[pkg], func(x, y *test) int { return int(x.took - y.took) })
+	return nil
+}
+
+// usesRapid says whether the tests of a package know the flags of rapid.
+func (b *bench) usesRapid(pkg string) bool {
+	files, err := filepath.Glob(filepath.Join(b.root, pkg, "*_test.go"))
+	return err == nil && slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte("pgregory.net/rapid"))
+	})
+}
+
+// args have a binary run tests the same way each time.
+func (b *bench) args(pkg string, names []string) []string {
+	args := []string{"-test.failfast", "-test.timeout=0", "-test.run=^(" + strings.Join(names, "|") + ")$"}
+	if b.usesRapid(pkg) {
+		args = append(args, "-rapid.checks=30", "-rapid.shrinktime=1ms", "-rapid.nofailfile", "-rapid.seed=1")
+	}
+	if slices.Contains(names, modelTest) {
+		args = append(args, "-model=small")
+	}
+	return args
+}
+
+// outcome is how a run of tests has ended.
+type outcome struct {
+	said   string
+	failed bool
+	took   time.Duration
+}
+
+// mostMemory is what a test may take, in KiB: a fault may have it take all there is.
+const mostMemory = 6 << 20
+
+// start runs a binary for at most so long on the processor; what waits for ever is ended, too.
+func (b *bench) start(ctx context.Context, pkg string, most time.Duration, env []string, args ...string) (outcome, error) {
+	const slower = 10 // than on a machine that does nothing else
+	ctx, cancel := context.WithTimeout(ctx, slower*most+30*time.Second)
+	defer cancel()
+	limits := fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$@"`, mostMemory, int(most.Seconds())+1)
+	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", limits, "sh", b.binary(pkg)}, args)...)
+	cmd.Dir = filepath.Join(b.root, pkg)
+	cmd.Env = slices.Concat(os.Environ(), []string{"GOMAXPROCS=1", "GOGC=400"}, env)
+	said, err := cmd.CombinedOutput()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		return outcome{}, err
+	}
+	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return outcome{said: string(said), failed: err != nil, took: took}, nil
+}
+
+// try switches a fault on, runs the tests of a round, and says what has become of it.
+func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
+	v := verdict{Fate: notReached}
+	if m.Fate == survived {
+		v.Fate = survived
+	}
+	place := m.File + m.Func
+	for _, tests := range b.batches(m, r) {
+		v.Fate = survived
+		names, took := []string{}, time.Duration(0)
+		for _, t := range tests {
+			names, took = append(names, t.name), took+t.took
+		}
+		pkg := tests[0].pkg
+		run, err := b.start(ctx, pkg, 3*took+time.Second, []string{"MUTANT=" + strconv.Itoa(m.id)}, b.args(pkg, names)...)
+		if err != nil {
+			return v, err
+		}
+		if run.failed {
+			by := firstFailure(run.said)
+			b.keen[place] = slices.DeleteFunc(b.keen[place], func(name string) bool { return name == by })
+			b.keen[place] = append([]string{by}, b.keen[place]...)
+			return verdict{Fate: killed, By: by}, nil
+		}
+	}
+	return v, nil
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// firstFailure is the test that failed.
+func firstFailure(said string) string {
+	if found := failure.FindStringSubmatch(said); found != nil {
+		return found[1]
+	}
+	if strings.Contains(said, "panic:") {
+		return "a panic"
+	}
+	return "no end"
+}
+
+// known are the verdicts of an earlier run.
+func known(file string) (map[string]verdict, error) {
+	found := map[string]verdict{}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return found, err
+	}
+	return found, json.Unmarshal(data, &found)
+}

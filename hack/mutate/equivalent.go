@@ -1,0 +1,58 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed equivalent.yaml
+var equivalents []byte
+
+// equivalent is a mutant that changes nothing that a test could see, and why.
+type equivalent struct {
+	File    string `json:"file"`
+	Func    string `json:"func"`
+	Was     string `json:"was"`
+	Becomes string `json:"becomes"`
+	// Nth is which one of those that are the same; 0: the only one.
+	Nth int    `json:"nth,omitempty"`
+	Why string `json:"why"`
+}
+
+func (e equivalent) names(m *mutant) bool {
+	return e.File == m.File && e.Func == m.Func && e.Was == m.Was && e.Becomes == m.Becomes && max(1, e.Nth) == m.Nth
+}
+
+// readEquivalents returns the sentence for each mutant that has one. An entry without a mutant is
+// an error: the list must follow the code.
+func readEquivalents(mutants []*mutant, sources []*source) (map[*mutant]string, error) {
+	var list []equivalent
+	if err := yaml.UnmarshalStrict(equivalents, &list); err != nil {
+		return nil, fmt.Errorf("equivalent.yaml: %w", err)
+	}
+	looked := map[string]bool{}
+	for _, s := range sources {
+		looked[s.file] = true
+	}
+	sentences := map[*mutant]string{}
+	var wrong error
+	for _, e := range list {
+		if !looked[e.File] {
+			continue
+		}
+		found := false
+		for _, m := range mutants {
+			if e.names(m) {
+				sentences[m], found = e.Why, true
+			}
+		}
+		if !found || strings.TrimSpace(e.Why) == "" {
+			wrong = errors.Join(wrong, fmt.Errorf("equivalent.yaml: %s: %s: %s -> %s: there is no such mutant, or it is not said why", e.File, e.Func, e.Was, e.Becomes))
+		}
+	}
+	return sentences, wrong
+}

@@ -1,0 +1,117 @@
+// Command mutate makes every small fault that its operators know (operators.go) in the code
+// that decides (scope.go), and runs the tests on each: what they do not notice is either a test
+// that is missing, or a change that changes nothing, which equivalent.yaml says and why.
+//
+// Faults are not compiled one by one. All of them are in one test binary of each package, each
+// behind a switch that an environment variable turns on, and each is tried with those tests alone
+// that come to its place, the fastest first.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+// options are what the command line says.
+type options struct {
+	since  string
+	only   string
+	page   string
+	kept   string
+	again  bool
+	list   bool
+	report bool
+	model  bool
+	budget time.Duration
+	least  float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.since, "since", "", "a commit: only the files that differ from it")
+	flag.StringVar(&o.only, "only", "", "a regular expression: only the files that match")
+	flag.StringVar(&o.page, "o", "", "the page that is written")
+	flag.StringVar(&o.kept, "kept", "out/mutants.json", "where the verdicts are kept")
+	flag.BoolVar(&o.again, "again", false, "try only what is not known from those verdicts to be killed")
+	flag.BoolVar(&o.list, "list", false, "list what is not known to be killed or equivalent, and try nothing")
+	flag.BoolVar(&o.report, "report", false, "write the page of the verdicts that are kept, and try nothing")
+	flag.BoolVar(&o.model, "model", false, "let TestModel of package migration judge what nothing else has killed")
+	flag.DurationVar(&o.budget, "budget", 0, "stop after so long; what is tried is chosen by the commit's hash")
+	flag.Float64Var(&o.least, "least", 95, "fail when fewer percent are killed")
+	flag.Parse()
+	if err := run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	begin := time.Now()
+	commit, err := head(ctx)
+	if err != nil {
+		return err
+	}
+	sources, err := inScope(ctx, o.since, o.only)
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		fmt.Fprintln(os.Stderr, "no file of those that decide")
+		return nil
+	}
+	mutants, err := plantAll(sources)
+	if err != nil {
+		return err
+	}
+	sentences, err := readEquivalents(mutants, sources)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return list(o.kept, mutants, sentences)
+	}
+	if o.report {
+		err = recall(o.kept, mutants)
+	} else {
+		err = try(ctx, o, begin, commit, sources, mutants)
+	}
+	if err != nil {
+		return err
+	}
+	r := newReport(mutants, sentences, commit, time.Since(begin))
+	r.print(os.Stderr)
+	if o.page != "" {
+		if err := os.WriteFile(o.page, []byte(r.page()), 0o644); err != nil {
+			return err
+		}
+	}
+	return r.wrong(o.least)
+}
+
+// recall gives mutants the verdicts that are kept.
+func recall(kept string, mutants []*mutant) error {
+	before, err := known(kept)
+	for _, m := range mutants {
+		m.verdict = before[m.key()]
+	}
+	return err
+}
+
+// list prints the mutants that are neither killed, as far as is known, nor equivalent.
+func list(kept string, mutants []*mutant, sentences map[*mutant]string) error {
+	before, err := known(kept)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, m := range mutants {
+		if v := before[m.key()]; v.Fate != killed && sentences[m] == "" {
+			fmt.Fprintf(os.Stdout, "%s: %s\n", cmp.Or(v.Fate, "untried"), m)
+		}
+	}
+	return nil
+}

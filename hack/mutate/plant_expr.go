@@ -1,0 +1,234 @@
+package main
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+)
+
+// expr plants in an expression and what is in it.
+func (p *planter) expr(e ast.Expr) {
+	if e == nil || p.info.Types[e].IsType() {
+		return
+	}
+	if value := p.info.Types[e].Value; value != nil {
+		p.constant(e, value, 0)
+		return
+	}
+	switch e := e.(type) {
+	case *ast.UnaryExpr:
+		if e.Op == token.NOT {
+			p.negate(e, p.words(e.X))
+		}
+		p.expr(e.X)
+	case *ast.BinaryExpr:
+		p.binary(e)
+	case *ast.CallExpr:
+		p.call(e)
+	case *ast.CompositeLit:
+		p.literal(e)
+	case *ast.FuncLit:
+		p.body(e.Type, e.Body)
+	default:
+		for _, part := range parts(e) {
+			p.expr(part)
+		}
+	}
+}
+
+// parts are the expressions of which others are made that are no fault by themselves.
+func parts(e ast.Expr) []ast.Expr {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return []ast.Expr{e.X}
+	case *ast.SelectorExpr:
+		return []ast.Expr{e.X}
+	case *ast.StarExpr:
+		return []ast.Expr{e.X}
+	case *ast.TypeAssertExpr:
+		return []ast.Expr{e.X}
+	case *ast.IndexExpr:
+		return []ast.Expr{e.X, e.Index}
+	case *ast.SliceExpr:
+		return []ast.Expr{e.X, e.Low, e.High, e.Max}
+	}
+	return nil
+}
+
+// condition plants in an expression that decides what is done; what is only a name or a
+// call is turned round as well.
+func (p *planter) condition(e ast.Expr) {
+	switch inner := e.(type) {
+	case *ast.ParenExpr:
+		p.condition(inner.X)
+		return
+	case *ast.Ident, *ast.SelectorExpr, *ast.CallExpr, *ast.IndexExpr, *ast.StarExpr:
+		if p.is(e, types.IsBoolean) && p.info.Types[e].Value == nil {
+			p.negate(e, "!"+p.words(e))
+		}
+	}
+	p.expr(e)
+}
+
+func (p *planter) negate(e ast.Expr, becomes string) {
+	p.around(e, "(mutantOn("+p.add(e, p.words(e), becomes)+") != (", "))")
+}
+
+func (p *planter) binary(e *ast.BinaryExpr) {
+	switch {
+	case e.Op == token.LAND || e.Op == token.LOR:
+		p.logical(e)
+	case e.Op == token.EQL || e.Op == token.NEQ:
+		p.negate(e, p.turned(e))
+		p.compared(e.X)
+		p.compared(e.Y)
+	case boundaries[e.Op].helper != "":
+		p.ordered(e)
+	case arithmetic[e.Op].helper != "" && p.is(e, types.IsNumeric):
+		op := arithmetic[e.Op]
+		p.helper(e, op, p.words(e.X)+" "+op.becomes.String()+" "+p.words(e.Y))
+		p.expr(e.X)
+		p.expr(e.Y)
+	default:
+		p.expr(e.X)
+		p.expr(e.Y)
+	}
+}
+
+// turned is a comparison that says the opposite.
+func (p *planter) turned(e *ast.BinaryExpr) string {
+	return p.words(e.X) + " " + opposites[e.Op].String() + " " + p.words(e.Y)
+}
+
+// logical makes && of || and the other way round, and leaves out each side.
+func (p *planter) logical(e *ast.BinaryExpr) {
+	other, left := token.LAND, " && !mutantOn("
+	if e.Op == token.LAND {
+		other, left = token.LOR, " || mutantOn("
+	}
+	on := "mutantOn(" + p.add(e, p.words(e), p.words(e.X)+" "+other.String()+" "+p.words(e.Y)) + ")"
+	p.around(e, "("+on+" != (("+on+" != (", "))))")
+	p.replace(p.offset(e.OpPos), p.offset(e.OpPos)+len(e.Op.String()), ")) "+e.Op.String()+" ("+on+" != (")
+	for i, side := range []ast.Expr{e.X, e.Y} {
+		if chain, ok := side.(*ast.BinaryExpr); !ok || chain.Op != e.Op {
+			rest := []ast.Expr{e.Y, e.X}[i]
+			p.around(side, "(("+"", ")"+left+p.add(side, p.words(e), p.words(rest))+"))")
+		}
+		p.condition(side)
+	}
+}
+
+// ordered moves the bound of a comparison by one, and turns it round.
+func (p *planter) ordered(e *ast.BinaryExpr) {
+	p.negate(e, p.turned(e))
+	op := boundaries[e.Op]
+	p.helper(e, op, p.words(e.X)+" "+op.becomes.String()+" "+p.words(e.Y))
+	// To move the bound is to change an integer that it is compared with by one: only
+	// the other direction is left.
+	for i, side := range []ast.Expr{e.X, e.Y} {
+		if value := p.info.Types[side].Value; value != nil {
+			p.constant(side, value, op.moves*[]int{-1, 1}[i])
+			continue
+		}
+		p.expr(side)
+	}
+}
+
+// helper has a function do what an operator does, and with the switch what another one does.
+func (p *planter) helper(e *ast.BinaryExpr, op operator, becomes string) {
+	p.around(e, op.helper+"("+p.add(e, p.words(e), becomes)+", ", ")")
+	p.replace(p.offset(e.OpPos), p.offset(e.OpPos)+len(e.Op.String()), ",")
+}
+
+// compared plants in one side of == or !=.
+func (p *planter) compared(e ast.Expr) {
+	literal, ok := e.(*ast.BasicLit)
+	if ok && literal.Kind == token.STRING && len(literal.Value) > len(`""`) {
+		if name := p.spelled(p.typeOf(e)); name != "" {
+			p.around(e, "mutantZero["+name+"]("+p.add(e, p.words(e), `""`)+", ", ")")
+		}
+		return
+	}
+	p.expr(e)
+}
+
+func (p *planter) call(e *ast.CallExpr) {
+	if p.isWords(e) {
+		return
+	}
+	if name, ok := e.Fun.(*ast.Ident); ok && slices.Contains([]string{"make", "new", "panic"}, name.Name) {
+		return // a capacity changes nothing
+	}
+	p.expr(e.Fun)
+	for _, argument := range e.Args {
+		p.expr(argument)
+	}
+}
+
+func (p *planter) literal(e *ast.CompositeLit) {
+	for _, element := range e.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			p.expr(element)
+			continue
+		}
+		if name, ok := pair.Key.(*ast.Ident); ok && forPeople.MatchString(name.Name) {
+			continue
+		}
+		if _, ok := p.typeOf(e).Underlying().(*types.Map); ok {
+			p.expr(pair.Key)
+		}
+		p.expr(pair.Value)
+	}
+}
+
+// constant changes a truth, a number or a duration; without is a step that is not made.
+func (p *planter) constant(e ast.Expr, value constant.Value, without int) {
+	t := p.typeOf(e)
+	switch {
+	case value.Kind() == constant.Bool:
+		becomes := "true"
+		if constant.BoolVal(value) {
+			becomes = "false"
+		}
+		p.negate(e, becomes)
+	case !p.is(e, types.IsInteger) || isCharacter(e) || p.spelled(t) == "":
+	case types.TypeString(t, nil) == "time.Duration":
+		if constant.Sign(value) != 0 {
+			p.scaled(e, "2", p.words(e)+" * 2")
+			p.scaled(e, "0", "0")
+		}
+	case isNamed(e) && types.Default(t).Underlying() != types.Default(t):
+		// one of an enumeration
+	default:
+		if without != 1 {
+			p.added(e, "1", p.words(e)+" + 1")
+		}
+		if without != -1 && !p.is(e, types.IsUnsigned) {
+			p.added(e, "-1", p.words(e)+" - 1")
+		}
+	}
+}
+
+func (p *planter) scaled(e ast.Expr, by, becomes string) {
+	p.around(e, "mutantScale["+p.spelled(p.typeOf(e))+"]("+p.add(e, p.words(e), becomes)+", "+by+", ", ")")
+}
+
+func (p *planter) added(e ast.Expr, by, becomes string) {
+	p.around(e, "mutantAdd["+p.spelled(p.typeOf(e))+"]("+p.add(e, p.words(e), becomes)+", "+by+", ", ")")
+}
+
+func isCharacter(e ast.Expr) bool {
+	literal, ok := e.(*ast.BasicLit)
+	return ok && literal.Kind != token.INT
+}
+
+func isNamed(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package clusters
+
+import (
+	"context"
+	"sync"
+)
+
+// Allowance bounds what is held at once of all that the clusters of one tenant have answered:
+// what is being read and decided on, and what views keep. It is safe for concurrent use; a nil
+// one bounds nothing.
+type Allowance struct {
+	mu   sync.Mutex
+	left int64
+}
+
+// NewAllowance is of so many bytes, as they are estimated when they are read.
+func NewAllowance(bytes int64) *Allowance { return &Allowance{left: bytes} }
+
+// take says whether there is room for so much more, and takes it.
+func (a *Allowance) take(n int64) bool {
+	if a == nil {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n > a.left {
+		return false
+	}
+	a.left -= n
+	return true
+}
+
+// give returns what was taken.
+func (a *Allowance) give(n int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left += n
+}
+
+// tab is what one holder has taken of an allowance.
+type tab struct {
+	of *Allowance
+
+	mu     sync.Mutex
+	taken  int64
+	closed bool
+}
+
+// take says whether there is room, until the tab is closed.
+func (t *tab) take(n int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || !t.of.take(n) {
+		return false
+	}
+	t.taken += n
+	return true
+}
+
+// give returns a part.
+func (t *tab) give(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.taken -= n
+		t.of.give(n)
+	}
+}
+
+// clear returns all; close does for good.
+func (t *tab) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of.give(t.taken)
+	t.taken = 0
+}
+
+func (t *tab) close() {
+	t.clear()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// holding are the tabs of one who reads and decides, by allowance.
+type holding struct {
+	mu     sync.Mutex
+	tabs   map[*Allowance]*tab
+	closed bool
+}
+
+type holdingKey struct{}
+
+// Hold books what is read under the context that it returns until release is called: whoever
+// reads keeps it so long.
+func Hold(ctx context.Context) (holding context.Context, release func()) {
+	h := newHolding()
+	return context.WithValue(ctx, holdingKey{}, h), h.release
+}
+
+func newHolding() *holding { return &holding{tabs: map[*Allowance]*tab{}} }
+
+// unheld is a context under which nothing is booked on whoever reads under this one.
+func unheld(ctx context.Context) context.Context {
+	return context.WithValue(ctx, holdingKey{}, (*holding)(nil))
+}
+
+// tabIn is the tab of an allowance of who reads under a context; nil when nobody does, or not
+// any more.
+func tabIn(ctx context.Context, of *Allowance) (t *tab, found bool) {
+	h, _ := ctx.Value(holdingKey{}).(*holding)
+	if h == nil {
+		return nil, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, true
+	}
+	if h.tabs[of] == nil {
+		h.tabs[of] = &tab{of: of}
+	}
+	return h.tabs[of], true
+}
+
+func (h *holding) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, t := range h.tabs {
+		t.close()
+	}
+}

@@ -1,0 +1,71 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// exact refuses answers about another object than was asked for: what is done with an answer is
+// done in the name of what was asked.
+type exact struct {
+	client.Client
+	cluster string
+}
+
+// Get implements client.Reader.
+func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	return e.same(key, object, e.Client.Get(ctx, key, object, opts...))
+}
+
+// List implements client.Reader.
+func (e exact) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := e.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	if options.Namespace == "" {
+		return nil
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err != nil || object.GetNamespace() == options.Namespace {
+			return err
+		}
+		return e.another(client.ObjectKey{Namespace: options.Namespace}, client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetName()})
+	})
+}
+
+// Create implements client.Writer.
+func (e exact) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	key := client.ObjectKeyFromObject(object)
+	return e.same(key, object, e.Client.Create(ctx, object, opts...))
+}
+
+// Patch implements client.Writer.
+func (e exact) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	key := client.ObjectKeyFromObject(object)
+	return e.same(key, object, e.Client.Patch(ctx, object, patch, opts...))
+}
+
+// Update implements client.Writer.
+func (e exact) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	key := client.ObjectKeyFromObject(object)
+	return e.same(key, object, e.Client.Update(ctx, object, opts...))
+}
+
+func (e exact) same(asked client.ObjectKey, object client.Object, err error) error {
+	if got := client.ObjectKeyFromObject(object); err == nil && asked.Name != "" && got != asked {
+		return e.another(asked, got)
+	}
+	return err
+}
+
+// another is no Status of Kubernetes: what came of the request is not known.
+func (e exact) another(asked, got client.ObjectKey) error {
+	return fmt.Errorf("cluster %s answered about another object, %q instead of %q; check the address in the kubeconfig", e.cluster, got, asked)
+}

@@ -1,0 +1,94 @@
+package migration
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Priorities in the queue of Migrations: one whose ordinal is down goes first.
+const (
+	urgencyNone = 0
+	urgencyDown = 1
+)
+
+// urgency is the priority of a Migration.
+func urgency(m *api.Migration) int {
+	if m.Status.Handoff != nil {
+		return urgencyDown
+	}
+	return urgencyNone
+}
+
+// byUrgency queues a Migration that was changed, or is there when the manager begins.
+func byUrgency() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(to queue, object client.Object) {
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
+		m, isOne := object.(*api.Migration)
+		if ranked, ok := to.(priorityqueue.PriorityQueue[reconcile.Request]); ok && isOne {
+			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgency(m))}, request)
+			return
+		}
+		to.Add(request)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, to queue) { add(to, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, to queue) { add(to, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, to queue) { add(to, e.Object) },
+	}
+}
+
+// begin says whether it is a request's turn; otherwise it is queued again when it is.
+func (r *Reconciler) begin(request reconcile.Request, urgency int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rota.begin(request.NamespacedName, urgency > urgencyNone)
+}
+
+// end lets the next one of a namespace take its turn.
+func (r *Reconciler) end(request reconcile.Request) {
+	r.mu.Lock()
+	next, found := r.rota.end(request.NamespacedName)
+	r.mu.Unlock()
+	if !found {
+		return
+	}
+	priority := urgencyNone
+	if next.urgent {
+		priority = urgencyDown
+	}
+	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, reconcile.Request{NamespacedName: next.request})
+}
+
+// ask says whether a Migration's clusters may be asked: those that have answered it so far may.
+func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.heard {
+		return 0, ""
+	}
+	return r.silences.ask(d.reached(), urgency(m) > urgencyNone, time.Now())
+}
+
+// told notes whether they answered.
+func (r *Reconciler) told(d *driven, decision Decision, asked time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch hold := decision.Hold; {
+	case hold != nil && hold.Reason == api.ReasonClusterUnreachable:
+		d.heard = false
+		r.silences.unanswered(d.reached(), hold.Message, asked, time.Now())
+	case !d.heard:
+		d.heard = true
+		r.silences.answered(d.reached())
+	}
+}

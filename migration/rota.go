@@ -1,0 +1,84 @@
+package migration
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// rota bounds how many Migrations of one namespace are worked on at once: one whose clusters
+// answer slowly, or not at all, holds a worker for as long, and workers are there for all
+// namespaces. It is not safe for concurrent use.
+type rota struct {
+	// most is the bound.
+	most int
+	// busy is how many of a namespace are worked on.
+	busy map[string]int
+	// parked are those of a namespace that wait for their turn.
+	parked map[string][]parked
+	// arrivals counts those that came too early, so that they keep their order.
+	arrivals int
+	arrived  map[types.NamespacedName]int
+}
+
+// parked is a request that waits.
+type parked struct {
+	request types.NamespacedName
+	// urgent is true while an ordinal of it is down.
+	urgent bool
+}
+
+func newRota(most int) *rota {
+	return &rota{most: max(1, most), busy: map[string]int{}, parked: map[string][]parked{}, arrived: map[types.NamespacedName]int{}}
+}
+
+// begin says whether it is a request's turn. If not, end returns it once it is.
+func (t *rota) begin(request types.NamespacedName, urgent bool) bool {
+	t.unpark(request)
+	if t.busy[request.Namespace] < t.most {
+		t.busy[request.Namespace]++
+		delete(t.arrived, request)
+		return true
+	}
+	if _, known := t.arrived[request]; !known {
+		t.arrivals++
+		t.arrived[request] = t.arrivals
+	}
+	t.parked[request.Namespace] = append(t.parked[request.Namespace], parked{request, urgent})
+	return false
+}
+
+// end is for a request whose turn is over; next is the one to come for: of those whose ordinals
+// are down, or else of all, the one that has waited longest.
+func (t *rota) end(request types.NamespacedName) (next parked, found bool) {
+	namespace := request.Namespace
+	if t.busy[namespace]--; t.busy[namespace] <= 0 {
+		delete(t.busy, namespace)
+	}
+	waiting := t.parked[namespace]
+	if len(waiting) == 0 {
+		return parked{}, false
+	}
+	next = slices.MinFunc(waiting, t.order)
+	t.unpark(next.request)
+	return next, true
+}
+
+func (t *rota) order(a, b parked) int {
+	if a.urgent != b.urgent {
+		if a.urgent {
+			return -1
+		}
+		return 1
+	}
+	return t.arrived[a.request] - t.arrived[b.request]
+}
+
+func (t *rota) unpark(request types.NamespacedName) {
+	waiting := slices.DeleteFunc(t.parked[request.Namespace], func(p parked) bool { return p.request == request })
+	if len(waiting) == 0 {
+		delete(t.parked, request.Namespace)
+		return
+	}
+	t.parked[request.Namespace] = waiting
+}

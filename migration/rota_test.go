@@ -1,0 +1,104 @@
+package migration
+
+import (
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func requestOf(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// TestTurns: no namespace holds more workers than it may, none is kept waiting for another one,
+// and who waits has its turn in the end (S4).
+func TestTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(1, 3).Draw(t, "most")
+		namespaces := []string{"a", "b", "c"}
+		turns := newRota(most)
+		busy, queue, waiting := map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
+		held := func(namespace string) (n int) {
+			for request := range busy {
+				if request.Namespace == namespace {
+					n++
+				}
+			}
+			return n
+		}
+		begin := func(request types.NamespacedName) {
+			before := held(request.Namespace)
+			began := turns.begin(request, rapid.Bool().Draw(t, "urgent"))
+			if began != (before < most) {
+				t.Fatalf("%s began: %t, with %d of %d at work", request, began, before, most)
+			}
+			delete(queue, request)
+			busy[request], waiting[request] = began, !began
+			if !began {
+				delete(busy, request)
+			} else {
+				delete(waiting, request)
+			}
+		}
+		end := func(request types.NamespacedName) {
+			delete(busy, request)
+			if next, found := turns.end(request); found {
+				if next.request.Namespace != request.Namespace || !waiting[next.request] {
+					t.Fatalf("%s was not waiting for %s", next.request, request)
+				}
+				delete(waiting, next.request)
+				queue[next.request] = true
+			}
+		}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			request := requestOf(rapid.SampledFrom(namespaces).Draw(t, "namespace"), strconv.Itoa(rapid.IntRange(0, 5).Draw(t, "name")))
+			if busy[request] {
+				end(request)
+			} else {
+				begin(request)
+			}
+		}
+		for range 1000 {
+			for request := range queue {
+				begin(request)
+			}
+			for request := range busy {
+				end(request)
+			}
+		}
+		if len(busy)+len(queue)+len(waiting)+len(turns.busy)+len(turns.parked)+len(turns.arrived) > 0 {
+			t.Fatalf("left over: %v at work, %v queued, %v waiting: %+v", busy, queue, waiting, turns)
+		}
+	})
+}
+
+// TestTurnsOrder: whose ordinal is down goes first, and then who has waited longest, also when
+// its turn was taken by another one that came meanwhile (S4).
+func TestTurnsOrder(t *testing.T) {
+	turns := newRota(1)
+	at := func(name string) types.NamespacedName { return requestOf("shop", name) }
+	turns.begin(at("slow"), false)
+	for _, name := range []string{"a", "b"} {
+		turns.begin(at(name), false)
+	}
+	turns.begin(at("down"), true)
+	last := at("slow")
+	for _, want := range []string{"down", "a"} {
+		next, found := turns.end(last)
+		if !found || next.request.Name != want || next.urgent != (want == "down") {
+			t.Fatalf("next is %+v, want %s", next, want)
+		}
+		last = next.request
+		if want == "a" {
+			break
+		}
+		turns.begin(last, true)
+	}
+	turns.begin(at("late"), false)
+	turns.begin(at("a"), false) // it has to wait once more
+	if next, _ := turns.end(at("late")); next.request.Name != "a" {
+		t.Errorf("next is %+v, want a", next)
+	}
+}

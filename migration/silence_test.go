@@ -1,0 +1,114 @@
+package migration
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestSilences: what does not answer is asked more and more seldom, by one at a time, and never
+// more seldom than it may be while an ordinal is down; what answers is asked at once (S4).
+func TestSilences(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, now := newSilences(), time.Unix(1000, 0)
+		times := rapid.IntRange(1, 100).Draw(t, "times")
+		for range times {
+			s.unanswered("west", "no answer", now, now)
+		}
+		want := silenceMost
+		if times <= 6 {
+			want = silenceFirst << (times - 1)
+		}
+		down := rapid.Bool().Draw(t, "down")
+		if down {
+			want = min(want, silenceDown)
+		}
+		var waited time.Duration
+		for {
+			wait, why := s.ask("west", down, now)
+			if wait == 0 {
+				break
+			}
+			if wait > silenceLook || why != "no answer" {
+				t.Fatalf("wait %s for %q", wait, why)
+			}
+			waited, now = waited+wait, now.Add(wait)
+		}
+		if waited != want {
+			t.Fatalf("waited %s, want %s", waited, want)
+		}
+		if wait, _ := s.ask("west", true, now); wait == 0 {
+			t.Fatal("two ask at the same time")
+		}
+		if wait, _ := s.ask("other credentials", false, now); wait > 0 {
+			t.Fatalf("others wait %s", wait)
+		}
+		s.answered("west")
+		if wait, _ := s.ask("west", false, now); wait > 0 || len(s.of) > 0 {
+			t.Fatalf("it answers, and is left alone for %s", wait)
+		}
+	})
+}
+
+// TestSilencesTogether: those who asked at the same time have found one silence, not several (S4).
+func TestSilencesTogether(t *testing.T) {
+	s, began := newSilences(), time.Unix(1000, 0)
+	for i := range 5 {
+		s.unanswered("west", "", began, began.Add(10*time.Second+time.Duration(i)))
+	}
+	if pause := s.of["west"].pause(); pause != silenceFirst {
+		t.Errorf("left alone for %s", pause)
+	}
+	s.unanswered("east", "", began, began.Add(silenceForgotten+time.Minute))
+	if s.of["west"] != nil {
+		t.Error("nobody asks any more, and it is remembered")
+	}
+}
+
+// TestToldOfSilence: a Migration that its clusters have answered is not held up by another one
+// that they have not, until they leave it without an answer too (S4).
+func TestToldOfSilence(t *testing.T) {
+	r := &Reconciler{silences: newSilences()}
+	d := func() *driven { return &driven{source: link{key: "local"}, destination: link{key: "west"}} }
+	answered, silent, fresh := d(), d(), d()
+	m, none := &api.Migration{}, *stalled(api.ReasonClusterUnreachable, "no answer", "")
+	r.told(answered, Decision{}, time.Now())
+	r.told(silent, none, time.Now())
+	if wait, _ := r.ask(answered, m); wait > 0 {
+		t.Errorf("who was answered waits %s", wait)
+	}
+	if wait, why := r.ask(fresh, m); wait == 0 || why != "no answer" {
+		t.Errorf("a new one waits %s: %s", wait, why)
+	}
+	r.told(answered, Decision{}, time.Now())
+	if wait, _ := r.ask(silent, m); wait == 0 {
+		t.Error("another one was answered, and that counts for all")
+	}
+	r.told(answered, none, time.Now())
+	if wait, _ := r.ask(answered, m); wait == 0 {
+		t.Error("it is not answered any more, and does not wait")
+	}
+	r.told(fresh, Decision{}, time.Now())
+	if wait, _ := r.ask(silent, m); wait > 0 {
+		t.Errorf("they answer again, and it waits %s", wait)
+	}
+	other := d()
+	r.told(other, none, time.Now())
+	other.destination.key = "west with another Secret"
+	if wait, _ := r.ask(other, m); wait > 0 {
+		t.Errorf("with other credentials it waits %s", wait)
+	}
+}
+
+// TestUrgency: a Migration whose ordinal is on its way goes first (S4).
+func TestUrgency(t *testing.T) {
+	if m := (&api.Migration{}); urgency(m) != urgencyNone {
+		t.Error("nothing is down, and it is urgent")
+	}
+	if m := (&api.Migration{Status: api.MigrationStatus{Handoff: &api.Handoff{}}}); urgency(m) <= urgencyNone {
+		t.Error("an ordinal is down, and it is not urgent")
+	}
+}

@@ -1,0 +1,228 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// said is a condition in short; empty when there is none.
+func said(m *api.Migration, kind string) string {
+	c := meta.FindStatusCondition(m.Status.Conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return strings.Join([]string{string(c.Status), c.Reason, c.Message}, "|")
+}
+
+// TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
+// takes with it what was told of the former one.
+func TestRecordIsWritten(t *testing.T) {
+	record := Record{Baseline: &api.Baseline{Replicas: 3}, Claim: &api.Claim{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Accepted: true, Completed: api.ReasonMoved}
+	m := &api.Migration{}
+	applyRecord(m, record)
+	if diff := cmp.Diff(record, recordOf(m)); diff != "" {
+		t.Errorf("it is read again otherwise: -want +got\n%s", diff)
+	}
+	record.Completed, record.Accepted = "", false
+	applyRecord(m, record)
+	if said(m, api.ConditionCompleted) != "" || !strings.HasPrefix(said(m, api.ConditionAccepted), "True|Ready|") {
+		t.Errorf("completed no more, and accepted before: %+v", m.Status.Conditions)
+	}
+	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{}
+	applyRecord(m, Record{})
+	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Claim != nil || m.Status.Handoff != nil {
+		t.Errorf("begun anew: %+v", m.Status)
+	}
+}
+
+// TestStepIsTimed: the status says at which step the ordinal is, and since when.
+func TestStepIsTimed(t *testing.T) {
+	first, now := metav1.NewMicroTime(began), began.Add(time.Minute)
+	for name, tc := range map[string]struct {
+		have *api.Handoff
+		step api.Step
+		want *api.Handoff
+	}{
+		"no handoff":         {nil, api.StepGate, nil},
+		"no step":            {&api.Handoff{Step: api.StepGate, StepTime: first}, "", &api.Handoff{Step: api.StepGate, StepTime: first}},
+		"the same step":      {&api.Handoff{Step: api.StepGate, StepTime: first}, api.StepGate, &api.Handoff{Step: api.StepGate, StepTime: first}},
+		"the next step":      {&api.Handoff{Step: api.StepGate, StepTime: first}, api.StepScaleDown, &api.Handoff{Step: api.StepScaleDown, StepTime: metav1.NewMicroTime(now)}},
+		"without its moment": {&api.Handoff{Step: api.StepGate}, api.StepGate, &api.Handoff{Step: api.StepGate, StepTime: metav1.NewMicroTime(now)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
+			m.Status.Handoff = tc.have
+			before := tc.have.DeepCopy()
+			render(m, Snapshot{Now: now}, Decision{Step: tc.step})
+			if diff := cmp.Diff(tc.want, m.Status.Handoff); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tc.have); diff != "" {
+				t.Errorf("the record has changed\n%s", diff)
+			}
+			if m.Status.ObservedGeneration != 7 || m.Status.Conditions[0].ObservedGeneration != 7 {
+				t.Errorf("of generation %d, %+v", m.Status.ObservedGeneration, m.Status.Conditions)
+			}
+		})
+	}
+}
+
+// TestConditions: what is told of a decision.
+func TestConditions(t *testing.T) {
+	waits := &Hold{Reason: api.ReasonPodNotReady, Message: "waiting", Remedy: "look"}
+	stalls := &Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Remedy: "stop it", Stalled: true}
+	bare := &Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Stalled: true}
+	const moved = "every ordinal that was asked for runs at the destination"
+	for name, tc := range map[string]struct {
+		mode                                      api.Mode
+		begun                                     bool
+		decision                                  Decision
+		progressing, stalled, accepted, completed string
+	}{
+		"it moves":       {"", true, Decision{}, "True|Moving|", "False|Ready|", "", ""},
+		"it rolls back":  {api.ModeRollback, true, Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
+		"it recovers":    {api.ModeRecover, true, Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
+		"it waits":       {"", true, Decision{Hold: waits}, "True|PodNotReady|waiting", "False|Ready|", "", ""},
+		"it is paused":   {"", true, Decision{Hold: &Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
+		"it stalls":      {"", true, Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
+		"without remedy": {"", true, Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
+		"it is refused":  {"", false, Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "False|ForeignScale|somebody writes", ""},
+		"it has moved":   {"", true, Decision{Done: api.ReasonMoved}, "False|Moved|" + moved, "False|Ready|", "", "True|Moved|" + moved},
+		"it is back":     {"", true, Decision{Done: api.ReasonRolledBack}, "False|RolledBack|every ordinal runs at the source", "False|Ready|", "", "True|RolledBack|every ordinal runs at the source"},
+		"it has recovered": {
+			"", true,
+			Decision{Done: api.ReasonRecovered},
+			"False|Recovered|every ordinal runs at the source again, on the disk as it had left it", "False|Ready|", "",
+			"True|Recovered|every ordinal runs at the source again, on the disk as it had left it",
+		},
+		"it was let go": {"", true, Decision{Done: "Released"}, "False|Released|both StatefulSets were let go", "False|Ready|", "", "True|Released|both StatefulSets were let go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{}
+			if tc.begun {
+				m.Status.Baseline = &api.Baseline{}
+			}
+			render(m, Snapshot{Spec: Spec{Mode: tc.mode}}, tc.decision)
+			for kind, want := range map[string]string{
+				api.ConditionProgressing: tc.progressing, api.ConditionStalled: tc.stalled, api.ConditionAccepted: tc.accepted, api.ConditionCompleted: tc.completed,
+			} {
+				if got := said(m, kind); got != want {
+					t.Errorf("%s: got %q, want %q", kind, got, want)
+				}
+			}
+		})
+	}
+	m := &api.Migration{}
+	condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved, "letting go")
+	render(m, Snapshot{}, Decision{})
+	if got := said(m, api.ConditionProgressing); got != "True|Moving|" {
+		t.Errorf("while both are let go: %q", got)
+	}
+}
+
+// TestSlicesAreTold: the status says what both sides have and how many ordinals have moved, as long
+// as both can be read.
+func TestSlicesAreTold(t *testing.T) {
+	now := began
+	side := func(cluster string, start, replicas int32) Side {
+		s := Side{Cluster: cluster, Namespace: "shop", Reach: Seen, Set: Set{Presence: Seen, Name: "web", Start: start, Replicas: replicas}}
+		for k := start; k < start+replicas; k++ {
+			s.Pods = append(s.Pods, Pod{Ordinal: k, Owned: true, Ready: k != start, ReadySince: now})
+		}
+		s.Budgets = []Budget{{Fence: "m.1", Form: pdb.Unavailable(1)}}
+		return s
+	}
+	s := Snapshot{Now: now, Source: side("east", 0, 3), Destination: side("west", 3, 4), Spec: Spec{Count: 5}}
+	m := &api.Migration{}
+	m.Status.Baseline = &api.Baseline{Replicas: 9, DestinationReplicas: 2}
+	want := api.MigrationStatus{
+		Source:      &api.SliceStatus{Slice: "east/shop/web [0,3)", Start: 0, Replicas: 3, Available: 2, MaxUnavailable: new(int32(1))},
+		Destination: &api.SliceStatus{Slice: "west/shop/web [3,7)", Start: 3, Replicas: 4, Available: 3, MaxUnavailable: new(int32(1))},
+		Moved:       2, Total: 5, Baseline: m.Status.Baseline,
+	}
+	renderSlices(m, s)
+	if diff := cmp.Diff(want, m.Status); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for name, spoil := range map[string]func(*Snapshot){
+		"the source":      func(s *Snapshot) { s.Source.Reach = Unreachable },
+		"the destination": func(s *Snapshot) { s.Destination.Reach = Unreachable },
+	} {
+		unread := s
+		spoil(&unread)
+		unread.Source.Set.Replicas = 1
+		if renderSlices(m, unread); m.Status.Source.Replicas != 3 {
+			t.Errorf("%s cannot be read: %+v", name, m.Status.Source)
+		}
+	}
+	if moved, total := Progress(s, api.Baseline{Replicas: 6, DestinationReplicas: 2}); moved != 2 || total != 4 {
+		t.Errorf("fewer are left than were asked for: %d of %d", moved, total)
+	}
+	lost := s
+	lost.Destination.Lost, lost.Record.Baseline = true, &api.Baseline{Replicas: 9, DestinationReplicas: 2}
+	if moved, total := Progress(lost, *lost.Record.Baseline); moved != 6 || total != 9 {
+		t.Errorf("of a destination that is lost: %d of %d", moved, total)
+	}
+	fresh := &api.Migration{}
+	renderSlices(fresh, s)
+	if fresh.Status.Total != 0 || fresh.Status.Destination == nil || fresh.Status.Destination.Replicas != 4 {
+		t.Errorf("before it has begun: %+v", fresh.Status)
+	}
+}
+
+// TestBeginsToStall: it is told once that a migration stalls, and again when that is for another
+// reason.
+func TestBeginsToStall(t *testing.T) {
+	with := func(status metav1.ConditionStatus, reason string) *api.Migration {
+		m := &api.Migration{}
+		if status != "" {
+			condition(m, api.ConditionStalled, status, reason, "")
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		before, after *api.Migration
+		want          bool
+	}{
+		"never":              {with("", ""), with("", ""), false},
+		"not now":            {with("True", "A"), with("False", "A"), false},
+		"nothing is said":    {with("True", "A"), with("", ""), false},
+		"for the first time": {with("", ""), with("True", "A"), true},
+		"again":              {with("False", "A"), with("True", "A"), true},
+		"still":              {with("True", "A"), with("True", "A"), false},
+		"for another reason": {with("True", "A"), with("True", "B"), true},
+	} {
+		if got := beginsToStall(tc.before, tc.after); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestChanged: a status is new when it says something else, in whatever order.
+func TestChanged(t *testing.T) {
+	m := func(kinds ...string) *api.Migration {
+		m := &api.Migration{}
+		for _, kind := range kinds {
+			m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: kind})
+		}
+		return m
+	}
+	one, other := m(api.ConditionStalled, api.ConditionProgressing, api.ConditionAccepted), m(api.ConditionAccepted, api.ConditionStalled, api.ConditionProgressing)
+	if changed(one, other) || one.Status.Conditions[0].Type != api.ConditionStalled {
+		t.Errorf("another order is a change, or the order was changed: %+v", one.Status.Conditions)
+	}
+	if other.Status.Moved = 1; !changed(one, other) {
+		t.Error("one more that has moved is no change")
+	}
+	if !changed(one, m(api.ConditionStalled)) {
+		t.Error("conditions that are gone are no change")
+	}
+}

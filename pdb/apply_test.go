@@ -1,0 +1,90 @@
+package pdb
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func budgetOf(form Form) *policyv1.PodDisruptionBudget {
+	always := policyv1.AlwaysAllow
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: form.MinAvailable, MaxUnavailable: form.MaxUnavailable, UnhealthyPodEvictionPolicy: &always,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		},
+	}
+}
+
+// TestWrite: a budget gets its form and the marks, and what is returned is how it is then; it loses
+// both marks with the zero value.
+func TestWrite(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(budgetOf(available("50%"))).Build()
+	var before policyv1.PodDisruptionBudget
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &before); err != nil {
+		t.Fatal(err)
+	}
+	target := Target{Namespace: "shop", Name: "web", UID: "u", ResourceVersion: before.ResourceVersion}
+	marks := Marks{Mark: Mark("m.2", Unavailable(1)), Author: available("50%")}
+	written, err := Write(t.Context(), c, target, Unavailable(1), marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := written.(*policyv1.PodDisruptionBudget)
+	want := budgetOf(Unavailable(1)).Spec
+	if diff := cmp.Diff(want, got.Spec); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	noted := map[string]string{api.BudgetAnnotationKey: "m.2 maxUnavailable 1", api.AuthorBudgetAnnotationKey: "minAvailable 50%"}
+	if diff := cmp.Diff(noted, got.Annotations); diff != "" {
+		t.Errorf("annotations: -want +got\n%s", diff)
+	}
+	if fence, form := Unmark(got.Annotations[api.BudgetAnnotationKey]); fence != "m.2" || form != Unavailable(1).String() {
+		t.Errorf("the mark is taken apart as %q and %q", fence, form)
+	}
+	target.ResourceVersion = got.ResourceVersion
+	written, err = Write(t.Context(), c, target, available("50%"), Marks{})
+	if err != nil || len(written.GetAnnotations()) > 0 {
+		t.Errorf("unmarked, it has %v; %v", written.GetAnnotations(), err)
+	}
+}
+
+// TestWriteThatFails: an error of the API server is told.
+func TestWriteThatFails(t *testing.T) {
+	refused := errors.New("refused")
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		},
+	}).Build()
+	if _, err := Write(t.Context(), c, Target{Namespace: "shop", Name: "web"}, Unavailable(1), Marks{}); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCopy: the other side's budget selects the same pods, and allows nothing until its share is known.
+func TestCopy(t *testing.T) {
+	from := budgetOf(available("50%"))
+	marks := Marks{Mark: "m.1 maxUnavailable 0", Author: available("50%")}
+	got := Copy(from, metav1.ObjectMeta{Namespace: "west", Name: "web"}, marks)
+	none := intstr.FromInt32(0)
+	want := budgetOf(Form{MaxUnavailable: &none})
+	want.ObjectMeta = metav1.ObjectMeta{Namespace: "west", Name: "web", Annotations: map[string]string{
+		api.BudgetAnnotationKey: marks.Mark, api.AuthorBudgetAnnotationKey: "minAvailable 50%",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

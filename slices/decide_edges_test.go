@@ -1,0 +1,241 @@
+package slices
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// servingPod is a pod of a revision that serves since an hour.
+func servingPod(ordinal int32, revision string, change func(*Pod)) Pod {
+	pod := Pod{
+		Ordinal: ordinal, UID: "u", Revision: revision, Phase: Running, Ready: true, ReadySince: noon.Add(-time.Hour),
+		IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
+	}
+	if change != nil {
+		change(&pod)
+	}
+	return pod
+}
+
+// rolling is an input whose set rolls out revision r2.
+func rolling(spec Spec, pods ...Pod) Input {
+	if spec.Strategy == "" {
+		spec.Strategy = api.RollingUpdate
+	}
+	return Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "r1", Update: "r2"}, Pods: pods}
+}
+
+func verbs(d Decision, verb Verb) (ordinals []int32) {
+	for _, a := range d.Actions {
+		if a.Verb == verb {
+			ordinals = append(ordinals, a.Ordinal)
+		}
+	}
+	return ordinals
+}
+
+func heldFor(d Decision, ordinal int32) string {
+	for _, h := range d.Held {
+		if h.Ordinal == ordinal {
+			return h.Reason
+		}
+	}
+	return ""
+}
+
+// TestServes: a pod serves when it runs and is Ready; whoever's clock is behind does not wait for
+// minReadySeconds that nobody has asked for.
+func TestServes(t *testing.T) {
+	pending := servingPod(0, "r2", func(p *Pod) { p.Phase = Pending })
+	if ready(&pending) {
+		t.Error("a pod that does not run is Ready")
+	}
+	ahead := servingPod(0, "r2", func(p *Pod) { p.ReadySince = noon.Add(time.Minute) })
+	if d := newDecider(rolling(Spec{Replicas: 1, MaxUnavailable: 1}, ahead)); !d.available(&d.Pods[0]) {
+		t.Error("a pod that is Ready since later is not available")
+	}
+}
+
+// TestPartitionIsOfRollingUpdate: a partition means nothing to another strategy.
+func TestPartitionIsOfRollingUpdate(t *testing.T) {
+	for strategy, want := range map[api.UpdateStrategyType]int32{api.RollingUpdate: 2, api.OnDelete: 0, api.Recreate: 0} {
+		if got := newDecider(rolling(Spec{Strategy: strategy, Partition: 2})).partition(); got != want {
+			t.Errorf("%s: %d, want %d", strategy, got, want)
+		}
+	}
+}
+
+// TestInScope: the update is for ordinals of the slice from the partition on, and for pods that
+// stay.
+func TestInScope(t *testing.T) {
+	in := rolling(Spec{Replicas: 3, Start: 1, Partition: 2, MaxUnavailable: 1}, servingPod(2, "r1", nil), servingPod(3, "r1", func(p *Pod) { p.Phase = Failed }), servingPod(9, "r1", nil))
+	d := newDecider(in)
+	for ordinal, want := range map[int32]bool{0: false, 1: false, 2: true, 3: true, 9: false} {
+		if got := d.inScope(ordinal); got != want {
+			t.Errorf("ordinal %d is in scope: %t", ordinal, got)
+		}
+	}
+	for i, want := range map[int]bool{0: true, 1: false, 2: false} {
+		if got := d.toUpdate(&d.Pods[i]); got != want {
+			t.Errorf("ordinal %d is to be updated: %t", d.Pods[i].Ordinal, got)
+		}
+	}
+	if d.outdated(&Pod{Revision: "r2"}) || !d.outdated(&Pod{Revision: "r1"}) || d.outdated(&Pod{Revision: "r1", Change: Change{Same: true}}) {
+		t.Error("a pod is outdated when its revision is another one and means something else")
+	}
+}
+
+// TestUpdating: nothing is updated while the set is paused, or the update is taken back, or when
+// that is left to whoever deletes a pod.
+func TestUpdating(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*decider)
+		want   bool
+	}{
+		"rolling":    {func(*decider) {}, true},
+		"paused":     {func(d *decider) { d.Spec.Paused = true }, false},
+		"taken back": {func(d *decider) { d.rollingBack = true }, false},
+		"on delete":  {func(d *decider) { d.strategy = onDelete }, false},
+	} {
+		d := newDecider(rolling(Spec{Replicas: 1, MaxUnavailable: 1}, servingPod(0, "r1", nil)))
+		if tc.change(d); d.updating() != tc.want {
+			t.Errorf("%s: updating %t", name, !tc.want)
+		}
+	}
+	for name, tc := range map[string]struct {
+		spec   Spec
+		change Change
+		want   bool
+	}{
+		"one is left":       {Spec{Replicas: 1}, Change{}, true},
+		"paused":            {Spec{Replicas: 1, Paused: true}, Change{}, true},
+		"on delete":         {Spec{Replicas: 1, Strategy: api.OnDelete}, Change{}, false},
+		"it is impossible":  {Spec{Replicas: 1, Policy: api.InPlaceOnly}, Change{}, false},
+		"possible in place": {Spec{Replicas: 1, Policy: api.InPlaceOnly}, Change{InPlace: true}, true},
+	} {
+		d := newDecider(rolling(tc.spec, servingPod(0, "r1", func(p *Pod) { p.Change = tc.change })))
+		if got := d.remaining(); got != tc.want {
+			t.Errorf("%s: remaining %t", name, got)
+		}
+	}
+}
+
+// TestDeletionIsAnnounced: a set that is being deleted waits for each of its pods to be told, for as
+// long as it must and no longer; those on their way out are not told.
+func TestDeletionIsAnnounced(t *testing.T) {
+	spec := Spec{Replicas: 3, Deleting: true, DeletingSince: noon, TerminationGrace: 10 * time.Second}
+	told := func(since time.Time) func(*Pod) {
+		return func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationDeletion, since }
+	}
+	d := Decide(rolling(spec, servingPod(0, "r2", func(p *Pod) { p.Terminating = true }), servingPod(1, "r2", nil), servingPod(2, "r2", told(noon))))
+	if got := verbs(d, Announce); !slices.Equal(got, []int32{1}) || d.LetGo || d.Wait != 10*time.Second {
+		t.Errorf("tells %v, lets go %t, looks again after %s", got, d.LetGo, d.Wait)
+	}
+	d = Decide(rolling(spec, servingPod(1, "r2", nil)))
+	if d.LetGo || d.Wait != waitToTell {
+		t.Errorf("of one that is told now: lets go %t, looks again after %s", d.LetGo, d.Wait)
+	}
+	d = Decide(rolling(spec, servingPod(0, "r2", told(noon)), servingPod(1, "r2", told(noon.Add(-time.Minute)))))
+	if d.LetGo {
+		t.Error("it lets go though the first one has not had its time")
+	}
+	spec.DeletingSince = noon.Add(-waitToTell - spec.TerminationGrace)
+	if d := Decide(rolling(spec, servingPod(1, "r2", nil))); !d.LetGo {
+		t.Error("it is kept for a pod that cannot be told")
+	}
+}
+
+// TestRemoved: a pod that has ended goes at once, and so does any of a set that is Silent; of each
+// it is known that it goes.
+func TestRemoved(t *testing.T) {
+	grace := Spec{Replicas: 1, TerminationGrace: time.Minute, MaxUnavailable: 1}
+	ended := servingPod(0, "r2", func(p *Pod) { p.Phase = Failed })
+	if d := Decide(rolling(grace, ended)); !slices.Equal(verbs(d, Delete), []int32{0}) || len(verbs(d, Announce)) > 0 {
+		t.Errorf("one that has ended: %+v", d.Actions)
+	}
+	silent := grace
+	silent.Silent = true
+	if d := Decide(rolling(silent, servingPod(0, "r2", nil), servingPod(1, "r2", nil))); !slices.Equal(verbs(d, Delete), []int32{1}) || len(verbs(d, Announce)) > 0 {
+		t.Errorf("of a silent set: %+v", d.Actions)
+	}
+	if d := Decide(rolling(grace, servingPod(0, "r2", nil), servingPod(1, "r2", nil))); !slices.Equal(verbs(d, Announce), []int32{1}) || len(verbs(d, Delete)) > 0 || heldFor(d, 1) != HeldTerminationGrace {
+		t.Errorf("of one that tells: %+v, %+v", d.Actions, d.Held)
+	}
+}
+
+// TestWithdrawn: what was announced to a pod that stays is taken back, and not to one that goes or
+// waits for its update.
+func TestWithdrawn(t *testing.T) {
+	announced := func(change func(*Pod)) func(*Pod) {
+		return func(p *Pod) {
+			p.Reason, p.ReasonSince = api.TerminationUpdate, noon
+			if change != nil {
+				change(p)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		pod  Pod
+		spec Spec
+		want bool
+	}{
+		"it stays":             {servingPod(0, "r2", announced(nil)), Spec{}, true},
+		"it goes":              {servingPod(0, "r2", announced(func(p *Pod) { p.Terminating = true })), Spec{}, false},
+		"it is to be updated":  {servingPod(0, "r1", announced(nil)), Spec{TerminationGrace: time.Hour}, false},
+		"that is impossible":   {servingPod(0, "r1", announced(nil)), Spec{Policy: api.InPlaceOnly}, true},
+		"it is done in place":  {servingPod(0, "r1", announced(func(p *Pod) { p.Change.InPlace = true })), Spec{Policy: api.InPlaceOnly}, true},
+		"the update is paused": {servingPod(0, "r1", announced(nil)), Spec{Paused: true}, true},
+	} {
+		tc.spec.Replicas, tc.spec.MaxUnavailable = 1, 1
+		d := Decide(rolling(tc.spec, tc.pod))
+		got := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Announce && a.Reason == "" })
+		if got != tc.want {
+			t.Errorf("%s: withdrawn %t: %+v", name, got, d.Actions)
+		}
+	}
+}
+
+// TestPausedMessage: a Recreate beside a migration is told why it waits.
+func TestPausedMessage(t *testing.T) {
+	const paused = "the update is paused"
+	for _, tc := range []struct{ migrating, together, plain bool }{{false, false, true}, {true, false, true}, {false, true, true}, {true, true, false}} {
+		d := &decider{Input: Input{Spec: Spec{Migrating: tc.migrating}}, strategy: strategy{together: tc.together}}
+		if got := d.pausedMessage(); (got == paused) != tc.plain {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+// TestProgressOfWhatIsNotRolledOut: while a set is deleted its progress stays as it was; OnDelete has
+// none; waiting for a migration is no failure, and having a budget of nothing is.
+func TestProgressOfWhatIsNotRolledOut(t *testing.T) {
+	before := Progress{Revision: "r2", Since: noon.Add(-time.Minute), Updated: 1}
+	at := func(spec Spec) Progress {
+		in := rolling(spec, servingPod(0, "r1", nil), servingPod(1, "r2", nil))
+		in.Spec.Replicas, in.Spec.Deadline, in.Progress = 2, time.Hour, before
+		return Decide(in).Progress
+	}
+	if got := at(Spec{Deleting: true}); got != before {
+		t.Errorf("while it is deleted: %+v", got)
+	}
+	if got := at(Spec{Strategy: api.OnDelete}); got != (Progress{}) {
+		t.Errorf("on delete: %+v", got)
+	}
+	none := int32(0)
+	if got := at(Spec{Share: &none, MaxUnavailable: 1}); !got.Since.Equal(noon) {
+		t.Errorf("while it waits for a migration: since %s", got.Since)
+	}
+	in := rolling(Spec{MaxSurge: 1, MaxUnavailable: 0}, servingPod(0, "r1", nil), servingPod(1, "r2", nil))
+	in.Spec.Replicas, in.Spec.Deadline = 2, time.Hour
+	in.Progress = Progress{Revision: "r2", Since: noon.Add(-time.Minute), Updated: 1, Ready: 1}
+	if got := Decide(in).Progress; got.Since.Equal(noon) {
+		t.Error("a set with nothing but surge always gets on")
+	}
+	part := rolling(Spec{Replicas: 2, Partition: 1, MaxUnavailable: 1}, servingPod(0, "r1", nil), servingPod(1, "r2", nil))
+	if !newDecider(part).rolledOut() {
+		t.Error("what is below the partition is waited for")
+	}
+}

@@ -1,0 +1,245 @@
+package slices
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// template is a pod template with two containers; change makes it another one.
+func template(change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
+	t := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"team": "x"}},
+		Spec: corev1.PodSpec{
+			Containers:     []corev1.Container{{Name: "web", Image: "web:1"}, {Name: "log", Image: "log:1"}},
+			InitContainers: []corev1.Container{{Name: "prepare", Image: "prepare:1"}},
+			Volumes:        []corev1.Volume{{Name: "scratch"}},
+		},
+	}
+	if change != nil {
+		change(t)
+	}
+	return t
+}
+
+func requests(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(amount)}}
+}
+
+// TestChangeOf: images, resources, labels and annotations are changed in place; of anything
+// else it is said which field stands in the way.
+func TestChangeOf(t *testing.T) {
+	type spec = corev1.PodTemplateSpec
+	cpu := func(amount string) func(*spec) {
+		return func(t *spec) { t.Spec.Containers[1].Resources = requests(corev1.ResourceCPU, amount) }
+	}
+	for name, tc := range map[string]struct {
+		from, to func(*spec)
+		want     Change
+	}{
+		"nothing":         {nil, nil, Change{Same: true}},
+		"a label":         {nil, func(t *spec) { t.Labels["app"] = "shop" }, Change{InPlace: true}},
+		"an annotation":   {nil, func(t *spec) { t.Annotations["team"] = "y" }, Change{InPlace: true}},
+		"an image":        {nil, func(t *spec) { t.Spec.Containers[1].Image = "log:2" }, Change{InPlace: true}},
+		"resources":       {cpu("1"), cpu("2"), Change{InPlace: true}},
+		"a container":     {nil, func(t *spec) { t.Spec.Containers = t.Spec.Containers[:1] }, Change{Blocker: "spec.template.spec.containers"}},
+		"a command":       {nil, func(t *spec) { t.Spec.Containers[1].Command = []string{"x"} }, Change{Blocker: "spec.template.spec.containers[log]"}},
+		"resources go":    {cpu("1"), nil, Change{Blocker: "spec.template.spec.containers[log].resources"}},
+		"the QoS class":   {nil, cpu("1"), Change{Blocker: "the QoS class that spec.template.spec.containers[].resources make"}},
+		"a volume":        {nil, func(t *spec) { t.Spec.Volumes = nil }, Change{Blocker: "spec.template.spec.volumes"}},
+		"what goes first": {nil, func(t *spec) { t.Spec.InitContainers[0].Image = "prepare:2" }, Change{Blocker: "spec.template.spec.initContainers"}},
+		"something else":  {nil, func(t *spec) { t.Spec.NodeName = "node" }, Change{Blocker: "spec.template.spec"}},
+		"resources of the pod decide the class": {
+			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{} },
+			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{}; cpu("1")(t) },
+			Change{InPlace: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := changeOf(template(tc.from), template(tc.to)); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestQoS: a template has the QoS class that the kubelet would give its pod.
+func TestQoS(t *testing.T) {
+	both := func(request, limit string) corev1.ResourceRequirements {
+		list := func(amount string) corev1.ResourceList {
+			if amount == "" {
+				return nil
+			}
+			return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount), corev1.ResourceMemory: resource.MustParse(amount)}
+		}
+		return corev1.ResourceRequirements{Requests: list(request), Limits: list(limit)}
+	}
+	cpuOnly := both("1", "1")
+	delete(cpuOnly.Limits, corev1.ResourceMemory)
+	for name, tc := range map[string]struct {
+		first, containers []corev1.ResourceRequirements
+		want              corev1.PodQOSClass
+	}{
+		"nothing":                    {nil, []corev1.ResourceRequirements{{}}, corev1.PodQOSBestEffort},
+		"disk only":                  {nil, []corev1.ResourceRequirements{requests(corev1.ResourceEphemeralStorage, "1")}, corev1.PodQOSBestEffort},
+		"requests":                   {nil, []corev1.ResourceRequirements{both("1", "")}, corev1.PodQOSBurstable},
+		"limits":                     {nil, []corev1.ResourceRequirements{both("", "1")}, corev1.PodQOSGuaranteed},
+		"as much as the limit":       {nil, []corev1.ResourceRequirements{both("1", "1")}, corev1.PodQOSGuaranteed},
+		"less than the limit":        {nil, []corev1.ResourceRequirements{both("1", "2")}, corev1.PodQOSBurstable},
+		"no limit of memory":         {nil, []corev1.ResourceRequirements{cpuOnly}, corev1.PodQOSBurstable},
+		"one of two containers":      {nil, []corev1.ResourceRequirements{both("1", "1"), {}}, corev1.PodQOSBurstable},
+		"not what goes before them":  {[]corev1.ResourceRequirements{{}}, []corev1.ResourceRequirements{both("1", "1")}, corev1.PodQOSBurstable},
+		"only what goes before them": {[]corev1.ResourceRequirements{both("1", "")}, []corev1.ResourceRequirements{{}}, corev1.PodQOSBurstable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := &corev1.PodSpec{}
+			for _, needs := range tc.first {
+				spec.InitContainers = append(spec.InitContainers, corev1.Container{Resources: needs})
+			}
+			for _, needs := range tc.containers {
+				spec.Containers = append(spec.Containers, corev1.Container{Resources: needs})
+			}
+			if got := qosOf(spec); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestPatchedPod: a pod gets the images and the metadata of the new template, loses what only the
+// former one put on it, and keeps what is its own.
+func TestPatchedPod(t *testing.T) {
+	from := template(func(t *corev1.PodTemplateSpec) { t.Labels["old"], t.Annotations["old"] = "1", "1" })
+	to := template(func(t *corev1.PodTemplateSpec) {
+		t.Labels["new"], t.Annotations["team"] = "1", "y"
+		t.Spec.Containers[1].Image = "log:2"
+	})
+	pod := &corev1.Pod{ObjectMeta: from.ObjectMeta, Spec: *from.Spec.DeepCopy()}
+	pod.Labels = map[string]string{"app": "web", "old": "1", "own": "1"}
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected", Image: "mesh:1"})
+	before := pod.DeepCopy()
+	got := patchedPod(pod, from, to)
+	want := before.DeepCopy()
+	want.Labels = map[string]string{"app": "web", "new": "1", "own": "1"}
+	want.Annotations = map[string]string{"team": "y"}
+	want.Spec.Containers[1].Image = "log:2"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(before, pod); diff != "" {
+		t.Errorf("the pod that was read has changed\n%s", diff)
+	}
+	bare := patchedPod(&corev1.Pod{}, template(nil), template(nil))
+	if bare.Labels["app"] != "web" || bare.Annotations["team"] != "x" {
+		t.Errorf("a pod without metadata becomes %v, %v", bare.Labels, bare.Annotations)
+	}
+}
+
+// TestResizedPod: of each container what the new template asks for, and nothing of a container that
+// the pod does not have.
+func TestResizedPod(t *testing.T) {
+	cpu := func(web, log string) *corev1.PodTemplateSpec {
+		return template(func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Resources, t.Spec.Containers[1].Resources = requests(corev1.ResourceCPU, web), requests(corev1.ResourceCPU, log)
+		})
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "injected"}, {Name: "log", Resources: requests(corev1.ResourceCPU, "1")}}}}
+	got := resizedPod(pod, cpu("1", "1"), cpu("2", "2"))
+	want := pod.DeepCopy()
+	want.Spec.Containers[1].Resources = requests(corev1.ResourceCPU, "2")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := resizedPod(pod, cpu("1", "2"), cpu("2", "1")); got != nil {
+		t.Errorf("it has that already, and becomes %+v", got)
+	}
+	shorter := cpu("1", "1")
+	shorter.Spec.Containers = shorter.Spec.Containers[:1]
+	if got := resizedPod(pod, shorter, cpu("1", "2")); got == nil {
+		t.Error("a container that the former template does not have is not resized")
+	}
+}
+
+// TestContainersBefore: what is remembered of the containers whose image changes, so that their
+// successors are known.
+func TestContainersBefore(t *testing.T) {
+	running := func(name, id string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, ImageID: id, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon)}}}
+	}
+	waiting := running("log", "b")
+	waiting.State = corev1.ContainerState{}
+	pod := &corev1.Pod{Spec: template(nil).Spec}
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected"})
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{running("injected", "c"), waiting, running("web", "a")}
+	images := func(web, log string) *corev1.PodTemplateSpec {
+		return template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = web, log })
+	}
+	web := ranBefore{ImageID: "a", Started: metav1.NewTime(noon)}
+	for name, tc := range map[string]struct {
+		to   *corev1.PodTemplateSpec
+		want map[string]ranBefore
+	}{
+		"none":                  {images("web:1", "log:1"), map[string]ranBefore{}},
+		"one":                   {images("web:2", "log:1"), map[string]ranBefore{"web": web}},
+		"one that does not run": {images("web:1", "log:2"), map[string]ranBefore{"log": {ImageID: "b"}}},
+	} {
+		if diff := cmp.Diff(tc.want, containersBefore(pod, tc.to)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	pod.Status.ContainerStatuses = nil
+	if diff := cmp.Diff(map[string]ranBefore{"web": {}}, containersBefore(pod, images("web:2", "log:1"))); diff != "" {
+		t.Errorf("without a status: -want +got\n%s", diff)
+	}
+}
+
+// TestInPlaceOf: a pod is in an update in place when it remembers one that can be read.
+func TestInPlaceOf(t *testing.T) {
+	for text, want := range map[string]*progressInPlace{
+		"":  nil,
+		"x": nil,
+		`{"revision":"r2","since":"2026-01-01T12:00:00Z"}`: {Revision: "r2", Since: noon},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.InPlaceUpdateAnnotationKey: text}}}
+		if diff := cmp.Diff(want, inPlaceOf(pod)); diff != "" {
+			t.Errorf("%q: -want +got\n%s", text, diff)
+		}
+	}
+}
+
+// TestNotDoneInPlace: an update in place is not done before the pod was patched, nor while a
+// container that changes is not told of, or does not run.
+func TestNotDoneInPlace(t *testing.T) {
+	patched := noon
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(time.Second))}}
+	pod := func(name string, state corev1.ContainerState, conditions ...corev1.PodCondition) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: name, ImageID: "b", State: state}}, Conditions: conditions}}
+	}
+	pending := corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue}
+	other := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+	before := map[string]ranBefore{"web": {ImageID: "a"}}
+	for name, tc := range map[string]struct {
+		progress progressInPlace
+		pod      *corev1.Pod
+		want     bool
+	}{
+		"done":               {progressInPlace{Patched: &patched, Before: before}, pod("web", running, other), true},
+		"not patched":        {progressInPlace{Before: before}, pod("web", running), false},
+		"nothing is told":    {progressInPlace{Patched: &patched, Before: before}, pod("log", running), false},
+		"it does not run":    {progressInPlace{Patched: &patched, Before: before}, pod("web", corev1.ContainerState{}), false},
+		"a resize waits":     {progressInPlace{Patched: &patched, Before: before}, pod("web", running, pending), false},
+		"only metadata":      {progressInPlace{Patched: &patched}, pod("web", corev1.ContainerState{}), true},
+		"only resources":     {progressInPlace{Patched: &patched}, pod("web", running, pending), false},
+		"patched in between": {progressInPlace{Patched: new(noon.Add(1500 * time.Millisecond)), Before: map[string]ranBefore{"web": {ImageID: "b"}}}, pod("web", running), true},
+	} {
+		if got := tc.progress.done(tc.pod); got != tc.want {
+			t.Errorf("%s: done %t", name, got)
+		}
+	}
+}

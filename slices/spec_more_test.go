@@ -1,0 +1,264 @@
+package slices
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestScalingIsBounded: scaleStrategy bounds a Parallel set, and lets at least one pod be made.
+func TestScalingIsBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy appsv1.PodManagementPolicyType
+		scale  *api.ScaleStrategy
+		want   int32
+	}{
+		"no bound":              {appsv1.ParallelPodManagement, nil, 0},
+		"an empty one":          {appsv1.ParallelPodManagement, &api.ScaleStrategy{}, 0},
+		"none":                  {appsv1.ParallelPodManagement, &api.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(0))}, 1},
+		"two":                   {appsv1.ParallelPodManagement, &api.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(2))}, 2},
+		"one after the other":   {appsv1.OrderedReadyPodManagement, &api.ScaleStrategy{MaxUnavailable: new(intstr.FromInt32(2))}, 0},
+		"an empty one, in turn": {appsv1.OrderedReadyPodManagement, &api.ScaleStrategy{}, 0},
+	} {
+		got := specOf(t, func(set *api.StatefulSet) { set.Spec.PodManagementPolicy, set.Spec.ScaleStrategy = tc.policy, tc.scale })
+		if got.ScaleMaxUnavailable != tc.want {
+			t.Errorf("%s: %d, want %d", name, got.ScaleMaxUnavailable, tc.want)
+		}
+	}
+}
+
+// TestRollingDefaults: a block of rollingUpdate that says nothing means its defaults, and a set is
+// paused when either place says so.
+func TestRollingDefaults(t *testing.T) {
+	got := specOf(t, func(set *api.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{} })
+	if got.Partition != 0 || got.MinReady != 0 || got.Paused || got.Unordered || got.MaxSurge != 0 || got.MaxUnavailable != 1 {
+		t.Errorf("got %+v", got)
+	}
+	for _, tc := range []struct{ set, rolling, want bool }{{true, false, true}, {false, true, true}, {true, true, true}} {
+		got := specOf(t, func(set *api.StatefulSet) {
+			set.Spec.Paused, set.Spec.UpdateStrategy.RollingUpdate = tc.set, &api.RollingUpdateStrategy{Paused: tc.rolling}
+		})
+		if got.Paused != tc.want {
+			t.Errorf("%+v: paused %t", tc, got.Paused)
+		}
+	}
+	by := &api.UnorderedUpdate{PriorityStrategy: &api.PriorityStrategy{}}
+	for name, tc := range map[string]struct {
+		policy    appsv1.PodManagementPolicyType
+		unordered *api.UnorderedUpdate
+		want      bool
+	}{
+		"by priority":            {appsv1.ParallelPodManagement, by, true},
+		"by nothing":             {appsv1.ParallelPodManagement, &api.UnorderedUpdate{}, false},
+		"not asked for":          {appsv1.ParallelPodManagement, nil, false},
+		"one after the other":    {appsv1.OrderedReadyPodManagement, by, false},
+		"in turn, by no order":   {appsv1.OrderedReadyPodManagement, &api.UnorderedUpdate{}, false},
+		"in turn, as in apps/v1": {appsv1.OrderedReadyPodManagement, nil, false},
+	} {
+		got := specOf(t, func(set *api.StatefulSet) {
+			set.Spec.PodManagementPolicy, set.Spec.UpdateStrategy.RollingUpdate = tc.policy, &api.RollingUpdateStrategy{UnorderedUpdate: tc.unordered}
+		})
+		if got.Unordered != tc.want {
+			t.Errorf("%s: unordered %t", name, got.Unordered)
+		}
+	}
+}
+
+// TestNumbersAtTheirEnds: the largest numbers are read as they are, and larger ones are refused.
+func TestNumbersAtTheirEnds(t *testing.T) {
+	if n, err := roundedUp(new(intstr.FromString("100%")), math.MaxInt32); err != nil || n != math.MaxInt32 {
+		t.Errorf("all of the most: %d, %v", n, err)
+	}
+	if n, err := roundedUp(new(intstr.FromString("200%")), 1<<30); err == nil {
+		t.Errorf("one more than the most is %d", n)
+	}
+	apart, err := reservedOf([]intstr.IntOrString{intstr.FromInt32(4), intstr.FromInt32(6)})
+	if err != nil || !slices.Equal(apart, []Range{{4, 4}, {6, 6}}) {
+		t.Errorf("4 and 6 are %v, %v", apart, err)
+	}
+	for _, text := range []string{"3000000000", "1-3000000000"} {
+		if got, err := rangeOf(new(intstr.FromString(text))); err == nil {
+			t.Errorf("%s is read as %v", text, got)
+		}
+	}
+	for text, want := range map[string]int64{"web-5000000000000000000": 5e18, "web-99999999999999999999": math.MaxInt64, "web-7": 7, "web": 0} {
+		if got := trailingNumber(text); got != want {
+			t.Errorf("%s ends in %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestSurges: pods stand in above the range only while a rolling update of this controller does.
+func TestSurges(t *testing.T) {
+	base := Spec{Strategy: api.RollingUpdate, Replicas: 2, MaxSurge: 1}
+	for name, tc := range map[string]struct {
+		change func(*Spec)
+		want   []int32
+	}{
+		"one":                  {func(*Spec) {}, []int32{2}},
+		"none is allowed":      {func(s *Spec) { s.MaxSurge = 0 }, nil},
+		"another strategy":     {func(s *Spec) { s.Strategy = api.OnDelete }, nil},
+		"a migration":          {func(s *Spec) { s.Migrating = true }, nil},
+		"nothing to stand for": {func(s *Spec) { s.Replicas = 0 }, nil},
+	} {
+		spec := base
+		tc.change(&spec)
+		if got := spec.surges(spec.Ordinals()); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestResizable: CPU and memory may change, and nothing of them may go; other resources stay.
+func TestResizable(t *testing.T) {
+	const cpu, memory, disk = corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage
+	limits := func(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Limits: corev1.ResourceList{name: resource.MustParse(amount)}}
+	}
+	claims := corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}
+	for name, tc := range map[string]struct {
+		from, to corev1.ResourceRequirements
+		want     bool
+	}{
+		"more CPU":           {requests(cpu, "1"), requests(cpu, "2"), true},
+		"more memory":        {requests(memory, "1"), requests(memory, "2"), true},
+		"a first request":    {corev1.ResourceRequirements{}, requests(memory, "1"), true},
+		"a first disk":       {corev1.ResourceRequirements{}, requests(disk, "1"), false},
+		"more disk":          {requests(disk, "1"), requests(disk, "2"), false},
+		"the same disk":      {requests(disk, "1"), requests(disk, "1"), true},
+		"a request goes":     {requests(cpu, "1"), corev1.ResourceRequirements{}, false},
+		"a limit goes":       {limits(cpu, "1"), corev1.ResourceRequirements{}, false},
+		"a limit of disk":    {corev1.ResourceRequirements{}, limits(disk, "1"), false},
+		"a device":           {corev1.ResourceRequirements{}, claims, false},
+		"a device as before": {claims, claims, true},
+	} {
+		if got := resizable(tc.from, tc.to); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestUnsettled: a write is settled when it was made, or the API server has refused it; of any
+// other answer nobody knows.
+func TestUnsettled(t *testing.T) {
+	answered := func(code int32) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"made": {nil, false}, "400": {answered(http.StatusBadRequest), false}, "499": {answered(499), false},
+		"399": {answered(399), true}, "500": {answered(http.StatusInternalServerError), true}, "503": {answered(503), true},
+		"no answer": {errors.New("reset"), true}, "two refused": {errors.Join(answered(403), answered(409)), false},
+		"one of two": {errors.Join(answered(403), errors.New("reset")), true},
+	} {
+		if got := unsettled(tc.err); got != tc.want {
+			t.Errorf("%s: unsettled %t", name, got)
+		}
+	}
+}
+
+// TestTakenForAnOrdinal: a name is an ordinal's pod when all of it says so, and so are its labels.
+func TestTakenForAnOrdinal(t *testing.T) {
+	if got, found := ordinalOf("web", "3"); found {
+		t.Errorf("3 is taken for ordinal %d of web", got)
+	}
+	pod := newPod(withClaims(), template(nil), "r1", 3)
+	if pod.Labels[appsv1.StatefulSetPodNameLabel] = "web-4"; identityMatches(pod, 3) {
+		t.Error("a pod with another one's name is taken for ordinal 3")
+	}
+}
+
+// TestStartedBeforeThePatch: a container that was started anew, but before its pod was patched, is
+// not its own successor.
+func TestStartedBeforeThePatch(t *testing.T) {
+	patched := noon.Add(1500 * time.Millisecond)
+	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "web", ImageID: "a", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon)}},
+	}}}}
+	p := progressInPlace{Patched: &patched, Before: map[string]ranBefore{"web": {ImageID: "a", Started: metav1.NewTime(noon.Add(-time.Hour))}}}
+	if p.done(pod) {
+		t.Error("it is taken for done")
+	}
+	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(noon.Add(time.Second))
+	if !p.done(pod) {
+		t.Error("started in the second of the patch, it is not done")
+	}
+}
+
+// TestClaimsInTheMiddle: one claim that is missing says nothing of the others.
+func TestClaimsInTheMiddle(t *testing.T) {
+	s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
+	s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
+	claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[1], 3)
+	s.claims[claim.Name] = claim
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", UID: "u"}}
+	if ok, ready := s.viewClaims(pod, 3, true); ok || ready {
+		t.Errorf("ok %t, ready %t", ok, ready)
+	}
+	if got := s.volumeClaims([]int32{2, 3}); got[1].CompatibleReplicas != 1 {
+		t.Errorf("the claim of ordinal 3 is not counted: %+v", got)
+	}
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web-3", UID: "former"}}
+	if !(owners{set: true}).ownedBy(claim, s.set, pod) {
+		t.Error("a claim that goes with a former pod is given another owner")
+	}
+	claim.OwnerReferences[0].APIVersion = "example.com/v1"
+	if staleOwner(claim, s.set, pod) {
+		t.Error("a Pod of another group is taken for a former one")
+	}
+}
+
+// TestReadyByItsOwnCondition: other conditions that are True make no pod Ready.
+func TestReadyByItsOwnCondition(t *testing.T) {
+	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionFalse},
+	}}}
+	if ready, _ := readiness(pod); ready {
+		t.Error("it is taken for Ready")
+	}
+	s := seen{update: "r2", changes: map[string]Change{}}
+	if got := s.changeFrom("r2"); !got.Same {
+		t.Errorf("the newest revision, whose template is not known: %+v", got)
+	}
+}
+
+// TestTold: what the status tells of a set with one collision, with claims, and of many that are held.
+func TestTold(t *testing.T) {
+	s := seen{set: withClaims(), collisions: 1}
+	decision := Decision{Held: []Hold{{Reason: "A"}, {}, {}, {}, {}, {Message: "the last one"}}}
+	got := s.statusOf(Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
+	if got.CollisionCount == nil || *got.CollisionCount != 1 || len(got.VolumeClaims) != 2 {
+		t.Errorf("status %+v", got)
+	}
+	states := map[string]metav1.Condition{}
+	for _, c := range got.Conditions {
+		states[c.Type] = c
+	}
+	if c := states[api.ConditionHeld]; c.Status != metav1.ConditionTrue || c.Message[len(c.Message)-len("and 1 more"):] != "and 1 more" {
+		t.Errorf("held: %+v", c)
+	}
+	if c := states[api.ConditionProgressing]; c.Status != metav1.ConditionTrue || c.Reason != reasonUpdating {
+		t.Errorf("progressing: %+v", c)
+	}
+	decision.Status.CurrentRevision = "r2"
+	got = s.statusOf(Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
+	for _, c := range got.Conditions {
+		if c.Type == api.ConditionProgressing && (c.Status != metav1.ConditionTrue || c.Reason != reasonComplete) {
+			t.Errorf("complete: %+v", c)
+		}
+	}
+}

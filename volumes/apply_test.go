@@ -1,0 +1,209 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// east is the giver's side as objects: its volume is secured and parked.
+func east() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "pv", UID: "east-pv", ResourceVersion: "1", Annotations: map[string]string{api.OriginalReclaimPolicyAnnotationKey: "Delete " + owner},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, PersistentVolumeSource: csi, StorageClassName: "slow",
+			ClaimRef: &corev1.ObjectReference{Namespace: "east", Name: "data-web-0_parked"},
+		},
+	}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "east", Name: "data-web-0", UID: "east-claim"},
+		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv"},
+	}
+	return volume, claim
+}
+
+// carrierOf has both clusters; funcs stand in the way of either.
+func carrierOf(funcs interceptor.Funcs, objects ...client.Object) Carrier {
+	class := "fast"
+	cluster := func(objects ...client.Object) client.Client {
+		return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	}
+	return Carrier{Giver: cluster(objects...), Taker: cluster(), Owner: owner, StorageClass: &class}
+}
+
+var (
+	both   = Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: empty("west")}
+	create = Action{Verb: CreateVolume, Volume: "pv", Ref: Parked(empty("west").Ref), UID: "east-pv", Fence: fence}
+)
+
+// TestCreated: what is made at the taker is the giver's disk, marked with the fence, and what is
+// returned is how it is there.
+func TestCreated(t *testing.T) {
+	volume, claim := east()
+	carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+	made, err := carrier.Apply(t.Context(), create, both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read corev1.PersistentVolume
+	if err := carrier.Taker.Get(t.Context(), client.ObjectKey{Name: "pv"}, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&read, made); diff != "" {
+		t.Errorf("what is there, and what is returned\n%s", diff)
+	}
+	got := ViewVolume(&read, owner)
+	if !got.Ours || got.Fence != fence || got.Handle != "d/h" || got.ClaimRef != Parked(both.Taker.Ref) || read.Spec.StorageClassName != "fast" {
+		t.Errorf("made %+v", read)
+	}
+	bound := Action{Verb: CreateClaim, Volume: "pv", Ref: both.Taker.Ref, Fence: fence}
+	object, err := carrier.Apply(t.Context(), bound, both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := ViewClaim(object.(*corev1.PersistentVolumeClaim), owner)
+	if !seen.Ours || seen.Fence != fence || seen.Volume != "pv" || object.GetNamespace() != "west" {
+		t.Errorf("made %+v", object)
+	}
+	mark := Action{Verb: MarkClaim, Ref: both.Taker.Ref, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fence: "migration.2", Calls: 2}
+	marked, err := carrier.Apply(t.Context(), mark, both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := ViewClaim(marked.(*corev1.PersistentVolumeClaim), owner); seen.Fence != "migration.2" || seen.Calls != 2 {
+		t.Errorf("marked %+v", marked)
+	}
+}
+
+// TestNotParkedAnyMore: no volume is made at the taker when the giver's is not parked, not secured
+// or not the one that was judged.
+func TestNotParkedAnyMore(t *testing.T) {
+	for name, spoil := range map[string]func(*corev1.PersistentVolume){
+		"another one": func(v *corev1.PersistentVolume) { v.UID = "another" },
+		"bound":       func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "data-web-0" },
+		"free":        func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
+		"not Retain":  func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = "Delete" },
+		"noted by another": func(v *corev1.PersistentVolume) {
+			v.Annotations[api.OriginalReclaimPolicyAnnotationKey] = "Delete another"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume, claim := east()
+			spoil(volume)
+			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+			if _, err := carrier.Apply(t.Context(), create, both); !apierrors.IsConflict(err) {
+				t.Errorf("got %v", err)
+			}
+			var made corev1.PersistentVolumeList
+			if err := carrier.Taker.List(t.Context(), &made); err != nil || len(made.Items) > 0 {
+				t.Errorf("made %v, %v", made.Items, err)
+			}
+		})
+	}
+}
+
+// TestWritten: what is returned of a volume that is written is how it is then.
+func TestWritten(t *testing.T) {
+	const discard = corev1.PersistentVolumeReclaimDelete
+	volume, _ := east()
+	carrier := carrierOf(interceptor.Funcs{}, volume)
+	carrier.Taker = carrier.Giver
+	to := Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
+	written, err := carrier.Apply(t.Context(), Action{
+		Verb: Point, Volume: "pv", Ref: to, UID: "east-pv", ResourceVersion: "1", Fence: "migration.2", Note: Note{Policy: discard, By: owner},
+	}, both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ViewVolume(written.(*corev1.PersistentVolume), owner); got.ClaimRef != to || got.Fence != "migration.2" {
+		t.Errorf("pointed: %+v", got)
+	}
+	judged := ViewVolume(written.(*corev1.PersistentVolume), owner)
+	restored, err := RestorePolicy(t.Context(), carrier.Taker, judged, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ViewVolume(restored.(*corev1.PersistentVolume), owner); got.Policy != discard || got.Note != (Note{}) || got.Fence != "" {
+		t.Errorf("restored: %+v", got)
+	}
+}
+
+// TestWritesThatFail: an error of either API server is told, and so is a verb that nobody knows.
+func TestWritesThatFail(t *testing.T) {
+	refused := errors.New("refused")
+	reading := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return refused
+	}}
+	writing := interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		},
+	}
+	for name, tc := range map[string]struct {
+		funcs interceptor.Funcs
+		verbs []Verb
+	}{
+		"reads":  {reading, []Verb{CreateVolume, CreateClaim}},
+		"writes": {writing, []Verb{Secure, Park, Point, CreateVolume, CreateClaim, MarkClaim}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume, claim := east()
+			carrier := carrierOf(tc.funcs, volume, claim)
+			for _, verb := range tc.verbs {
+				action := create
+				action.Verb = verb
+				if _, err := carrier.Apply(t.Context(), action, both); !errors.Is(err, refused) {
+					t.Errorf("%s: got %v", verb, err)
+				}
+			}
+		})
+	}
+	carrier := carrierOf(interceptor.Funcs{})
+	if _, err := carrier.Apply(t.Context(), Action{Verb: "Shred"}, both); err == nil {
+		t.Error("a verb that nobody knows is no error")
+	}
+}
+
+// TestMadeAsJudged: what is made is what was judged, whatever the giver's API server has answered
+// since (S1).
+func TestMadeAsJudged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*corev1.CSIPersistentVolumeSource)
+		refused string
+	}{
+		"S1 another handle": {func(s *corev1.CSIPersistentVolumeSource) { s.VolumeHandle = "of a victim" }, "another disk"},
+		"S1 another driver": {func(s *corev1.CSIPersistentVolumeSource) { s.Driver = "another" }, "another disk"},
+		"S1 a Secret elsewhere": {func(s *corev1.CSIPersistentVolumeSource) {
+			s.NodePublishSecretRef = &corev1.SecretReference{Namespace: "kube-system", Name: "root"}
+		}, "kube-system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume, claim := east()
+			volume.Spec.CSI = volume.Spec.CSI.DeepCopy()
+			tc.change(volume.Spec.CSI)
+			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+			if _, err := carrier.Apply(t.Context(), create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want a conflict with %q", err, tc.refused)
+			}
+			var made corev1.PersistentVolumeList
+			if err := carrier.Taker.List(t.Context(), &made); err != nil || len(made.Items) > 0 {
+				t.Errorf("made %v, %v", made.Items, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package volumes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Policy says which volumes may be made in another cluster. The zero value allows the least.
+// It is for who runs the manager: whoever writes a Migration decides what a volume of the
+// mover's looks like, and Pod Security does not look behind a claim.
+type Policy struct {
+	// Paths allows volumes that are a path on a machine. Who can have one made reads and
+	// writes the files of a node.
+	Paths bool
+	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
+	// may name; AnySecret allows all.
+	SecretNamespaces []string
+	// Drivers are the CSI drivers whose volumes may be made; empty: all.
+	Drivers []string
+}
+
+// AnySecret in Policy.SecretNamespaces stands for every namespace.
+const AnySecret = "*"
+
+// Unrestricted is the policy of who uses their own rights.
+func Unrestricted() Policy { return Policy{Paths: true, SecretNamespaces: []string{AnySecret}} }
+
+// Use is what a volume is to be made for.
+type Use struct {
+	// Namespace is the claim's, and ClaimTemplate what the claim was made from.
+	Namespace, ClaimTemplate string
+	// Shared is the user's word that a path holds the same files in both clusters.
+	Shared bool
+}
+
+// Bars says why a volume like this one may not be made in another cluster; the zero Problem
+// when it may.
+func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
+	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
+	csi := volume.Spec.CSI
+	switch {
+	case path && !use.Shared:
+		return Problem{
+			ReasonVolumeIsLocal,
+			fmt.Sprintf("volume %s is a path on a machine: in another cluster the same path may be empty, or somebody else's", volume.Name),
+			fmt.Sprintf("where the machines of both clusters see the same files there, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else move the data by other means", use.ClaimTemplate),
+		}
+	case path && !p.Paths:
+		return notAllowed(volume, "is a path on a machine, and who has such a volume made reads and writes the files of a node", "volumes.allowPaths")
+	case csi != nil && len(p.Drivers) > 0 && !slices.Contains(p.Drivers, csi.Driver):
+		return notAllowed(volume, fmt.Sprintf("is of CSI driver %s, which is none of %s", csi.Driver, strings.Join(p.Drivers, ", ")), "volumes.drivers")
+	}
+	if slices.Contains(p.SecretNamespaces, AnySecret) {
+		return Problem{}
+	}
+	for _, namespace := range secretNamespaces(volume) {
+		if namespace != use.Namespace && !slices.Contains(p.SecretNamespaces, namespace) {
+			return notAllowed(volume, fmt.Sprintf("names a Secret of namespace %s, and its user would be given what is in it", namespace), "volumes.secretNamespaces")
+		}
+	}
+	return Problem{}
+}
+
+func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {
+	return Problem{
+		ReasonVolumeNotAllowed,
+		fmt.Sprintf("volume %s %s: the manager may not make it", volume.Name, what),
+		fmt.Sprintf("ask who runs the manager to allow it (%s in its configuration), or move with rights of your own: kubectl migrate run", setting),
+	}
+}
+
+// secretNamespaces are the namespaces that the source of a volume names for its Secrets, of
+// whatever kind it is: fields that end in secretRef, and azureFile's secretNamespace. A
+// reference without one means the claim's own.
+func secretNamespaces(volume *corev1.PersistentVolume) []string {
+	data, err := json.Marshal(volume.Spec.PersistentVolumeSource)
+	if err != nil {
+		return []string{"?"} // it cannot be read, and is refused
+	}
+	var source map[string]map[string]any
+	if err := json.Unmarshal(data, &source); err != nil {
+		return []string{"?"}
+	}
+	var namespaces []string
+	for _, fields := range source {
+		for key, value := range fields {
+			reference, _ := value.(map[string]any)
+			named, _ := reference["namespace"].(string)
+			if strings.ToLower(key) == "secretnamespace" {
+				named, _ = value.(string)
+			} else if !strings.HasSuffix(strings.ToLower(key), "secretref") {
+				continue
+			}
+			if named != "" {
+				namespaces = append(namespaces, named)
+			}
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}

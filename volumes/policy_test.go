@@ -1,0 +1,66 @@
+package volumes
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestPolicy: what a Migration's author has the mover make gives them no file of a node, no
+// Secret of another namespace, and no driver that was not allowed (S1).
+func TestPolicy(t *testing.T) {
+	const driver = "ebs.csi.aws.com"
+	secret := &corev1.SecretReference{Namespace: "kube-system", Name: "root"}
+	own := &corev1.SecretReference{Namespace: "shop", Name: "mine"}
+	csi := func(change func(*corev1.CSIPersistentVolumeSource)) corev1.PersistentVolumeSource {
+		source := &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "vol-1"}
+		change(source)
+		return corev1.PersistentVolumeSource{CSI: source}
+	}
+	plain := csi(func(*corev1.CSIPersistentVolumeSource) {})
+	path := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt"}}
+	flex := corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "x/y", SecretRef: secret}}
+	azure := corev1.PersistentVolumeSource{AzureFile: &corev1.AzureFilePersistentVolumeSource{SecretName: "a", SecretNamespace: new("kube-system")}}
+	nfs := corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: "/"}}
+	shared := Use{Namespace: "shop", ClaimTemplate: "data", Shared: true}
+	word := Use{Namespace: "shop", ClaimTemplate: "data"}
+	for name, tc := range map[string]struct {
+		policy Policy
+		source corev1.PersistentVolumeSource
+		use    Use
+		reason string
+		says   string
+	}{
+		"a CSI volume":                  {Policy{}, plain, word, "", ""},
+		"over the network":              {Policy{}, nfs, word, "", ""},
+		"a path, no word":               {Unrestricted(), path, word, ReasonVolumeIsLocal, "--shared data"},
+		"a local volume, no word":       {Unrestricted(), local, word, ReasonVolumeIsLocal, "may be empty"},
+		"a path, its user's own rights": {Unrestricted(), path, shared, "", ""},
+		"a path, by the manager":        {Policy{}, path, shared, ReasonVolumeNotAllowed, "volumes.allowPaths"},
+		"a local volume, the manager":   {Policy{}, local, shared, ReasonVolumeNotAllowed, "files of a node"},
+		"a path that is allowed":        {Policy{Paths: true}, path, shared, "", ""},
+		"another driver":                {Policy{Drivers: []string{"rbd.csi.ceph.com"}}, plain, word, ReasonVolumeNotAllowed, "volumes.drivers"},
+		"an allowed driver":             {Policy{Drivers: []string{"rbd.csi.ceph.com", driver}}, plain, word, "", ""},
+		"a Secret elsewhere":            {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, ReasonVolumeNotAllowed, "Secret of namespace kube-system"},
+		"to stage":                      {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodeStageSecretRef = secret }), word, ReasonVolumeNotAllowed, "volumes.secretNamespaces"},
+		"to expand":                     {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodeExpandSecretRef = secret }), word, ReasonVolumeNotAllowed, ""},
+		"to attach":                     {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.ControllerPublishSecretRef = secret }), word, ReasonVolumeNotAllowed, ""},
+		"to grow":                       {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.ControllerExpandSecretRef = secret }), word, ReasonVolumeNotAllowed, ""},
+		"a Secret of its own namespace": {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = own }), word, "", ""},
+		"an allowed namespace":          {Policy{SecretNamespaces: []string{"kube-system"}}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
+		"any namespace":                 {Unrestricted(), csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
+		"a Secret of a flexVolume":      {Policy{}, flex, word, ReasonVolumeNotAllowed, ""},
+		"a Secret of azureFile":         {Policy{}, azure, word, ReasonVolumeNotAllowed, "kube-system"},
+	} {
+		t.Run("S1 "+name, func(t *testing.T) {
+			volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: tc.source}}
+			bars := tc.policy.Bars(volume, tc.use)
+			if bars.Reason != tc.reason || !strings.Contains(bars.Message+bars.Remedy, tc.says) {
+				t.Errorf("it says %+v, want %s with %q", bars, tc.reason, tc.says)
+			}
+		})
+	}
+}

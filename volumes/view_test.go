@@ -1,0 +1,126 @@
+package volumes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+var csi = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
+
+// TestViewClaim: a claim is seen as it is: whose it is, what holds it, and what was noted on it.
+func TestViewClaim(t *testing.T) {
+	now := metav1.Now()
+	for name, tc := range map[string]struct {
+		claim corev1.PersistentVolumeClaim
+		want  Claim
+	}{
+		"new": {corev1.PersistentVolumeClaim{}, Claim{Found: true}},
+		"ours, bound, called to, and going": {
+			corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{
+					UID: "u", ResourceVersion: "7", DeletionTimestamp: &now,
+					Annotations:     map[string]string{api.OwnerAnnotationKey: owner, api.FenceAnnotationKey: fence + "+3"},
+					OwnerReferences: []metav1.OwnerReference{{Kind: "Pod"}, {Kind: "StatefulSet"}},
+				},
+				Spec:   corev1.PersistentVolumeClaimSpec{VolumeName: "pv"},
+				Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+			},
+			Claim{
+				Found: true, UID: "u", ResourceVersion: "7", Phase: corev1.ClaimBound, Volume: "pv", Terminating: true, Ours: true,
+				Fence: fence, Calls: 3, OwnedByPod: true,
+			},
+		},
+		"of another migration, and of a set": {
+			corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+				Annotations:     map[string]string{api.OwnerAnnotationKey: "another", api.FenceAnnotationKey: "another.4"},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet"}},
+			}},
+			Claim{Found: true, Fence: "another.4"},
+		},
+		"called to no times": {
+			corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.FenceAnnotationKey: fence + "+0"}}},
+			Claim{Found: true, Fence: fence},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ViewClaim(&tc.claim, owner)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestViewVolume: a volume is seen as it is: whose it is, what it is reserved for, and what was
+// noted on it.
+func TestViewVolume(t *testing.T) {
+	now := metav1.Now()
+	for name, tc := range map[string]struct {
+		volume corev1.PersistentVolume
+		want   Volume
+	}{
+		"free": {
+			corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: csi}},
+			Volume{Found: true, Name: "pv", Handle: "d/h"},
+		},
+		"ours, bound, noted, and going": {
+			corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: "pv", UID: "u", ResourceVersion: "7", DeletionTimestamp: &now,
+					Annotations: map[string]string{
+						api.OwnerAnnotationKey: owner, api.FenceAnnotationKey: fence, api.OriginalReclaimPolicyAnnotationKey: "Delete " + owner,
+					},
+				},
+				Spec: corev1.PersistentVolumeSpec{
+					PersistentVolumeSource: csi, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+					ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data-web-0", UID: "c"},
+				},
+				Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+			},
+			Volume{
+				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain,
+				Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, ClaimRef: Ref{Namespace: "shop", Name: "data-web-0", UID: "c"},
+				Handle: "d/h", Terminating: true, Ours: true, Fence: fence,
+			},
+		},
+		"of another migration": {
+			corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{api.OwnerAnnotationKey: "another"}},
+				Spec:       corev1.PersistentVolumeSpec{PersistentVolumeSource: csi},
+			},
+			Volume{Found: true, Name: "pv", Handle: "d/h"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ViewVolume(&tc.volume, owner)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHandle: one disk has one handle, and two disks have two, whatever kind of volume it is.
+func TestHandle(t *testing.T) {
+	volume := func(source corev1.PersistentVolumeSource) string {
+		return Handle(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}})
+	}
+	folder := func(path string) corev1.PersistentVolumeSource {
+		return corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	}
+	attributed := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h", VolumeAttributes: map[string]string{"tier": "fast"}}}
+	if volume(csi) != volume(attributed) {
+		t.Error("attributes make it another disk")
+	}
+	other := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "i"}}
+	seen := map[string]bool{}
+	for _, source := range []corev1.PersistentVolumeSource{csi, other, folder("/a"), folder("/b")} {
+		seen[volume(source)] = true
+	}
+	if len(seen) != 4 || seen[""] {
+		t.Errorf("four disks have the handles %v", seen)
+	}
+}
