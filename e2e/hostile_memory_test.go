@@ -26,6 +26,10 @@ const besideAtLeast = 15 * time.Second
 // keptSpeed is how much of their speed the others keep.
 const keptSpeed = 0.8
 
+// manyMoves are enough for their median to be compared. Of fewer it is the fastest: one that met
+// another test's load says nothing.
+const manyMoves = 20
+
 // TestHostileMemory: beside a tenant that does its worst, with the memory that the manifest
 // allows, other moves go on as fast as without it.
 func TestHostileMemory(t *testing.T) {
@@ -48,7 +52,11 @@ func TestHostileMemory(t *testing.T) {
 		"%.2f s (median of %d; the fastest %.2f s), and %.2f s without them (median of %d; the fastest %.2f s). The manager's peak was %d MiB, "+
 		"%d MiB before; the manifest allows %d MiB.", count, period, median(beside), len(beside), beside[0], median(alone), len(alone), alone[0], peak>>20, quiet>>20, allowed>>20)
 	t.Log(text)
-	if speed := alone[0] / beside[0]; speed < keptSpeed {
+	speed := alone[0] / beside[0]
+	if len(beside) >= manyMoves {
+		speed = median(alone) / median(beside)
+	}
+	if speed < keptSpeed {
 		t.Errorf("S4: others have kept %.2f of their speed, want %.2f", speed, keptSpeed)
 	}
 	if peak > allowed {
