@@ -17,7 +17,7 @@ help: ## List the targets.
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
-test: ## Everything that proves the product: unit, property and end-to-end tests.
+test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
 	@$(STAGE) "vet"            $(GO) vet ./...
 	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
@@ -77,13 +77,16 @@ build: ## The manager and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ What contributors run
+# The pages with figures: each says which code has changed since it was measured.
+FIGURES := README.md docs/safety.md docs/etcd.md docs/mutants.md docs/planted.md
+
 .PHONY: generate verify lint fmt fuzz licences clean
-generate: ## Deep copies, the resource definitions and the list of scenarios.
+generate: ## Deep copies, the resource definitions, the list of scenarios, and what figures are stale.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run TestScenarios -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -93,7 +96,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd docs/scenarios.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
 .PHONY: verify-model mutants mutants-changed mutants-list

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 // reasonFiles declare the reasons that people meet in conditions, events and output.
@@ -212,4 +214,23 @@ func declaredTests(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// TestFigures: figures say which code has changed since they were measured. With -update it
+// writes that.
+func TestFigures(t *testing.T) {
+	pages := []string{"../README.md"}
+	found, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, found...) {
+		stale, err := figures.Refresh(page, *update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stale && !*update {
+			t.Errorf("%s does not say what has changed since its figures were measured: make generate writes it", page)
+		}
+	}
 }

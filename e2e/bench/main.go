@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	pages "github.com/sliceshift/sliceshift/internal/figures"
 )
 
 // limit bounds the whole run.
@@ -55,6 +57,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	b.figures.Seconds = time.Since(begin).Seconds()
 	if *only == "" {
 		if err := b.figures.write(*path); err != nil {
+			return err
+		}
+		if err := pages.Write("README.md", "bench", b.figures.page()); err != nil {
 			return err
 		}
 	}

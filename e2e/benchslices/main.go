@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	pages "github.com/sliceshift/sliceshift/internal/figures"
 )
 
 func main() {
@@ -55,7 +58,7 @@ func run(rounds int, only, out string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(out, append(data, '\n'), 0o600)
+	return errors.Join(os.WriteFile(out, append(data, '\n'), 0o600), pages.Write("README.md", "bench-slices", b.figures.page()))
 }
 
 // say tells how far the run is.

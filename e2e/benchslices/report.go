@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -19,15 +20,7 @@ func (b *bench) report(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "\nFIGURE\tOURS\tNATIVE\tRATIO\tGOAL\tVERDICT\tWITH REASONS\tRATIO")
-	for _, row := range []struct {
-		name string
-		pair
-	}{
-		{"create 200, Parallel, s", f.Create},
-		{"roll 200, OrderedReady, s", f.RollOrdered},
-		{"roll 200, maxUnavailable 10%, s", f.RollTenPercent},
-		{"scale 200 to 0, s", f.ScaleDown},
-	} {
+	for _, row := range f.rows() {
 		ratio := row.Ours / row.Native
 		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\tat most %.1f, aim %.1f\t%s\t%.2f\t%.2f\n",
 			row.name, row.Ours, row.Native, ratio, mostRatio, aimRatio, verdictOf(ratio), row.Telling, row.Telling/row.Native)
@@ -44,6 +37,34 @@ func (b *bench) report(to io.Writer) {
 	}
 	fmt.Fprintf(table, "peak, 1,000 sets of 5, MiB\t%.0f (%.1f s)\t\t\t\t\t\t\n", f.PeakManySmall, f.SecondsMany)
 	f.reportGrowth(table)
+}
+
+// row is an operation and what it took.
+type row struct {
+	name string
+	pair
+}
+
+func (f figures) rows() []row {
+	return []row{
+		{"create 200, Parallel, s", f.Create},
+		{"roll 200, OrderedReady, s", f.RollOrdered},
+		{"roll 200, maxUnavailable 10%, s", f.RollTenPercent},
+		{"scale 200 to 0, s", f.ScaleDown},
+	}
+}
+
+// page is what the README says of the figures.
+func (f figures) page() string {
+	var b strings.Builder
+	b.WriteString("| | native | ours, `Never` | ours, by default |\n|---|---|---|---|\n")
+	for _, r := range f.rows() {
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f (%.2f) | %.2f (%.2f) |\n", r.name, r.Native, r.Ours, r.Ours/r.Native, r.Telling, r.Telling/r.Native)
+	}
+	w := f.WritesPerUpdate
+	fmt.Fprintf(&b, "| writes for each updated pod | %.2f | %.2f | %.2f |\n\n", w.Native, w.Ours, w.Telling)
+	fmt.Fprintf(&b, "The manager's peak was %.0f MiB with 5,000 pods in one set, and %.0f MiB with 1,000 sets of 5.\n", f.PeakOneLarge, f.PeakManySmall)
+	return b.String()
 }
 
 func verdictOf(ratio float64) string {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"text/template"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 //go:embed page.md.tmpl
@@ -15,8 +17,12 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // page is what people read about the demonstration, with the figures of these runs.
 func page(results []result) (string, error) {
+	measured, err := figures.Block(".", "e2e-etcd", markdown(results))
+	if err != nil {
+		return "", err
+	}
 	var out strings.Builder
-	err := pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": markdown(results), "Patience": patience, "Cores": runtime.NumCPU()})
+	err = pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": measured, "Patience": patience, "Cores": runtime.NumCPU()})
 	return out.String(), err
 }
 

@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 //go:embed mutants.yaml
@@ -100,7 +102,11 @@ func run(ctx context.Context, only, out string) error {
 	if wrong != nil || out == "" {
 		return wrong
 	}
-	return os.WriteFile(out, []byte(table(verdicts)), 0o644)
+	measured, err := figures.Block(".", "mutants-list", table(verdicts))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, []byte(intro+measured), 0o644)
 }
 
 // knownFrom reads the list again that table has written, by file and fault; nothing where
@@ -149,6 +155,15 @@ func (m mutant) apply() (string, error) {
 	return strings.Replace(string(data), m.Find, m.Replace, 1), nil
 }
 
+// intro is what the list begins with.
+const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mutants/mutants.yaml: `make mutants-list`." + ` Small faults that a tool makes are in
+[mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
+in the code by itself, and what fails then: the model (TestModel of package migration within its
+small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
+of the other tests that fails, of the package that has the fault or of package migration.
+
+`
+
 func table(verdicts []verdict) string {
 	var b strings.Builder
 	byModel, byTests := 0, 0
@@ -160,19 +175,8 @@ func table(verdicts []verdict) string {
 			byTests++
 		}
 	}
-	fmt.Fprintf(&b, `# Planted faults, and what catches them
-
-Generated from hack/mutants/mutants.yaml: %s. Small faults that a tool makes are in
-[mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
-in the code by itself, and what fails then: the model (TestModel of package migration within its
-small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
-of the other tests that fails, of the package that has the fault or of package migration.
-
-%d faults: the model catches %d, the other tests %d, together all %d.
-
-| file | fault | breaks | the model says | test |
-|---|---|---|---|---|
-`, "`make mutants-list`", len(verdicts), byModel, byTests, len(verdicts))
+	fmt.Fprintf(&b, "%d faults: the model catches %d, the other tests %d, together all %d.\n\n", len(verdicts), byModel, byTests, len(verdicts))
+	b.WriteString("| file | fault | breaks | the model says | test |\n|---|---|---|---|---|\n")
 	for _, v := range verdicts {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")))
 	}

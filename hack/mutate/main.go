@@ -83,10 +83,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(mutants, sentences, commit, time.Since(begin))
+	r := &report{mutants: mutants, sentences: sentences, took: time.Since(begin), partly: o.again || o.report}
 	r.print(os.Stderr)
 	if o.page != "" {
-		if err := os.WriteFile(o.page, []byte(r.page()), 0o644); err != nil {
+		page, err := r.page()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.page, []byte(page), 0o644); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,6 @@
 // Package figures writes what a long run has measured into the documentation, with the commit
-// that it was measured at. Only tests use it.
+// that it was measured at, and says of which packages the code has changed since. Only tests and
+// tools use it.
 package figures
 
 import (
@@ -7,43 +8,168 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// end closes the place of each run's figures.
-const end = "<!-- end of figures -->\n"
+// ofEngine are the packages that a migration's writes come from.
+var ofEngine = []string{"migration", "pdb", "volumes"}
+
+// ofPrograms are those of the whole way to an API server.
+var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "cmd/manager", "cmd/migrate")
+
+// about says of which packages each make target's figures are.
+var about = map[string][]string{
+	"verify-model": ofEngine,
+	"crash-matrix": ofPrograms,
+	"chaos":        ofPrograms,
+	"swing":        ofPrograms,
+	"hostile":      ofPrograms,
+	"bench":        ofPrograms,
+	"bench-slices": {"slices", "cmd/manager"},
+	"e2e-etcd":     ofPrograms,
+	"mutants":      {"migration", "pdb", "slices", "volumes"},
+	"mutants-list": {"migration", "pdb", "slices", "volumes"},
+}
+
+// block is a place for figures: whose they are, what they say, where they were measured, and of
+// what code.
+var block = regexp.MustCompile(`(?s)<!-- figures: written by make ([a-z0-9-]+) -->\n(.*?)\nMeasured at commit ([^.]*)\.[^\n]*\n<!-- end of figures(?:; code: ([^\n]*))? -->\n`)
 
 // Write puts text where the page at path has the figures of a make target, between two comments,
-// and names the commit. It fails where the page has no such place.
+// and names the commit and the code. It fails where the page has no such place.
 func Write(path, target, text string) error {
+	root, err := rootOf(path)
+	if err != nil {
+		return err
+	}
+	new, err := Block(root, target, text)
+	if err != nil {
+		return err
+	}
+	return edit(path, func(page string) (string, error) { return put(page, target, new) })
+}
+
+// Block is the figures of a make target as they stand in a page, with the commit and the code at
+// root, the top of the repository.
+func Block(root, target, text string) (string, error) {
+	code, err := codeOf(root, about[target])
+	if err != nil {
+		return "", err
+	}
+	return render(target, strings.TrimSuffix(text, "\n")+"\n", commit(root), code, nil), nil
+}
+
+// Refresh finds out for the page at path, at each of its figures, what has changed since, and
+// writes it when asked to. It says whether the page did not say so.
+func Refresh(path string, write bool) (stale bool, err error) {
+	root, err := rootOf(path)
+	if err != nil {
+		return false, err
+	}
+	err = edit(path, func(page string) (string, error) {
+		new, err := refresh(root, page)
+		stale = new != page
+		if !write {
+			return page, err
+		}
+		return new, err
+	})
+	return stale, err
+}
+
+func edit(path string, change func(string) (string, error)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	page, err := put(string(data), target, text)
+	page, err := change(string(data))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if page == string(data) {
+		return nil
 	}
 	return os.WriteFile(path, []byte(page), 0o600)
 }
 
 func put(page, target, text string) (string, error) {
-	begin := "<!-- figures: written by make " + target + " -->\n"
-	before, rest, found := strings.Cut(page, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return "", errors.New("it has no place for the figures of make " + target)
+	for _, found := range block.FindAllStringSubmatch(page, -1) {
+		if found[1] == target {
+			return strings.Replace(page, found[0], text, 1), nil
+		}
 	}
-	return before + begin + strings.TrimSuffix(text, "\n") + "\n\nMeasured at commit " + commit() + ".\n" + end + after, nil
+	return "", errors.New("it has no place for the figures of make " + target)
+}
+
+func refresh(root, page string) (string, error) {
+	var wrong error
+	page = block.ReplaceAllStringFunc(page, func(old string) string {
+		found := block.FindStringSubmatch(old)
+		target, text, at, code := found[1], found[2], found[3], found[4]
+		now, err := codeOf(root, about[target])
+		if err == nil && now == "" {
+			err = fmt.Errorf("nobody has said of which packages the figures of make %s are", target)
+		}
+		wrong = errors.Join(wrong, err)
+		return render(target, text, at, code, changed(code, now))
+	})
+	return page, wrong
+}
+
+// changed are the packages of which the code is not what it was.
+func changed(before, now string) []string {
+	was := strings.Split(before, ", ")
+	var found []string
+	for _, one := range strings.Split(now, ", ") {
+		if !slices.Contains(was, one) {
+			name, _, _ := strings.Cut(one, " ")
+			found = append(found, "`"+name+"`")
+		}
+	}
+	return found
+}
+
+func render(target, text, commit, code string, changed []string) string {
+	since := ""
+	if len(changed) > 0 {
+		since = " Changed since: " + strings.Join(changed, ", ") + "."
+	}
+	end := ""
+	if code != "" {
+		end = "; code: " + code
+	}
+	return fmt.Sprintf("<!-- figures: written by make %s -->\n%s\nMeasured at commit %s.%s\n<!-- end of figures%s -->\n", target, text, commit, since, end)
+}
+
+// rootOf is the top of the repository that a file is in.
+func rootOf(path string) (string, error) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is in no module", path)
+		}
+	}
+	return "", err
 }
 
 // commit is the one that is checked out, and whether something has changed since.
-func commit() string {
-	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+func commit(root string) string {
+	git := func(args ...string) ([]byte, error) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = root
+		return cmd.Output()
+	}
+	id, err := git("rev-parse", "--short=12", "HEAD")
 	if err != nil {
 		return "unknown"
 	}
-	changed, err := exec.Command("git", "status", "--porcelain", "--", "*.go").Output()
+	changed, err := git("status", "--porcelain", "--", "*.go")
 	if err == nil && len(changed) > 0 {
 		return strings.TrimSpace(string(id)) + ", with changes"
 	}

@@ -1,21 +1,111 @@
 package figures
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestPut(t *testing.T) {
-	page := "a\n<!-- figures: written by make soak -->\nold\n<!-- end of figures -->\nb\n<!-- figures: written by make chaos -->\nkept\n<!-- end of figures -->\n"
-	got, err := put(page, "soak", "new\n")
+const page = `a
+<!-- figures: written by make hostile -->
+old
+
+Measured at commit 1.
+<!-- end of figures -->
+b
+<!-- figures: written by make chaos -->
+kept
+
+Measured at commit 2.
+<!-- end of figures -->
+`
+
+// repository is one with the packages that the figures of make hostile are about.
+func repository(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	put := func(name, text string) {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("go.mod", "module example.com")
+	put("page.md", page)
+	for _, name := range about["hostile"] {
+		put(name+"/a.go", "package a\n\nconst A = 1\n")
+		put(name+"/a_test.go", "package a\n")
+	}
+	return root
+}
+
+// TestWrite: a run's figures replace the former ones, and no others.
+func TestWrite(t *testing.T) {
+	file := filepath.Join(repository(t), "page.md")
+	if err := Write(file, "hostile", "new\n"); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, file)
+	if !strings.Contains(got, "make hostile -->\nnew\n\nMeasured at commit unknown.\n<!-- end of figures; code: migration ") ||
+		!strings.Contains(got, "make chaos -->\nkept\n\nMeasured at commit 2.\n<!-- end of figures -->\n") {
+		t.Errorf("got %s", got)
+	}
+	if err := Write(file, "swing", "new"); err == nil {
+		t.Error("a page without a place for them was taken")
+	}
+}
+
+// TestRefresh: figures say which code has changed since; what nobody wrote down counts as changed.
+func TestRefresh(t *testing.T) {
+	root := repository(t)
+	file := filepath.Join(root, "page.md")
+	if err := Write(file, "hostile", "new"); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Refresh(file, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const same = "Measured at commit unknown.\n"
+	if stale, err := Refresh(file, false); err != nil || !stale {
+		t.Errorf("old figures do not say that their code is not known, and that is not found: %v", err)
+	}
+	edit("pdb/a_test.go", "package other\n")
+	edit("migration/a.go", "package a\n\n// A is told.\nconst A = 1 // here\n")
+	if got := read(t, file); !strings.Contains(got, same) {
+		t.Errorf("tests and comments have changed the code: %s", got)
+	}
+	if got := read(t, file); !strings.Contains(got, "Measured at commit 2. Changed since: `migration`, ") {
+		t.Errorf("the code of old figures is known: %s", got)
+	}
+	edit("migration/a.go", "package a\n\nconst A = 2\n")
+	edit("pdb/b.go", "package a\n")
+	if got := read(t, file); !strings.Contains(got, "Measured at commit unknown. Changed since: `migration`, `pdb`.\n") {
+		t.Errorf("a change is not told: %s", got)
+	}
+	edit("migration/a.go", "package a\n\nconst A = 1\n")
+	if err := os.Remove(filepath.Join(root, "pdb/b.go")); err != nil {
+		t.Fatal(err)
+	}
+	edit("pdb/a_test.go", "package a\n")
+	if got := read(t, file); !strings.Contains(got, same) {
+		t.Errorf("the code is as it was: %s", got)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begins := "a\n<!-- figures: written by make soak -->\nnew\n\nMeasured at commit "
-	if !strings.HasPrefix(got, begins) || !strings.HasSuffix(got, "<!-- end of figures -->\nb\n<!-- figures: written by make chaos -->\nkept\n<!-- end of figures -->\n") {
-		t.Errorf("got %s", got)
-	}
-	if _, err := put(page, "swing", "new"); err == nil {
-		t.Error("a page without a place for them was taken")
-	}
+	return string(data)
 }
