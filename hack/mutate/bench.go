@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type bench struct {
 	model bool
 	// keen are the tests that have failed for faults of a function, the last one first.
 	keen map[string][]string
+	// mu guards keen.
+	mu sync.Mutex
 }
 
 // test is one, how long it takes on the processor, and to which faults it comes.
@@ -205,7 +208,6 @@ func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 	if m.Fate == survived {
 		v.Fate = survived
 	}
-	place := m.File + m.Func
 	for _, tests := range b.batches(m, r) {
 		v.Fate = survived
 		names, took := []string{}, time.Duration(0)
@@ -219,12 +221,28 @@ func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 		}
 		if run.failed {
 			by := firstFailure(run.said)
-			b.keen[place] = slices.DeleteFunc(b.keen[place], func(name string) bool { return name == by })
-			b.keen[place] = append([]string{by}, b.keen[place]...)
+			b.remember(m, by)
 			return verdict{Fate: killed, By: by}, nil
 		}
 	}
 	return v, nil
+}
+
+// remember puts the test that has failed for a fault before the others of its function.
+func (b *bench) remember(m *mutant, by string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.keen[m.place()]
+	b.keen[m.place()] = append([]string{by}, slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == by })...)
+}
+
+// keenest are the tests that have failed for other faults of the function of this one.
+func (b *bench) keenest(m *mutant) []string {
+	const most = 2
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := b.keen[m.place()]
+	return found[:min(most, len(found))]
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
