@@ -33,6 +33,8 @@ type bench struct {
 	// tests of each package, the fastest first.
 	tests map[string][]*test
 	model bool
+	// asked are the tests that are asked.
+	asked *regexp.Regexp
 	// keen are the tests that have failed for faults of a function, the last one first.
 	keen map[string][]string
 	// mu guards keen.
@@ -47,7 +49,11 @@ type test struct {
 }
 
 // newBench compiles the tests of the packages that the sources concern, and looks where each comes to.
-func newBench(ctx context.Context, sources []*source, count int, model bool) (*bench, error) {
+func newBench(ctx context.Context, sources []*source, count int, o options) (*bench, error) {
+	asked, err := regexp.Compile(o.tests)
+	if err != nil {
+		return nil, err
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func newBench(ctx context.Context, sources []*source, count int, model bool) (*b
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: model}
+	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: o.model, asked: asked}
 	overlay, err := b.overlay(sources, count)
 	if err != nil {
 		return b, err
@@ -122,7 +128,7 @@ func (b *bench) look(ctx context.Context, pkg string) error {
 		return err
 	}
 	for name := range strings.FieldsSeq(listed.said) {
-		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model {
+		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model || !b.asked.MatchString(name) {
 			continue
 		}
 		reached := filepath.Join(b.dir, "reached")

@@ -23,7 +23,7 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 			return err
 		}
 	}
-	bench, err := newBench(ctx, sources, len(mutants), o.model)
+	bench, err := newBench(ctx, sources, len(mutants), o)
 	if bench != nil {
 		defer os.RemoveAll(bench.dir)
 	}
