@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -32,8 +33,12 @@ type bench struct {
 	// tests of each package, the fastest first.
 	tests map[string][]*test
 	model bool
+	// asked are the tests that are asked.
+	asked *regexp.Regexp
 	// keen are the tests that have failed for faults of a function, the last one first.
 	keen map[string][]string
+	// mu guards keen.
+	mu sync.Mutex
 }
 
 // test is one, how long it takes on the processor, and to which faults it comes.
@@ -44,7 +49,11 @@ type test struct {
 }
 
 // newBench compiles the tests of the packages that the sources concern, and looks where each comes to.
-func newBench(ctx context.Context, sources []*source, count int, model bool) (*bench, error) {
+func newBench(ctx context.Context, sources []*source, count int, o options) (*bench, error) {
+	asked, err := regexp.Compile(o.tests)
+	if err != nil {
+		return nil, err
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -53,7 +62,7 @@ func newBench(ctx context.Context, sources []*source, count int, model bool) (*b
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: model}
+	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: o.model, asked: asked}
 	overlay, err := b.overlay(sources, count)
 	if err != nil {
 		return b, err
@@ -119,7 +128,7 @@ func (b *bench) look(ctx context.Context, pkg string) error {
 		return err
 	}
 	for name := range strings.FieldsSeq(listed.said) {
-		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model {
+		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model || !b.asked.MatchString(name) {
 			continue
 		}
 		reached := filepath.Join(b.dir, "reached")
@@ -205,7 +214,6 @@ func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 	if m.Fate == survived {
 		v.Fate = survived
 	}
-	place := m.File + m.Func
 	for _, tests := range b.batches(m, r) {
 		v.Fate = survived
 		names, took := []string{}, time.Duration(0)
@@ -219,12 +227,28 @@ func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 		}
 		if run.failed {
 			by := firstFailure(run.said)
-			b.keen[place] = slices.DeleteFunc(b.keen[place], func(name string) bool { return name == by })
-			b.keen[place] = append([]string{by}, b.keen[place]...)
+			b.remember(m, by)
 			return verdict{Fate: killed, By: by}, nil
 		}
 	}
 	return v, nil
+}
+
+// remember puts the test that has failed for a fault before the others of its function.
+func (b *bench) remember(m *mutant, by string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.keen[m.place()]
+	b.keen[m.place()] = append([]string{by}, slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == by })...)
+}
+
+// keenest are the tests that have failed for other faults of the function of this one.
+func (b *bench) keenest(m *mutant) []string {
+	const most = 2
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := b.keen[m.place()]
+	return found[:min(most, len(found))]
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)

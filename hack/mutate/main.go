@@ -21,6 +21,7 @@ import (
 type options struct {
 	since  string
 	only   string
+	tests  string
 	page   string
 	kept   string
 	again  bool
@@ -35,6 +36,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.since, "since", "", "a commit: only the files that differ from it")
 	flag.StringVar(&o.only, "only", "", "a regular expression: only the files that match")
+	flag.StringVar(&o.tests, "tests", "", "a regular expression: ask only the tests that match, which is soon done while one writes them")
 	flag.StringVar(&o.page, "o", "", "the page that is written")
 	flag.StringVar(&o.kept, "kept", "out/mutants.json", "where the verdicts are kept")
 	flag.BoolVar(&o.again, "again", false, "try only what is not known from those verdicts to be killed")

@@ -31,6 +31,9 @@ const (
 
 func (v verdict) alive() bool { return v.Fate == survived || v.Fate == notReached }
 
+// place is the function that it is in.
+func (m *mutant) place() string { return m.File + " " + m.Func }
+
 // key names a mutant from one run to the next.
 func (m *mutant) key() string {
 	return fmt.Sprintf("%s %s: %s -> %s #%d", m.File, m.Func, m.Was, m.Becomes, m.Nth)

@@ -22,15 +22,14 @@ const mostTogether = 400 * time.Millisecond
 // batches are the tests of a round that come to a fault: first those that have failed for others
 // of its function, then all others, the fast ones together.
 func (b *bench) batches(m *mutant, r round) [][]*test {
-	const most = 2
-	place := m.File + m.Func
+	keenest := b.keenest(m)
 	var first, others [][]*test
 	for _, pkg := range testers(path.Dir(m.File)) {
 		var took time.Duration
 		for _, t := range b.tests[pkg] {
 			switch {
 			case !t.reaches[m.id] || t.took <= r.above || t.took > r.upTo:
-			case slices.Contains(b.keen[place][:min(most, len(b.keen[place]))], t.name):
+			case slices.Contains(keenest, t.name):
 				first = append(first, []*test{t})
 			case len(others) == 0 || others[len(others)-1][0].pkg != pkg || took+t.took > mostTogether:
 				others, took = append(others, []*test{t}), t.took

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // try tries the mutants, as many as there is time for, and keeps the verdicts.
@@ -20,7 +23,7 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 			return err
 		}
 	}
-	bench, err := newBench(ctx, sources, len(mutants), o.model)
+	bench, err := newBench(ctx, sources, len(mutants), o)
 	if bench != nil {
 		defer os.RemoveAll(bench.dir)
 	}
@@ -39,16 +42,8 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 		return errors.Join(err, keep(o.kept, mutants))
 	}
 	for n, r := range rounds {
-		for i, m := range order {
-			if i%500 == 0 {
-				fmt.Fprintf(os.Stderr, "round %d of %d: %d of %d after %s\n", n+1, len(rounds), i, len(order), time.Since(begin).Round(time.Second))
-			}
-			if m.Fate == killed {
-				continue
-			}
-			if m.verdict, err = bench.try(ctx, m, r); err != nil {
-				return fmt.Errorf("%s: %w", m, err)
-			}
+		if err := tryRound(ctx, bench, order, r, fmt.Sprintf("round %d of %d", n+1, len(rounds)), begin); err != nil {
+			return err
 		}
 		if err := keep(o.kept, mutants); err != nil {
 			return err
@@ -57,26 +52,52 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 	return nil
 }
 
-// judge tries one mutant after the other until the time is over.
-func judge(ctx context.Context, bench *bench, order []*mutant, until time.Time) error {
-	for _, m := range order {
-		if time.Now().After(until) {
-			return nil
+// tryRound runs the tests of a round for each mutant that is not killed yet, on all processors.
+func tryRound(ctx context.Context, bench *bench, order []*mutant, r round, name string, begin time.Time) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(runtime.NumCPU())
+	for i, m := range order {
+		if i%500 == 0 {
+			fmt.Fprintf(os.Stderr, "%s: %d of %d after %s\n", name, i, len(order), time.Since(begin).Round(time.Second))
 		}
 		if m.Fate == killed {
 			continue
 		}
-		for _, r := range rounds {
+		all.Go(func() error {
 			v, err := bench.try(ctx, m, r)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
-			if m.verdict = v; v.Fate == killed {
-				break
-			}
-		}
+			m.verdict = v
+			return nil
+		})
 	}
-	return nil
+	return all.Wait()
+}
+
+// judge tries mutants, on all processors, until the time is over.
+func judge(ctx context.Context, bench *bench, order []*mutant, until time.Time) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(runtime.NumCPU())
+	for _, m := range order {
+		if m.Fate == killed {
+			continue
+		}
+		all.Go(func() error {
+			for _, r := range rounds {
+				if m.Fate == killed || time.Now().After(until) {
+					return nil
+				}
+				v, err := bench.try(ctx, m, r)
+				if err != nil {
+					return fmt.Errorf("%s: %w", m, err)
+				}
+				m.verdict = v
+			}
+			return nil
+		})
+	}
+	return all.Wait()
 }
 
 // keep writes the verdicts beside those of earlier runs.
