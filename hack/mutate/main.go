@@ -22,6 +22,7 @@ type options struct {
 	since  string
 	only   string
 	tests  string
+	fast   bool
 	page   string
 	kept   string
 	again  bool
@@ -37,6 +38,7 @@ func main() {
 	flag.StringVar(&o.since, "since", "", "a commit: only the files that differ from it")
 	flag.StringVar(&o.only, "only", "", "a regular expression: only the files that match")
 	flag.StringVar(&o.tests, "tests", "", "a regular expression: ask only the tests that match, which is soon done while one writes them")
+	flag.BoolVar(&o.fast, "fast", false, "ask only the tests that are fast by themselves")
 	flag.StringVar(&o.page, "o", "", "the page that is written")
 	flag.StringVar(&o.kept, "kept", "out/mutants.json", "where the verdicts are kept")
 	flag.BoolVar(&o.again, "again", false, "try only what is not known from those verdicts to be killed")

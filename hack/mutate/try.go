@@ -41,8 +41,12 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 		err = judge(ctx, bench, order, begin.Add(o.budget))
 		return errors.Join(err, keep(o.kept, mutants))
 	}
-	for n, r := range rounds {
-		if err := tryRound(ctx, bench, order, r, fmt.Sprintf("round %d of %d", n+1, len(rounds)), begin); err != nil {
+	asked := rounds
+	if o.fast {
+		asked = rounds[:1]
+	}
+	for n, r := range asked {
+		if err := tryRound(ctx, bench, order, r, fmt.Sprintf("round %d of %d", n+1, len(asked)), begin); err != nil {
 			return err
 		}
 		if err := keep(o.kept, mutants); err != nil {
