@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/hostile"
@@ -14,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// swapped: who answers with another object than was asked for is not believed.
+// swapped: who answers about another object than was asked for is not believed.
 func swapped(h *tenant) {
 	var all []*api.Migration
 	for name, change := range map[string]func(metadata hostile.Object){
@@ -29,7 +31,7 @@ func swapped(h *tenant) {
 			change(metadata)
 			hostile.JSON(w, http.StatusOK, set)
 		}))
-		all = append(all, h.migrates(name, name, ""))
+		all = append(all, h.migrates(name+"-source", name, ""), h.migrates(name+"-destination", "", name))
 	}
 	h.refused(all, time.Minute, "another object")
 	sets, err := h.typed.AppsV1().StatefulSets("").List(h.t.Context(), metav1.ListOptions{LabelSelector: "app=victim"})
@@ -39,14 +41,12 @@ func swapped(h *tenant) {
 	}
 }
 
-// forged: a record that somebody else wrote has the command move nothing that it was not
-// told to.
+// forged: a record that somebody else wrote has no command move what it was not told to.
 func forged(h *tenant) {
-	apps := map[string]*fixture.App{}
-	for _, name := range []string{"web", "victim"} {
+	apps := []string{"web", "victim"}
+	for _, name := range apps {
 		app := usual(2)
 		app.Namespace, app.Name = h.namespace, name
-		apps[name] = &app
 		h.must(app.Deploy(h.t.Context(), h.typed))
 	}
 	record := fixture.NewMigration(h.namespace, "web")
@@ -54,16 +54,45 @@ func forged(h *tenant) {
 	record.Spec.Destination = api.DestinationReference{Name: "elsewhere"}
 	store := records.ConfigMap{Client: h.client, Namespace: h.namespace, Name: "web"}
 	h.must(store.Create(h.t.Context(), record))
-	cmd := exec.CommandContext(h.t.Context(), program(h.t, "migrate"), "run", "web", "-n", h.namespace, "--kubeconfig", h.at.Kubeconfig(), "--to-name", "web-next")
-	said, err := cmd.CombinedOutput()
-	if code := codeOf(err); code != exitRefused || !strings.Contains(string(said), "is not believed") {
-		h.t.Errorf("it ended with %d:\n%s", code, said)
+	h.disbelieve("of another set", "run", "plan")
+	h.must(h.client.Delete(h.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: store.ObjectName()}}))
+
+	record = fixture.NewMigration(h.namespace, "web")
+	record.Spec.Destination = api.DestinationReference{Namespace: h.namespace, Name: "web-next"}
+	id, err := h.typed.CoreV1().Namespaces().Get(h.t.Context(), "kube-system", metav1.GetOptions{})
+	h.must(err)
+	set, err := h.typed.AppsV1().StatefulSets(h.namespace).Get(h.t.Context(), "web", metav1.GetOptions{})
+	h.must(err)
+	record.Annotations = map[string]string{records.DestinationAnnotationKey: string(id.UID), records.DestinationNameAnnotationKey: h.at.Name()}
+	h.must(store.Create(h.t.Context(), record))
+	record.Status.Baseline = &api.Baseline{
+		SourceCluster: id.UID, DestinationCluster: id.UID, SourceUID: set.UID, Replicas: 2, Budget: 2,
+		DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(2))},
 	}
-	for name := range apps {
+	h.must(store.Save(h.t.Context(), record))
+	h.disbelieve("with a budget of its own", "run", "plan", "recover")
+	for _, name := range apps {
 		set, err := h.typed.AppsV1().StatefulSets(h.namespace).Get(h.t.Context(), name, metav1.GetOptions{})
 		h.must(err)
 		if set.Generation != 1 || set.Annotations[api.FenceAnnotationKey] != "" {
 			h.t.Errorf("StatefulSet %s was changed: %+v", name, set.ObjectMeta)
+		}
+	}
+}
+
+// disbelieve makes sure that no command that acts on a record acts on this one.
+func (h *tenant) disbelieve(record string, commands ...string) {
+	h.t.Helper()
+	for _, name := range commands {
+		args := []string{name, "web", "-n", h.namespace, "--kubeconfig", h.at.Kubeconfig()}
+		if name == "recover" {
+			args = append(args, "--dry-run")
+		} else {
+			args = append(args, "--to-name", "web-next")
+		}
+		said, err := exec.CommandContext(h.t.Context(), program(h.t, "migrate"), args...).CombinedOutput()
+		if code := codeOf(err); code != exitRefused || !strings.Contains(string(said), "is not believed") {
+			h.t.Errorf("a record %s: migrate %s ended with %d:\n%s", record, name, code, said)
 		}
 	}
 }

@@ -28,7 +28,9 @@ func TestHostile(t *testing.T) {
 			"S3 endless answers":              endless,
 			"S3 replicas":                     countless,
 			"S4 slow bytes":                   dribbling,
-			"S5 other objects than asked for": swapped,
+			"S1 a disk swapped on its way":    swappedDisks,
+			"S1 other objects than asked for": swapped,
+			"S5 a claim on another's volume":  swappedClaims,
 			"S6 a forged record":              forged,
 		} {
 			t.Run(name, func(t *testing.T) {

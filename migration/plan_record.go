@@ -48,8 +48,8 @@ func recordable(s Snapshot) (int32, error) {
 	if s.Spec.MaxUnavailable != nil {
 		forms = append(forms, pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable})
 	}
-	if len(forms) == 0 && base.DisruptionBudget == nil {
-		return 1, nil // without any, one at a time
+	if len(forms) == 0 {
+		return 1, nil // as without any: what the record itself says of one may be forged, too
 	}
 	allowed := base.Replicas
 	for _, form := range forms {

@@ -37,9 +37,9 @@ func TestUnbelievable(t *testing.T) {
 		}, "no more than 2 may"},
 		"more than there are":          {func(s *Snapshot) { s.Record.Baseline.Budget, s.Source.Budgets = 6, budgetsOfForm(pdb.Unavailable(9)) }, "no more than 5 may"},
 		"a budget that cannot be read": {func(s *Snapshot) { s.Source.Budgets = budgetsOfForm(pdb.Form{MaxUnavailable: unparsable()}) }, "budget"},
-		"its budget is gone, and was noted": {func(s *Snapshot) {
-			s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget = 4, &api.DisruptionBudget{}
-		}, ""},
+		"its budget is noted, and gone": {func(s *Snapshot) {
+			s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget = 2, &api.DisruptionBudget{Name: "web", MaxUnavailable: &most}
+		}, "no more than 1 may"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Snapshot{

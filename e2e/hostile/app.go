@@ -47,16 +47,24 @@ func claimSpec(volume string) Object {
 	return spec
 }
 
-// volume is a claim and the volume that it is bound to.
-func (s *Server) volume(namespace, claim string) {
-	name := "pv-" + namespace + "-" + claim
-	s.Put("persistentvolumes", Object{
+// VolumeName is the name of the volume of a claim.
+func VolumeName(namespace, claim string) string { return "pv-" + namespace + "-" + claim }
+
+// VolumeOf is a volume that is bound to a claim.
+func VolumeOf(namespace, claim string) Object {
+	name := VolumeName(namespace, claim)
+	return Object{
 		"metadata": Object{"name": name},
 		"spec": Object{
 			"accessModes": []any{"ReadWriteOnce"}, "capacity": Object{"storage": "1Gi"}, "persistentVolumeReclaimPolicy": "Delete", "volumeMode": "Filesystem",
 			"csi":      Object{"driver": driver, "volumeHandle": name},
 			"claimRef": Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": claim},
 		},
-	})
-	s.Put("persistentvolumeclaims", Object{"metadata": Object{"namespace": namespace, "name": claim}, "spec": claimSpec(name)})
+	}
+}
+
+// volume is a claim and the volume that it is bound to.
+func (s *Server) volume(namespace, claim string) {
+	s.Put("persistentvolumes", VolumeOf(namespace, claim))
+	s.Put("persistentvolumeclaims", Object{"metadata": Object{"namespace": namespace, "name": claim}, "spec": claimSpec(VolumeName(namespace, claim))})
 }

@@ -102,6 +102,14 @@ func (s *Server) Put(resource string, object Object) {
 	s.settle()
 }
 
+// Swap replaces an object and keeps it a secret: its resourceVersion stays, and no watch is told.
+func (s *Server) Swap(resource string, object Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	metadata := metadataOf(object)
+	s.objects[resource][key(text(metadata["namespace"]), text(metadata["name"]))] = object
+}
+
 // Find is a copy of an object; nil when there is none.
 func (s *Server) Find(resource, namespace, name string) Object {
 	s.mu.Lock()
