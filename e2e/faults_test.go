@@ -39,7 +39,12 @@ func TestAPIServerAway(t *testing.T) {
 			mover := v.mover()
 			var gone atomic.Bool
 			away := make(chan struct{})
-			v.drive(mover, onVerb(tc.verb, func() error {
+			v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+				if outcome.Wrote && gone.Load() {
+					return fmt.Errorf("while one side was away: %s", outcome.Decision.Effect)
+				}
+				return nil
+			}, onVerb(tc.verb, func() error {
 				if err := parts(tc.of(v)).Kill(cluster.APIServer); err != nil {
 					return err
 				}
@@ -53,12 +58,7 @@ func TestAPIServerAway(t *testing.T) {
 					}
 				}()
 				return nil
-			}), func(_ *api.Migration, outcome migration.Outcome) error {
-				if outcome.Wrote && outcome.Decision.Effect.Verb != tc.verb && gone.Load() {
-					return fmt.Errorf("while one side was away: %s", outcome.Decision.Effect)
-				}
-				return nil
-			})
+			}))
 			<-away
 			v.expectMoved()
 			v.audit()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,29 +110,43 @@ func TestMigrateRollBackMigrateAgain(t *testing.T) {
 	v.audit()
 }
 
-// TestPause pauses after each kind of write of a handoff. A replica that was down
-// is brought up before the pause holds.
+// paused is how long a pause lasts.
+const paused = 2 * time.Second
+
+// TestPause pauses after each kind of write of a handoff. A replica that was down is brought up
+// before the pause holds, and as long as it lasts nothing is written.
 func TestPause(t *testing.T) {
 	for _, verb := range []migration.Verb{migration.SetBudget, migration.ScaleDown, migration.CarryVolume, migration.ScaleUp} {
 		t.Run(string(verb), func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(3), acrossClusters)
 			mover := v.mover()
-			paused := false
+			var since time.Time
+			resumed := false
 			v.drive(mover, onVerb(verb, func() error { return mover.Store.SetMode(v.ctx, api.ModePause) }),
 				func(m *api.Migration, outcome migration.Outcome) error {
 					hold := outcome.Decision.Hold
-					if paused || hold == nil || hold.Reason != api.ReasonPaused {
-						return nil
+					holds := hold != nil && hold.Reason == api.ReasonPaused
+					switch {
+					case resumed:
+					case holds && since.IsZero():
+						since = time.Now()
+						if down := v.app.Replicas - m.Status.Source.Available - m.Status.Destination.Available; down != 0 {
+							t.Errorf("%d replicas are down while it is paused", down)
+						}
+						go func() {
+							pass(v.ctx, paused)
+							_ = mover.Store.SetMode(v.ctx, api.ModeRun) // where it fails, the move does not end
+						}()
+					case outcome.Wrote && !since.IsZero() && time.Since(since) < paused:
+						return fmt.Errorf("while it is paused: %s", outcome.Decision.Effect)
+					case !since.IsZero() && !holds:
+						resumed = true
 					}
-					paused = true
-					if down := v.app.Replicas - m.Status.Source.Available - m.Status.Destination.Available; down != 0 {
-						t.Errorf("%d replicas are down while it is paused", down)
-					}
-					return mover.Store.SetMode(v.ctx, api.ModeRun)
+					return nil
 				})
-			if !paused {
-				t.Error("it never paused")
+			if !resumed {
+				t.Error("it never paused, or never went on")
 			}
 			v.expectMoved()
 			v.audit()
@@ -263,7 +278,6 @@ func TestForeignWriter(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(3), acrossClusters)
 	mover := v.mover()
-	v.must(mover.Store.SetMode(v.ctx, api.ModeRun))
 	scale := func(replicas int32) error {
 		patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
 		_, err := v.source.AppsV1().StatefulSets(v.app.Namespace).Patch(v.ctx, v.app.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
@@ -276,6 +290,8 @@ func TestForeignWriter(t *testing.T) {
 		switch {
 		case outcome.Finished != nil && outcome.Finished.Ordinal == 2 && before == 0:
 			before = m.Status.Source.Replicas
+			v.auditor.Blame(0)
+			v.auditor.Blame(1)
 			return scale(0)
 		case hold != nil && hold.Stalled && !stalled:
 			stalled = true
@@ -290,6 +306,7 @@ func TestForeignWriter(t *testing.T) {
 		t.Error("it did not notice")
 	}
 	v.expectMoved()
+	v.audit()
 }
 
 // TestNothingIsWrittenWhenSettled runs a finished migration again: no write.

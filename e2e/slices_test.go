@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -77,7 +78,23 @@ func TestRollbackOfKinds(t *testing.T) {
 	})
 	v.expectKind(v.here(), slice, 3)
 	v.expectVolumes(v.here(), 3)
-	v.audit()
+	v.auditHandover()
+}
+
+// auditHandover is the auditor's verdict where no pod may go, and for a moment nobody owns them:
+// between two kinds it cannot tell whose they are, and takes them for held down (I4). That each was
+// available all the time, it sees.
+func (v *move) auditHandover() {
+	v.t.Helper()
+	verdict := v.auditor.Finish(v.ctx)
+	for _, violation := range verdict.Violations {
+		if violation.Invariant != auditor.I4 {
+			v.t.Errorf("the auditor does not agree: %s", violation.Message)
+		}
+	}
+	if verdict.FewestAvailable != v.app.Replicas || len(verdict.Unproved) > 0 {
+		v.t.Errorf("%d of %d replicas were available at least, and not proved is %v", verdict.FewestAvailable, v.app.Replicas, verdict.Unproved)
+	}
 }
 
 // TestRolloutDuringMove edits the template of both slices in mid-move, between two handoffs or
@@ -272,6 +289,7 @@ func TestAdoptCommand(t *testing.T) {
 		t.Errorf("pods were made anew:\n%s\n%s", before, after)
 	}
 	v.expectVolumes(v.here(), 3)
+	v.audit()
 }
 
 // podUIDs are those of the source's pods.
