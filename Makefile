@@ -107,7 +107,7 @@ mutants: ## Make every small fault in what decides, one by one: the tests must n
 	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)
 
 mutants-changed: ## The same in the files that differ from the commit SINCE, as far as one gets in 150 s.
-	@$(GO) run ./hack/mutate -since $(or $(SINCE),HEAD^) -budget 150s -least 60
+	@$(GO) run ./hack/mutate -since $(or $(SINCE),HEAD^) -budget 150s -least 90
 
 mutants-list: ## Plant the faults of a list one by one: the tests must catch each; docs/planted.md.
 	@$(GO) run ./hack/mutants

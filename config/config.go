@@ -105,7 +105,8 @@ type Volumes struct {
 	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
 	// may name; "*" is all.
 	SecretNamespaces []string `mapstructure:"secretNamespaces"`
-	// Drivers are the CSI drivers whose volumes may be made. Empty: all.
+	// Drivers are the CSI drivers whose volumes may be made, and sources within Kubernetes by
+	// their field (nfs, iscsi). Empty: all.
 	Drivers []string `mapstructure:"drivers"`
 }
 

@@ -14,12 +14,13 @@ import (
 // mover's looks like, and Pod Security does not look behind a claim.
 type Policy struct {
 	// Paths allows volumes that are a path on a machine. Who can have one made reads and
-	// writes the files of a node.
+	// writes the files of a node. So does who has a flexVolume made, whose driver is a program there.
 	Paths bool
 	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
 	// may name; AnySecret allows all.
 	SecretNamespaces []string
-	// Drivers are the CSI drivers whose volumes may be made; empty: all.
+	// Drivers are the CSI drivers whose volumes may be made, and sources within Kubernetes by the
+	// name of their field (nfs, iscsi); empty: all.
 	Drivers []string
 }
 
@@ -41,7 +42,7 @@ type Use struct {
 // when it may.
 func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
 	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
-	csi := volume.Spec.CSI
+	driver := driverOf(volume)
 	switch {
 	case path && !use.Shared:
 		return Problem{
@@ -51,8 +52,10 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
 		}
 	case path && !p.Paths:
 		return notAllowed(volume, "is a path on a machine, and who has such a volume made reads and writes the files of a node", "volumes.allowPaths")
-	case csi != nil && len(p.Drivers) > 0 && !slices.Contains(p.Drivers, csi.Driver):
-		return notAllowed(volume, fmt.Sprintf("is of CSI driver %s, which is none of %s", csi.Driver, strings.Join(p.Drivers, ", ")), "volumes.drivers")
+	case volume.Spec.FlexVolume != nil && !p.Paths:
+		return notAllowed(volume, "is a flexVolume, whose driver is a program on the nodes that is told what its user likes", "volumes.allowPaths")
+	case !path && len(p.Drivers) > 0 && !slices.Contains(p.Drivers, driver):
+		return notAllowed(volume, fmt.Sprintf("is of %s, which is none of %s", driver, strings.Join(p.Drivers, ", ")), "volumes.drivers")
 	}
 	if slices.Contains(p.SecretNamespaces, AnySecret) {
 		return Problem{}
@@ -73,20 +76,36 @@ func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {
 	}
 }
 
+// driverOf is the CSI driver of a volume, or the field that its source within Kubernetes has.
+func driverOf(volume *corev1.PersistentVolume) string {
+	if csi := volume.Spec.CSI; csi != nil {
+		return csi.Driver
+	}
+	for field := range fieldsOf(volume) {
+		return field // a volume has one source
+	}
+	return "no driver"
+}
+
+// fieldsOf are the fields of a volume's source, by its kind.
+func fieldsOf(volume *corev1.PersistentVolume) map[string]map[string]any {
+	var source map[string]map[string]any
+	data, err := json.Marshal(volume.Spec.PersistentVolumeSource)
+	if err == nil {
+		err = json.Unmarshal(data, &source)
+	}
+	if err != nil {
+		return map[string]map[string]any{"?": {"secretNamespace": "?"}} // it cannot be read, and is refused
+	}
+	return source
+}
+
 // secretNamespaces are the namespaces that the source of a volume names for its Secrets, of
 // whatever kind it is: fields that end in secretRef, and azureFile's secretNamespace. A
 // reference without one means the claim's own.
 func secretNamespaces(volume *corev1.PersistentVolume) []string {
-	data, err := json.Marshal(volume.Spec.PersistentVolumeSource)
-	if err != nil {
-		return []string{"?"} // it cannot be read, and is refused
-	}
-	var source map[string]map[string]any
-	if err := json.Unmarshal(data, &source); err != nil {
-		return []string{"?"}
-	}
 	var namespaces []string
-	for _, fields := range source {
+	for _, fields := range fieldsOf(volume) {
 		for key, value := range fields {
 			reference, _ := value.(map[string]any)
 			named, _ := reference["namespace"].(string)

@@ -44,6 +44,11 @@ func TestPolicy(t *testing.T) {
 		"a path that is allowed":        {Policy{Paths: true}, path, shared, "", ""},
 		"another driver":                {Policy{Drivers: []string{"rbd.csi.ceph.com"}}, plain, word, ReasonVolumeNotAllowed, "volumes.drivers"},
 		"an allowed driver":             {Policy{Drivers: []string{"rbd.csi.ceph.com", driver}}, plain, word, "", ""},
+		"another source":                {Policy{Drivers: []string{driver}}, nfs, word, ReasonVolumeNotAllowed, "is of nfs"},
+		"an allowed source":             {Policy{Drivers: []string{driver, "nfs"}}, nfs, word, "", ""},
+		"paths are no driver's":         {Policy{Paths: true, Drivers: []string{driver}}, path, shared, "", ""},
+		"a flexVolume":                  {Policy{SecretNamespaces: []string{AnySecret}}, flex, word, ReasonVolumeNotAllowed, "volumes.allowPaths"},
+		"a flexVolume that is allowed":  {Unrestricted(), flex, word, "", ""},
 		"a Secret elsewhere":            {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, ReasonVolumeNotAllowed, "Secret of namespace kube-system"},
 		"to stage":                      {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodeStageSecretRef = secret }), word, ReasonVolumeNotAllowed, "volumes.secretNamespaces"},
 		"to expand":                     {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodeExpandSecretRef = secret }), word, ReasonVolumeNotAllowed, ""},
@@ -52,7 +57,7 @@ func TestPolicy(t *testing.T) {
 		"a Secret of its own namespace": {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = own }), word, "", ""},
 		"an allowed namespace":          {Policy{SecretNamespaces: []string{"kube-system"}}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
 		"any namespace":                 {Unrestricted(), csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
-		"a Secret of a flexVolume":      {Policy{}, flex, word, ReasonVolumeNotAllowed, ""},
+		"a Secret of a flexVolume":      {Policy{Paths: true}, flex, word, ReasonVolumeNotAllowed, ""},
 		"a Secret of azureFile":         {Policy{}, azure, word, ReasonVolumeNotAllowed, "kube-system"},
 	} {
 		t.Run("S1 "+name, func(t *testing.T) {
