@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -48,7 +49,7 @@ func (v Volumes) validate(path *field.Path) field.ErrorList {
 		}
 	}
 	for i, driver := range v.Drivers {
-		problems = append(problems, name(path.Child("drivers").Index(i), driver)...)
+		problems = append(problems, name(path.Child("drivers").Index(i), strings.ToLower(driver))...)
 	}
 	return problems
 }

@@ -37,6 +37,7 @@ func TestValidate(t *testing.T) {
 		"no timeout":             {change: func(c *Config) { c.ClusterClient.Timeout = 0 }, want: []string{"clusterClient.timeout"}},
 		"long timeout":           {change: func(c *Config) { c.ClusterClient.Timeout = time.Hour }, want: []string{"clusterClient.timeout"}},
 		"no memory":              {change: func(c *Config) { c.ClusterClient.Memory = 0 }, want: []string{"clusterClient.memory"}},
+		"sources by their field": {change: func(c *Config) { c.Volumes.Drivers = []string{"nfs", "azureFile"} }},
 		"no service account":     {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
 		"bad service account":    {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
 		"unknown level":          {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},

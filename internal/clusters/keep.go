@@ -3,6 +3,7 @@ package clusters
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,12 +27,24 @@ func (v *View) keep(in any) (any, error) {
 	if more := weight - v.weights[key]; more > 0 && !v.kept.take(more) {
 		v.full = true
 		v.stop()
-		return nil, v.tooMuch()
+		return stub(object), nil // an error would have all of it logged, whatever it holds
 	} else if more < 0 {
 		v.kept.give(-more)
 	}
 	v.weights[key] = weight
 	return out, nil
+}
+
+// stub has nothing of an object but its name. A view that is full shows nobody that.
+func stub(of client.Object) client.Object {
+	empty, ok := reflect.New(reflect.TypeOf(of).Elem()).Interface().(client.Object)
+	if !ok {
+		return of
+	}
+	empty.SetNamespace(of.GetNamespace())
+	empty.SetName(of.GetName())
+	empty.SetResourceVersion(of.GetResourceVersion())
+	return empty
 }
 
 // nameOf tells an object from every other one of a view.
