@@ -116,19 +116,21 @@ func TestClaim(t *testing.T) {
 // more attempt of the ordinal in flight; turned round, the ordinal's time begins anew (I7).
 func TestNewClaim(t *testing.T) {
 	started := metav1.NewMicroTime(began)
+	claims := func(epoch int64) api.Claim { return api.Claim{Epoch: epoch, Holder: "h", Direction: api.Forward} }
+	again := &api.Handoff{Ordinal: 1, Attempts: 5, StartTime: started}
 	flies := func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1, Attempts: 4, StartTime: started} }
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		want   api.Claim
 		flight *api.Handoff
 	}{
-		"the first":                {func(s *Snapshot) { s.Record.Claim = nil }, api.Claim{Epoch: 3, Holder: "h", Direction: api.Forward}, nil},
-		"the fence is newer":       {func(s *Snapshot) { s.Source.Set.Fence = "m.6" }, api.Claim{Epoch: 7, Holder: "h", Direction: api.Forward}, nil},
-		"the record is newer":      {func(s *Snapshot) { s.Record.Claim.Epoch = 9 }, api.Claim{Epoch: 10, Holder: "h", Direction: api.Forward}, nil},
-		"of another one":           {func(s *Snapshot) { s.Record.Claim.Holder = "other" }, api.Claim{Epoch: 3, Holder: "h", Direction: api.Forward}, nil},
+		"the first":                {func(s *Snapshot) { s.Record.Claim = nil }, claims(3), nil},
+		"the fence is newer":       {func(s *Snapshot) { s.Source.Set.Fence = "m.6" }, claims(7), nil},
+		"the record is newer":      {func(s *Snapshot) { s.Record.Claim.Epoch = 9 }, claims(10), nil},
+		"of another one":           {func(s *Snapshot) { s.Record.Claim.Holder = "other" }, claims(3), nil},
 		"back":                     {rollback, api.Claim{Epoch: 3, Holder: "h", Direction: api.Back}, nil},
-		"in flight":                {flies, api.Claim{Epoch: 3, Holder: "h", Direction: api.Forward}, &api.Handoff{Ordinal: 1, Attempts: 5, StartTime: started}},
-		"in flight, the first one": {func(s *Snapshot) { flies(s); s.Record.Claim = nil }, api.Claim{Epoch: 3, Holder: "h", Direction: api.Forward}, &api.Handoff{Ordinal: 1, Attempts: 5, StartTime: started}},
+		"in flight":                {flies, claims(3), again},
+		"in flight, the first one": {func(s *Snapshot) { flies(s); s.Record.Claim = nil }, claims(3), again},
 		"in flight, turned round": {
 			func(s *Snapshot) { flies(s); rollback(s) }, api.Claim{Epoch: 3, Holder: "h", Direction: api.Back},
 			&api.Handoff{Ordinal: 1, Attempts: 5, StartTime: metav1.NewMicroTime(began.Add(time.Hour))},

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,21 +45,18 @@ func TestGate(t *testing.T) {
 	back := func(s *Snapshot) { rollback(s); tooMany(s) }
 	numbers := func(s *Snapshot) { s.Numbers = &Finding{Reason: api.ReasonOrdinalsUnbounded} }
 	for name, tc := range map[string]struct {
-		change func(*Snapshot)
-		want   string
+		ordinal int32
+		change  func(*Snapshot)
+		want    string
 	}{
-		"it is open":                             {nil, ""},
-		"two others are down":                    {tooMany, api.ReasonReplicaUnavailable},
-		"it is not safe":                         {numbers, api.ReasonOrdinalsUnbounded},
-		"back, it serves, two others are down":   {back, api.ReasonReplicaUnavailable},
-		"back, it is down, two others are, too":  {func(s *Snapshot) { back(s); goDown(s, 2) }, ""},
-		"back, it is down, and that is not safe": {func(s *Snapshot) { back(s); goDown(s, 2); numbers(s) }, api.ReasonOrdinalsUnbounded},
+		"it is open":                             {1, nil, ""},
+		"two others are down":                    {1, tooMany, api.ReasonReplicaUnavailable},
+		"it is not safe":                         {1, numbers, api.ReasonOrdinalsUnbounded},
+		"back, it serves, two others are down":   {2, back, api.ReasonReplicaUnavailable},
+		"back, it is down, two others are, too":  {2, func(s *Snapshot) { back(s); goDown(s, 2) }, ""},
+		"back, it is down, and that is not safe": {2, func(s *Snapshot) { back(s); goDown(s, 2); numbers(s) }, api.ReasonOrdinalsUnbounded},
 	} {
-		k := int32(1)
-		if strings.HasPrefix(name, "back") {
-			k = 2
-		}
-		if got := heldBy(halfway(tc.change).gate(k)); got != tc.want {
+		if got := heldBy(halfway(tc.change).gate(tc.ordinal)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -97,17 +95,17 @@ func TestCosts(t *testing.T) {
 // all replaced at once somebody must decide (I5, I6).
 func TestRollingHold(t *testing.T) {
 	for name, tc := range map[string]struct {
-		changes []func(*Snapshot)
+		changes but
 		want    string
 		stalled bool
 	}{
 		"at rest":                {nil, "", false},
-		"it is not there":        {[]func(*Snapshot){rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Presence = Absent }}, "", false},
-		"it has no pods":         {[]func(*Snapshot){rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Replicas = 0 }}, "", false},
-		"one by one":             {[]func(*Snapshot){rollsOutAt(SourceSide)}, "waiting until the roll-out of StatefulSet shop/web in cluster east is done", false},
-		"all at once":            {[]func(*Snapshot){rollsOutAt(SourceSide), changesRolls(SourceSide, allAtOnce)}, "Recreate replaces all of its pods at once", true},
-		"a pod is asked to go":   {[]func(*Snapshot){changesRolls(SourceSide, askedToLeave)}, "that somebody has asked to go", false},
-		"asked, and all at once": {[]func(*Snapshot){changesRolls(SourceSide, askedToLeave), changesRolls(SourceSide, allAtOnce)}, "that somebody has asked to go", false},
+		"it is not there":        {but{rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Presence = Absent }}, "", false},
+		"it has no pods":         {but{rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Replicas = 0 }}, "", false},
+		"one by one":             {but{rollsOutAt(SourceSide)}, "waiting until the roll-out of StatefulSet shop/web in cluster east is done", false},
+		"all at once":            {but{rollsOutAt(SourceSide), changesRolls(SourceSide, allAtOnce)}, "Recreate replaces all of its pods at once", true},
+		"a pod is asked to go":   {but{changesRolls(SourceSide, askedToLeave)}, "that somebody has asked to go", false},
+		"asked, and all at once": {but{changesRolls(SourceSide, askedToLeave), changesRolls(SourceSide, allAtOnce)}, "that somebody has asked to go", false},
 	} {
 		got := ownHalves(tc.changes...).Source.rolling()
 		switch {
@@ -122,23 +120,26 @@ func TestRollingHold(t *testing.T) {
 // TestUnsafe: nothing is stopped that could not be started again, whose claims would go with it, or
 // while a controller may still do what was asked of it before (I3, I4, I6).
 func TestUnsafe(t *testing.T) {
+	left := func(s *Snapshot) { s.Destination.Pods = slices.Insert(s.Destination.Pods, 0, runs(1)) }
+	deletes := func(s *Snapshot) { s.Destination.Set.DeletesClaims = true }
+	used := func(s *Snapshot) { s.Volumes = []OrdinalVolume{carriedOut(1)}; usesClaim(s, 0, SourceSide) }
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		want   string
 	}{
-		"it is safe":                        {nil, ""},
-		"the destination cannot take it":    {func(s *Snapshot) { s.Numbers = &Finding{Reason: api.ReasonOrdinalsUnbounded} }, api.ReasonOrdinalsUnbounded},
-		"the budget is others', too":        {func(s *Snapshot) { s.Source.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " east"},
-		"the budget there is others', too":  {func(s *Snapshot) { s.Destination.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " west"},
-		"the budget leaves pods out":        {func(s *Snapshot) { s.Source.Budgets = []Budget{{LeavesOut: "x"}} }, api.ReasonBudgetLeavesOut + " east"},
-		"the giver deletes claims":          {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale + " east"},
-		"the taker deletes claims":          {func(s *Snapshot) { s.Destination.Set.DeletesClaims = true }, ""},
-		"back, the giver deletes claims":    {func(s *Snapshot) { rollback(s); s.Destination.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale + " west"},
-		"the giver's controller is behind":  {func(s *Snapshot) { s.Source.Set.Observed = false }, api.ReasonControllerBehind + " east"},
-		"the taker's controller is behind":  {func(s *Snapshot) { s.Destination.Set.Observed = false }, api.ReasonControllerBehind + " west"},
-		"a pod is still there":              {func(s *Snapshot) { s.Source.Pods = append(s.Source.Pods, runs(2)) }, api.ReasonPodTerminating + " east"},
-		"a pod is still there, at the west": {func(s *Snapshot) { s.Destination.Pods = append([]Pod{runs(1)}, s.Destination.Pods...) }, api.ReasonPodTerminating + " west"},
-		"its claim is in use":               {func(s *Snapshot) { s.Volumes = []OrdinalVolume{carriedOut(1)}; usesClaim(s, 0, SourceSide) }, api.ReasonClaimInUse},
+		"it is safe":                       {nil, ""},
+		"the destination cannot take it":   {func(s *Snapshot) { s.Numbers = &Finding{Reason: api.ReasonOrdinalsUnbounded} }, api.ReasonOrdinalsUnbounded},
+		"the budget is others', too":       {func(s *Snapshot) { s.Source.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " east"},
+		"the budget there is others', too": {func(s *Snapshot) { s.Destination.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " west"},
+		"the budget leaves pods out":       {func(s *Snapshot) { s.Source.Budgets = []Budget{{LeavesOut: "x"}} }, api.ReasonBudgetLeavesOut + " east"},
+		"the giver deletes claims":         {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale + " east"},
+		"the taker deletes claims":         {deletes, ""},
+		"back, the giver deletes claims":   {func(s *Snapshot) { rollback(s); deletes(s) }, api.ReasonClaimsDeletedOnScale + " west"},
+		"the giver's controller is behind": {func(s *Snapshot) { s.Source.Set.Observed = false }, api.ReasonControllerBehind + " east"},
+		"the taker's controller is behind": {func(s *Snapshot) { s.Destination.Set.Observed = false }, api.ReasonControllerBehind + " west"},
+		"a pod is still there":             {func(s *Snapshot) { s.Source.Pods = append(s.Source.Pods, runs(2)) }, api.ReasonPodTerminating + " east"},
+		"a pod is still there, at west":    {left, api.ReasonPodTerminating + " west"},
+		"its claim is in use":              {used, api.ReasonClaimInUse},
 	} {
 		if got := heldBy(halfway(tc.change).unsafe(1)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -221,10 +222,11 @@ func TestShared(t *testing.T) {
 			}
 		})
 		got := p.shared(1)
-		if heldBy(got) != tc.want {
+		stalls := tc.want == volumes.ReasonForeignClaim
+		if heldBy(got) != tc.want || got != nil && got.Stalled != stalls {
 			t.Errorf("%s: %+v, want %q", name, got, tc.want)
 		}
-		if blocked := tc.want == volumes.ReasonForeignClaim; got != nil && (got.Stalled != blocked || blocked && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "")) {
+		if stalls && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// but is what is otherwise in a snapshot: changes, made in their order.
+type but []func(*Snapshot)
+
 // halfway is a planner of an application of four replicas that is halfway: the source, in cluster
 // east, has ordinals 0 and 1, the destination, in cluster west, has 2 and 3, all of them available,
 // and two may be unavailable at once. Process "h" has claimed it in epoch 2.
@@ -38,14 +41,6 @@ func halfOf(uid types.UID, start int32) Set {
 // runs is the pod of an ordinal, and it is available.
 func runs(ordinal int32) Pod {
 	return Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, Owned: true, Node: "node"}
-}
-
-// of is the slice, of both, that has a name.
-func of(s *Snapshot, name SideName) *Side {
-	if name == SourceSide {
-		return &s.Source
-	}
-	return &s.Destination
 }
 
 // goDown makes the pods of ordinals unavailable.

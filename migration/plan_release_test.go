@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,9 +56,9 @@ func TestReleased(t *testing.T) {
 	const running, stopping, behind = api.ReasonPodRunning, api.ReasonPodTerminating, api.ReasonControllerBehind
 	podAt := func(name SideName) func(*Snapshot) {
 		return func(s *Snapshot) {
-			side := of(s, name)
-			at, _ := side.at(1)
-			side.Pods = append(side.Pods[:at:at], append([]Pod{runs(1)}, side.Pods[at:]...)...)
+			there := side(s, name)
+			at, _ := there.at(1)
+			there.Pods = slices.Insert(there.Pods, at, runs(1))
 		}
 	}
 	unread := func(s *Snapshot) { s.Volumes = nil }
@@ -127,15 +128,18 @@ func TestKeptByTaker(t *testing.T) {
 // TestStopping: a pod is gone when its object is gone; what no controller will stop a person must,
 // and nobody ever does it by force (I1, I6).
 func TestStopping(t *testing.T) {
+	const running, stopping, force = api.ReasonPodRunning, api.ReasonPodTerminating, "never force-deleted"
+	deleted := func(s *Side) { s.Set.Presence = Absent }
+	terminates := func(s *Side) { s.Pods[0].Terminating = true }
 	for name, tc := range map[string]struct {
 		change                  func(*Side)
 		reason, message, remedy string
 	}{
 		"it is gone":                    {func(s *Side) { s.Pods = nil }, "", "", ""},
-		"it stops":                      {func(s *Side) { s.Pods[0].Terminating = true }, api.ReasonPodTerminating, "is gone", "never force-deleted"},
-		"it runs":                       {func(*Side) {}, api.ReasonPodRunning, "is stopped", ""},
-		"its set is gone":               {func(s *Side) { s.Set.Presence = Absent }, api.ReasonPodRunning, "nothing will stop it", "kubectl delete pod -n shop web-1"},
-		"it stops, and its set is gone": {func(s *Side) { s.Set.Presence, s.Pods[0].Terminating = Absent, true }, api.ReasonPodTerminating, "is gone", "never force-deleted"},
+		"it stops":                      {terminates, stopping, "is gone", force},
+		"it runs":                       {func(*Side) {}, running, "is stopped", ""},
+		"its set is gone":               {deleted, running, "nothing will stop it", "kubectl delete pod -n shop web-1"},
+		"it stops, and its set is gone": {func(s *Side) { deleted(s); terminates(s) }, stopping, "is gone", force},
 	} {
 		side := Side{Cluster: "east", Namespace: "shop", Set: halfOf("s", 0), Pods: []Pod{runs(1)}}
 		tc.change(&side)
@@ -143,7 +147,8 @@ func TestStopping(t *testing.T) {
 		if got == nil {
 			got = &Hold{}
 		}
-		if got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) || !strings.Contains(got.Remedy, tc.remedy) || (tc.remedy == "") != (got.Remedy == "") {
+		says := strings.Contains(got.Message, tc.message) && strings.Contains(got.Remedy, tc.remedy) && (tc.remedy == "") == (got.Remedy == "")
+		if got.Reason != tc.reason || !says {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -156,7 +161,8 @@ func TestInUse(t *testing.T) {
 		t.Errorf("nobody uses it: %+v", got)
 	}
 	h.Claim.Users = []string{"backup", "debug"}
-	if got := inUse(h); got == nil || got.Reason != api.ReasonClaimInUse || !strings.Contains(got.Message, "pod backup, debug does not use claim shop/data-web-1") || got.Remedy == "" {
+	const want = "pod backup, debug does not use claim shop/data-web-1"
+	if got := inUse(h); got == nil || got.Reason != api.ReasonClaimInUse || !strings.Contains(got.Message, want) || got.Remedy == "" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -168,7 +174,8 @@ func TestAnyAttached(t *testing.T) {
 		t.Errorf("it is not attached: %+v", got)
 	}
 	h.Volume.Attachments = []volumes.Attachment{{Name: "csi-1", Node: "node"}}
-	if got := anyAttached(h); got == nil || got.Reason != api.ReasonVolumeAttached || !strings.Contains(got.Message, "VolumeAttachment csi-1 of volume pv-data-web-1, on node node") || got.Remedy == "" {
+	const want = "VolumeAttachment csi-1 of volume pv-data-web-1, on node node"
+	if got := anyAttached(h); got == nil || got.Reason != api.ReasonVolumeAttached || !strings.Contains(got.Message, want) || got.Remedy == "" {
 		t.Errorf("got %+v", got)
 	}
 }

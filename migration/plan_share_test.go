@@ -24,12 +24,12 @@ func ownHalves(changes ...func(*Snapshot)) *planner {
 
 // rollsOutAt lets a slice be in the middle of a roll-out.
 func rollsOutAt(name SideName) func(*Snapshot) {
-	return func(s *Snapshot) { of(s, name).Set.RolledOut = false }
+	return func(s *Snapshot) { side(s, name).Set.RolledOut = false }
 }
 
 // changesRolls changes how the roll-outs of a slice go.
 func changesRolls(name SideName, change func(*Rolls)) func(*Snapshot) {
-	return func(s *Snapshot) { change(&of(s, name).Set.Rolls) }
+	return func(s *Snapshot) { change(&side(s, name).Set.Rolls) }
 }
 
 func unshared(r *Rolls)     { r.Shared = false }
@@ -50,34 +50,34 @@ func TestShares(t *testing.T) {
 	deleting := func(s *Snapshot) { s.Deleting = true }
 	for name, tc := range map[string]struct {
 		inFlight int32
-		changes  []func(*Snapshot)
+		changes  but
 		want     string
 	}{
-		"at rest":                                         {0, nil, ""},
-		"in flight":                                       {1, nil, ""},
-		"both are native":                                 {0, []func(*Snapshot){changesRolls(east, notOurs), changesRolls(west, notOurs)}, ""},
-		"both are native, in flight":                      {1, []func(*Snapshot){changesRolls(east, notOurs), changesRolls(west, notOurs)}, ""},
-		"native, and rolls out":                           {0, []func(*Snapshot){changesRolls(east, notOurs), rollsOutAt(east)}, ""},
-		"none was given yet":                              {0, []func(*Snapshot){changesRolls(east, unshared)}, stopEast},
-		"none was given yet, there":                       {0, []func(*Snapshot){changesRolls(west, unshared)}, stopWest},
-		"nothing is left to move":                         {0, []func(*Snapshot){changesRolls(east, unshared), nothingLeft}, ""},
-		"the last one is in flight":                       {1, []func(*Snapshot){changesRolls(east, unshared), nothingLeft}, stopEast},
-		"the migration goes":                              {0, []func(*Snapshot){changesRolls(east, unshared), deleting}, ""},
-		"the migration goes, in flight":                   {1, []func(*Snapshot){changesRolls(east, unshared), deleting}, stopEast},
-		"a share stays while nobody needs it":             {0, []func(*Snapshot){changesRolls(east, ofOne)}, ""},
-		"it is taken back in flight":                      {1, []func(*Snapshot){changesRolls(east, ofOne)}, stopEast},
-		"it is taken back for the other's roll-out":       {0, []func(*Snapshot){changesRolls(west, ofOne), rollsOutAt(east)}, stopWest},
-		"in flight a roll-out has none":                   {1, []func(*Snapshot){changesRolls(east, ofTwo), rollsOutAt(east)}, stopEast},
-		"the roll-out gets all":                           {0, []func(*Snapshot){rollsOutAt(east)}, "SetShare source web s1: 2"},
-		"the roll-out gets all, there":                    {0, []func(*Snapshot){rollsOutAt(west)}, "SetShare destination web d1: 2"},
-		"its first share is all":                          {0, []func(*Snapshot){changesRolls(east, unshared), rollsOutAt(east)}, "SetShare source web s1: 2"},
-		"it has all":                                      {0, []func(*Snapshot){changesRolls(east, ofTwo), rollsOutAt(east)}, ""},
-		"it has all, and that is not confirmed":           {0, []func(*Snapshot){changesRolls(east, ofTwo), changesRolls(east, unheeding), rollsOutAt(east)}, ""},
-		"the other one has not confirmed":                 {0, []func(*Snapshot){changesRolls(west, unheeding), rollsOutAt(east)}, api.ReasonBudgetUnconfirmed + " west"},
-		"in flight, one has not confirmed":                {1, []func(*Snapshot){changesRolls(east, unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
-		"in flight, the other one has not confirmed":      {1, []func(*Snapshot){changesRolls(west, unheeding)}, api.ReasonBudgetUnconfirmed + " west"},
-		"at rest a confirmation is not waited for":        {0, []func(*Snapshot){changesRolls(east, unheeding)}, ""},
-		"the next is written after the former one's word": {1, []func(*Snapshot){changesRolls(east, ofOne), changesRolls(east, unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
+		"at rest":                                    {0, nil, ""},
+		"in flight":                                  {1, nil, ""},
+		"both are native":                            {0, but{changesRolls(east, notOurs), changesRolls(west, notOurs)}, ""},
+		"both are native, in flight":                 {1, but{changesRolls(east, notOurs), changesRolls(west, notOurs)}, ""},
+		"native, and rolls out":                      {0, but{changesRolls(east, notOurs), rollsOutAt(east)}, ""},
+		"none was given yet":                         {0, but{changesRolls(east, unshared)}, stopEast},
+		"none was given yet, there":                  {0, but{changesRolls(west, unshared)}, stopWest},
+		"nothing is left to move":                    {0, but{changesRolls(east, unshared), nothingLeft}, ""},
+		"the last one is in flight":                  {1, but{changesRolls(east, unshared), nothingLeft}, stopEast},
+		"the migration goes":                         {0, but{changesRolls(east, unshared), deleting}, ""},
+		"the migration goes, in flight":              {1, but{changesRolls(east, unshared), deleting}, stopEast},
+		"a share stays while nobody needs it":        {0, but{changesRolls(east, ofOne)}, ""},
+		"it is taken back in flight":                 {1, but{changesRolls(east, ofOne)}, stopEast},
+		"it is taken back for the other's roll-out":  {0, but{changesRolls(west, ofOne), rollsOutAt(east)}, stopWest},
+		"in flight a roll-out has none":              {1, but{changesRolls(east, ofTwo), rollsOutAt(east)}, stopEast},
+		"the roll-out gets all":                      {0, but{rollsOutAt(east)}, "SetShare source web s1: 2"},
+		"the roll-out gets all, there":               {0, but{rollsOutAt(west)}, "SetShare destination web d1: 2"},
+		"its first share is all":                     {0, but{changesRolls(east, unshared), rollsOutAt(east)}, "SetShare source web s1: 2"},
+		"it has all":                                 {0, but{changesRolls(east, ofTwo), rollsOutAt(east)}, ""},
+		"it has all, and that is not confirmed":      {0, but{changesRolls(east, ofTwo), changesRolls(east, unheeding), rollsOutAt(east)}, ""},
+		"the other one has not confirmed":            {0, but{changesRolls(west, unheeding), rollsOutAt(east)}, api.ReasonBudgetUnconfirmed + " west"},
+		"in flight, one has not confirmed":           {1, but{changesRolls(east, unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
+		"in flight, the other one has not confirmed": {1, but{changesRolls(west, unheeding)}, api.ReasonBudgetUnconfirmed + " west"},
+		"at rest a confirmation is not waited for":   {0, but{changesRolls(east, unheeding)}, ""},
+		"it waits for the former one's word":         {1, but{changesRolls(east, ofOne), changesRolls(east, unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
 	} {
 		if got := amounts(ownHalves(tc.changes...).shares(tc.inFlight)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -94,25 +94,25 @@ func TestGrowShare(t *testing.T) {
 	with := func(change func(*Rolls)) func(*Snapshot) { return changesRolls(SourceSide, change) }
 	for name, tc := range map[string]struct {
 		slice   SideName
-		changes []func(*Snapshot)
+		changes but
 		want    string
 	}{
 		"none rolls out":           {"", nil, ""},
-		"it is native":             {SourceSide, []func(*Snapshot){with(notOurs)}, ""},
+		"it is native":             {SourceSide, but{with(notOurs)}, ""},
 		"all of it":                {SourceSide, nil, "SetShare source web s1: 2"},
 		"there":                    {DestinationSide, nil, "SetShare destination web d1: 2"},
-		"its own are down":         {SourceSide, []func(*Snapshot){down(0, 1)}, "SetShare source web s1: 2"},
-		"one is down at the other": {SourceSide, []func(*Snapshot){down(3)}, "SetShare source web s1: 1"},
-		"one is down at the other, which is east": {DestinationSide, []func(*Snapshot){down(0)}, "SetShare destination web d1: 1"},
-		"two are down at the other":               {SourceSide, []func(*Snapshot){down(2, 3), with(unshared)}, ""},
-		"it has what is left":                     {SourceSide, []func(*Snapshot){down(3), with(ofOne)}, ""},
-		"it has had more before one went down":    {SourceSide, []func(*Snapshot){down(3), with(ofTwo)}, ""},
-		"it has less":                             {SourceSide, []func(*Snapshot){with(ofOne)}, "SetShare source web s1: 2"},
-		"it has all":                              {SourceSide, []func(*Snapshot){with(ofTwo)}, ""},
-		"it has more than there is":               {SourceSide, []func(*Snapshot){with(ofThree)}, "SetShare source web s1: 2"},
-		"a number that is no share":               {SourceSide, []func(*Snapshot){with(ofTwo), with(unshared)}, "SetShare source web s1: 2"},
-		"the former one has not been confirmed":   {SourceSide, []func(*Snapshot){with(unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
-		"what it has is enough and not confirmed": {SourceSide, []func(*Snapshot){with(ofTwo), with(unheeding)}, ""},
+		"its own are down":         {SourceSide, but{down(0, 1)}, "SetShare source web s1: 2"},
+		"one is down at the other": {SourceSide, but{down(3)}, "SetShare source web s1: 1"},
+		"one is down at the other, which is east": {DestinationSide, but{down(0)}, "SetShare destination web d1: 1"},
+		"two are down at the other":               {SourceSide, but{down(2, 3), with(unshared)}, ""},
+		"it has what is left":                     {SourceSide, but{down(3), with(ofOne)}, ""},
+		"it has had more before one went down":    {SourceSide, but{down(3), with(ofTwo)}, ""},
+		"it has less":                             {SourceSide, but{with(ofOne)}, "SetShare source web s1: 2"},
+		"it has all":                              {SourceSide, but{with(ofTwo)}, ""},
+		"it has more than there is":               {SourceSide, but{with(ofThree)}, "SetShare source web s1: 2"},
+		"a number that is no share":               {SourceSide, but{with(ofTwo), with(unshared)}, "SetShare source web s1: 2"},
+		"the former one has not been confirmed":   {SourceSide, but{with(unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
+		"what it has is enough and not confirmed": {SourceSide, but{with(ofTwo), with(unheeding)}, ""},
 	} {
 		if got := amounts(ownHalves(tc.changes...).growShare(tc.slice)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -139,18 +139,18 @@ func TestWhichRollsOut(t *testing.T) {
 	with := func(change func(*Rolls)) func(*Snapshot) { return changesRolls(SourceSide, change) }
 	for name, tc := range map[string]struct {
 		inFlight int32
-		changes  []func(*Snapshot)
+		changes  but
 		want     SideName
 	}{
 		"none":                            {0, nil, ""},
-		"the source":                      {0, []func(*Snapshot){east}, SourceSide},
-		"the destination":                 {0, []func(*Snapshot){west}, DestinationSide},
-		"both":                            {0, []func(*Snapshot){east, west}, SourceSide},
-		"in flight":                       {1, []func(*Snapshot){east, west}, ""},
-		"a pod is asked to go":            {0, []func(*Snapshot){with(askedToLeave)}, SourceSide},
-		"all at once":                     {0, []func(*Snapshot){east, with(allAtOnce)}, ""},
-		"all at once, the other does not": {0, []func(*Snapshot){east, with(allAtOnce), west}, DestinationSide},
-		"all at once, and asked":          {0, []func(*Snapshot){with(allAtOnce), with(askedToLeave)}, SourceSide},
+		"the source":                      {0, but{east}, SourceSide},
+		"the destination":                 {0, but{west}, DestinationSide},
+		"both":                            {0, but{east, west}, SourceSide},
+		"in flight":                       {1, but{east, west}, ""},
+		"a pod is asked to go":            {0, but{with(askedToLeave)}, SourceSide},
+		"all at once":                     {0, but{east, with(allAtOnce)}, ""},
+		"all at once, the other does not": {0, but{east, with(allAtOnce), west}, DestinationSide},
+		"all at once, and asked":          {0, but{with(allAtOnce), with(askedToLeave)}, SourceSide},
 	} {
 		if got := ownHalves(tc.changes...).rolling(tc.inFlight); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -163,16 +163,16 @@ func TestWhichRollsOut(t *testing.T) {
 func TestLiftShares(t *testing.T) {
 	east := func(change func(*Rolls)) func(*Snapshot) { return changesRolls(SourceSide, change) }
 	for name, tc := range map[string]struct {
-		changes []func(*Snapshot)
+		changes but
 		want    string
 	}{
 		"some are left":        {nil, ""},
-		"nothing is left":      {[]func(*Snapshot){nothingLeft}, "LiftShare source web s1"},
-		"the source has none":  {[]func(*Snapshot){nothingLeft, east(unshared)}, "LiftShare destination web d1"},
-		"the source is native": {[]func(*Snapshot){nothingLeft, func(s *Snapshot) { s.Source.Set.Rolls.Own = false }}, "LiftShare destination web d1"},
-		"neither has one":      {[]func(*Snapshot){nothingLeft, east(unshared), changesRolls(DestinationSide, unshared)}, ""},
-		"the migration goes":   {[]func(*Snapshot){nothingLeft, func(s *Snapshot) { s.Deleting = true }}, ""},
-		"it goes in mid-move":  {[]func(*Snapshot){func(s *Snapshot) { s.Deleting = true }}, ""},
+		"nothing is left":      {but{nothingLeft}, "LiftShare source web s1"},
+		"the source has none":  {but{nothingLeft, east(unshared)}, "LiftShare destination web d1"},
+		"the source is native": {but{nothingLeft, func(s *Snapshot) { s.Source.Set.Rolls.Own = false }}, "LiftShare destination web d1"},
+		"neither has one":      {but{nothingLeft, east(unshared), changesRolls(DestinationSide, unshared)}, ""},
+		"the migration goes":   {but{nothingLeft, func(s *Snapshot) { s.Deleting = true }}, ""},
+		"it goes in mid-move":  {but{func(s *Snapshot) { s.Deleting = true }}, ""},
 	} {
 		if got := does(ownHalves(tc.changes...).liftShares()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

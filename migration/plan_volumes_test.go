@@ -71,6 +71,7 @@ func TestVolumesNow(t *testing.T) {
 // recorded of the volume before, and of another volume nothing is known (I3).
 func TestRecordedDisk(t *testing.T) {
 	before := asRecorded("pv-data", "pv-logs")[0].Disk
+	other := volumes.Volume{Found: true, Name: "new", Handle: "other"}
 	for name, tc := range map[string]struct {
 		change func(*volumes.Holding)
 		want   string
@@ -79,7 +80,7 @@ func TestRecordedDisk(t *testing.T) {
 		"not read":                    {func(h *volumes.Holding) { h.Volume = volumes.Volume{} }, before},
 		"it does not exist any more":  {func(h *volumes.Holding) { h.Volume.Found, h.Volume.Handle = false, "other" }, before},
 		"another one was read":        {func(h *volumes.Holding) { h.Volume.Name, h.Volume.Handle = "another", "other" }, before},
-		"a new one, which was read":   {func(h *volumes.Holding) { h.Volume.Name, h.Claim.Volume, h.Volume.Handle = "new", "new", "other" }, volumes.Disk("other")},
+		"a new one, which was read":   {func(h *volumes.Holding) { h.Claim.Volume, h.Volume = "new", other }, volumes.Disk("other")},
 		"a new one that was not read": {func(h *volumes.Holding) { h.Claim.Volume, h.Volume = "new", volumes.Volume{} }, ""},
 	} {
 		p := beforeTheStop(nil)
@@ -105,22 +106,23 @@ func TestSameVolumes(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"the same":                            {nil, ""},
-		"the same, secured":                   {func(s *Snapshot) { isSecured(s, 1) }, ""},
-		"the same, not bound any more":        {func(s *Snapshot) { unbound(s, 1) }, ""},
-		"another one":                         {func(s *Snapshot) { renamed(s, 1) }, behind},
-		"another one, secured":                {func(s *Snapshot) { renamed(s, 1); isSecured(s, 1) }, behind},
-		"another one, secured, and not bound": {func(s *Snapshot) { renamed(s, 1); unbound(s, 1) }, stalls},
-		"the second one, too":                 {func(s *Snapshot) { renamed(s, 2); unbound(s, 2) }, stalls},
-		"another one, and the second unbound": {func(s *Snapshot) { renamed(s, 1); renamed(s, 2); unbound(s, 2) }, stalls},
-		"another one, which is not there":     {func(s *Snapshot) { lost(s, 1) }, stalls},
-		"of another ordinal":                  {func(s *Snapshot) { renamed(s, 0); unbound(s, 0) }, ""},
-		"none was recorded":                   {func(s *Snapshot) { s.Record.Handoff.Volumes = nil; unbound(s, 1) }, behind},
-		"its claim names none":                {func(s *Snapshot) { s.Volumes[1].Source.Claim.Volume, s.Volumes[1].Source.Volume = "", volumes.Volume{} }, ""},
-		"another one, and not all were read":  {func(s *Snapshot) { renamed(s, 1); s.Volumes = s.Volumes[:2] }, ""},
-		"volumes were not looked at":          {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused = true }, ""},
-		"they were looked at alone":           {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused, s.VolumesRead = true, true }, stalls},
-		"they were looked at with all":        {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.VolumesRead = true }, stalls},
+		"the same":                              {nil, ""},
+		"the same, secured":                     {func(s *Snapshot) { isSecured(s, 1) }, ""},
+		"the same, not bound any more":          {func(s *Snapshot) { unbound(s, 1) }, ""},
+		"another one":                           {func(s *Snapshot) { renamed(s, 1) }, behind},
+		"another one, secured":                  {func(s *Snapshot) { renamed(s, 1); isSecured(s, 1) }, behind},
+		"another one, secured, and not bound":   {func(s *Snapshot) { renamed(s, 1); unbound(s, 1) }, stalls},
+		"the second one, too":                   {func(s *Snapshot) { renamed(s, 2); unbound(s, 2) }, stalls},
+		"another one, and the second unbound":   {func(s *Snapshot) { renamed(s, 1); renamed(s, 2); unbound(s, 2) }, stalls},
+		"another one, which is not there":       {func(s *Snapshot) { lost(s, 1) }, stalls},
+		"another one, never secured, not bound": {func(s *Snapshot) { renamed(s, 1); s.Volumes[1].Source.Claim.Phase = corev1.ClaimPending }, behind},
+		"of another ordinal":                    {func(s *Snapshot) { renamed(s, 0); unbound(s, 0) }, ""},
+		"none was recorded":                     {func(s *Snapshot) { s.Record.Handoff.Volumes = nil; unbound(s, 1) }, behind},
+		"its claim names none":                  {func(s *Snapshot) { lost(s, 1); s.Volumes[1].Source.Claim.Volume = "" }, ""},
+		"another one, and not all were read":    {func(s *Snapshot) { renamed(s, 1); s.Volumes = s.Volumes[:2] }, ""},
+		"volumes were not looked at":            {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused = true }, ""},
+		"they were looked at alone":             {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused, s.VolumesRead = true, true }, stalls},
+		"they were looked at with all":          {func(s *Snapshot) { renamed(s, 1); unbound(s, 1); s.VolumesRead = true }, stalls},
 	} {
 		p := beforeTheStop(tc.change)
 		got := p.sameVolumes(1)
