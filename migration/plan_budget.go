@@ -238,7 +238,7 @@ func (p *planner) budgetsTaken() *Decision {
 // giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.
 func (p *planner) giveBack(name SideName) *Decision {
 	decision := p.restoreBudget(name)
-	if decision == nil || decision.Effect == nil || p.Record.Baseline.BudgetsTakenTime == nil {
+	if decision == nil || p.Record.Baseline.BudgetsTakenTime == nil {
 		return decision
 	}
 	return p.takenSince(nil)
