@@ -115,10 +115,12 @@ func (p *planner) shared(k int32) *Hold {
 				return stillAttached(giver.Volume, attachment)
 			}
 		}
-		if taker := p.pair(v).Taker; !p.Spec.SameCluster {
-			if hold := cmp.Or(inUse(taker), anyAttached(taker)); hold != nil {
-				return hold
-			}
+		taker := p.pair(v).Taker
+		if hold := inUse(taker); hold != nil {
+			return hold
+		}
+		if hold := anyAttached(taker); hold != nil && !p.Spec.SameCluster { // of one cluster it is the giver's
+			return hold
 		}
 	}
 	return nil

@@ -212,6 +212,7 @@ func TestShared(t *testing.T) {
 		"it is attached elsewhere, too":    {func(s *Snapshot) { attaches(s, 1, east, "node"); attaches(s, 1, east, "other") }, api.ReasonVolumeAttached},
 		"it is in use there":               {func(s *Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
 		"it is attached there":             {func(s *Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
+		"in one cluster, in use there":     {func(s *Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
 		"in one cluster it is one volume":  {func(s *Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, west, "node") }, ""},
 		"back, it is in use at the source": {func(s *Snapshot) { rollback(s); usesClaim(s, 1, east) }, api.ReasonClaimInUse},
 	} {

@@ -40,8 +40,9 @@ func (p *planner) growShare(name SideName) *Decision {
 			most -= int32(len(unavailable(p.Snapshot, *p.side(other), nil)))
 		}
 	}
+	most = max(0, most)
 	rolls := p.side(name).Set.Rolls
-	if within := rolls.Shared && rolls.Share >= most && rolls.Share <= p.Record.Baseline.Budget; within || most <= 0 {
+	if rolls.Shared && rolls.Share >= most && rolls.Share <= p.Record.Baseline.Budget {
 		return nil
 	}
 	return p.setShare(name, most)
