@@ -187,12 +187,9 @@ func budget(s Snapshot) (int32, *Finding) {
 			return 0, &source
 		}
 		d = allowed
-		if s.Spec.MaxUnavailable == nil {
-			return d, nil
-		}
 	}
 	if s.Spec.MaxUnavailable == nil {
-		return min(d, max(replicas, 1)), nil
+		return d, nil
 	}
 	asked, err := pdb.Budget(pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable}, replicas)
 	switch {
