@@ -101,6 +101,7 @@ func TestHandoff(t *testing.T) {
 		return func(s *Snapshot) { side(s).Set.Presence = Absent }
 	}
 	source, destination := func(s *Snapshot) *Side { return &s.Source }, func(s *Snapshot) *Side { return &s.Destination }
+	back := inMode(api.ModeRollback)
 	wantSteps(t, map[string]stepCase{
 		"none is on its way":       {[]func(*Snapshot){unbudgeted}, "recorded: a handoff", api.StepGate},
 		"the giver has it":         {[]func(*Snapshot){unbudgeted, onItsWay(2)}, "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
@@ -108,8 +109,8 @@ func TestHandoff(t *testing.T) {
 		"the taker has it":         {[]func(*Snapshot){unbudgeted, handedOver(2), unready(2)}, api.ReasonPodNotReady, api.StepAwaitReadiness},
 		"the giver is not there":   {[]func(*Snapshot){unbudgeted, onItsWay(2), gone(source)}, api.ReasonPodRunning, api.StepAwaitRelease},
 		"the taker is not there":   {[]func(*Snapshot){unbudgeted, handedOver(2), gone(destination)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
-		"back, the giver has it":   {[]func(*Snapshot){unbudgeted, handedOver(2), securedFor(2), inMode(api.ModeRollback)}, "ScaleDown destination web", api.StepScaleDown},
-		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, onItsWay(2), unready(2), inMode(api.ModeRollback)}, api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"back, the giver has it":   {[]func(*Snapshot){unbudgeted, handedOver(2), securedFor(2), back}, "ScaleDown destination web", api.StepScaleDown},
+		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, onItsWay(2), unready(2), back}, api.ReasonPodNotReady, api.StepAwaitReadiness},
 	}, (*planner).handoff)
 }
 

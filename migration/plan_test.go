@@ -131,6 +131,7 @@ func TestFinished(t *testing.T) {
 		}
 	}
 	deleted := func(s *Snapshot) { s.Deleting = true }
+	unwritten := func(s *Snapshot) { s.Destination.Set.Fence = "" }
 	cut := func(s *Snapshot) { s.Source.Reach = Unreachable }
 	for name, tc := range map[string]struct {
 		changes []func(*Snapshot)
@@ -144,11 +145,11 @@ func TestFinished(t *testing.T) {
 		"rolled back before it began":   {[]func(*Snapshot){unbegun(api.ModeRollback, false)}, "ReleaseFence destination web"},
 		"deleted before it began":       {[]func(*Snapshot){unbegun(api.ModeRun, true)}, "ReleaseFence destination web"},
 		"and a side cannot be read":     {[]func(*Snapshot){unbegun(api.ModeRun, true), cut}, "done: " + api.ReasonReleased},
-		"and nothing was written":       {[]func(*Snapshot){unbegun(api.ModeRollback, false), func(s *Snapshot) { s.Destination.Set.Fence = "" }}, "done: " + api.ReasonRolledBack},
+		"and nothing was written":       {[]func(*Snapshot){unbegun(api.ModeRollback, false), unwritten}, "done: " + api.ReasonRolledBack},
 		"it has moved":                  {[]func(*Snapshot){ended(api.ReasonMoved, api.ModeRun)}, "done: " + api.ReasonMoved},
 		"it has moved, and has a fence": {[]func(*Snapshot){func(s *Snapshot) { s.Record.Completed = api.ReasonMoved }}, "ReleaseFence destination web"},
 		"and a side cannot be seen":     {[]func(*Snapshot){func(s *Snapshot) { s.Record.Completed = api.ReasonMoved }, cut}, api.ReasonClusterUnreachable},
-		"moved, and is to go back":      {[]func(*Snapshot){ended(api.ReasonMoved, api.ModeRollback)}, "done: " + api.ReasonMoved + ", " + api.ReasonAlreadyCompleted},
+		"moved, and is to go back":      {[]func(*Snapshot){ended(api.ReasonMoved, api.ModeRollback)}, "done: Moved, " + api.ReasonAlreadyCompleted},
 		"it was rolled back":            {[]func(*Snapshot){ended(api.ReasonRolledBack, api.ModeRollback)}, "done: " + api.ReasonRolledBack},
 		"rolled back, and it pauses":    {[]func(*Snapshot){ended(api.ReasonRolledBack, api.ModePause)}, "done: " + api.ReasonRolledBack},
 		"rolled back, and is run again": {[]func(*Snapshot){ended(api.ReasonRolledBack, api.ModeRun)}, "recorded: it begins anew"},
@@ -196,7 +197,9 @@ func TestReachable(t *testing.T) {
 		"the destination is another": {func(s *Snapshot) { s.Destination.ClusterID = "other" }, api.ReasonClusterReplaced},
 		"nobody knows which it was":  {func(s *Snapshot) { s.Record.Baseline, s.Source.ClusterID = nil, "other" }, ""},
 		"another one, and cut off":   {func(s *Snapshot) { s.Source.ClusterID, s.Destination.Reach = "other", Unreachable }, api.ReasonClusterUnreachable},
-		"they have changed places":   {func(s *Snapshot) { s.Source.ClusterID, s.Destination.ClusterID = "cluster-west", "cluster-east" }, api.ReasonClusterReplaced},
+		"they have changed places": {func(s *Snapshot) {
+			s.Source.ClusterID, s.Destination.ClusterID = s.Destination.ClusterID, s.Source.ClusterID
+		}, api.ReasonClusterReplaced},
 	} {
 		got := midway(tc.change).reachable()
 		if inShort(got) != tc.want || got != nil && !got.Hold.Stalled {
@@ -211,7 +214,9 @@ func arrived() Snapshot {
 	s.Engaged = true
 	s.Record = Record{
 		Accepted: true, Claim: &api.Claim{Epoch: 1, Holder: s.Holder, Direction: api.Forward},
-		Baseline: &api.Baseline{Replicas: 2, Budget: 1, SourceUID: "source-set", DestinationUID: "prepared-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west"},
+		Baseline: &api.Baseline{
+			Replicas: 2, Budget: 1, SourceUID: "source-set", DestinationUID: "prepared-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
+		},
 	}
 	s.Source.Set.Fence, s.Destination.Set.Fence = "migration.1", "migration.1"
 	handOn(&s, 1)
