@@ -85,7 +85,8 @@ func TestSourceFindings(t *testing.T) {
 		"it is this migration's": {func(s *Snapshot) { s.Source.Set.Fence = "migration.1" }, nil},
 		"it is another one's":    {func(s *Snapshot) { s.Source.Set.Fence = "another.1" }, []string{api.ReasonClaimedByAnother}},
 		"it deletes claims":      {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, []string{api.ReasonClaimsDeletedOnScale}},
-		"nobody looks after it":  {func(s *Snapshot) { s.Source.Set.Observed, s.Source.Set.RolledOut = false, false }, []string{api.ReasonRolloutInProgress}},
+		"nobody looks after it":  {func(s *Snapshot) { s.Source.Set.Observed = false }, []string{api.ReasonRolloutInProgress}},
+		"nor after its roll-out": {func(s *Snapshot) { s.Source.Set.Observed, s.Source.Set.RolledOut = false, false }, []string{api.ReasonRolloutInProgress}},
 		"it is rolled out":       {func(s *Snapshot) { s.Source.Set.RolledOut = false }, []string{api.ReasonRolloutInProgress}},
 		"one pod is not Ready":   {func(s *Snapshot) { s.Source.Pods[1].Ready = false }, []string{api.ReasonSourceNotHealthy}},
 	}, sourceFindings)
