@@ -125,6 +125,70 @@ func TestDropNames(t *testing.T) {
 	}
 }
 
+// TestNames: before an ordinal moves each one has its name on the side that owns it, and its export is
+// not refused. At the end, and while one is down, nothing is made.
+func TestNames(t *testing.T) {
+	lacks := func(side *Side, at int) { side.Names[at].Service = PodService{} }
+	for name, tc := range map[string]struct {
+		change func(*planner)
+		want   string
+	}{
+		"all have theirs":        {nil, ""},
+		"one at the source":      {func(p *planner) { lacks(&p.Source, 1) }, "CreatePodService source web-1 "},
+		"one at the destination": {func(p *planner) { lacks(&p.Destination, 0) }, "CreatePodService destination web-2 "},
+		"nobody asks for them":   {func(p *planner) { lacks(&p.Source, 1); p.Spec.NameOrdinals = false }, ""},
+		"none is left to move":   {func(p *planner) { lacks(&p.Source, 1); p.layout.target = p.layout.moved }, ""},
+		"one of them is down": {func(p *planner) {
+			lacks(&p.Source, 0)
+			p.Source.Set.Replicas, p.Record.Handoff = 1, &api.Handoff{Ordinal: 1}
+		}, ""},
+		"one is on its way, up":    {func(p *planner) { lacks(&p.Source, 0); p.Record.Handoff = &api.Handoff{Ordinal: 1} }, "CreatePodService source web-0 "},
+		"the export is refused":    {func(p *planner) { p.Destination.Names[0].Export.Conflict = "ports" }, api.ReasonExportConflict},
+		"one that is not there":    {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, p.Destination.Names[0]} }, ""},
+		"and one that is lacks it": {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, {Ordinal: 2}} }, "CreatePodService destination web-2 "},
+	} {
+		if got := does(withNames(tc.change).names()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestRename: an ordinal has its name where it is to start before it has none where it was, so that
+// clients of both clusters always find it. Nothing is done of a name that was not read (I9).
+func TestRename(t *testing.T) {
+	const k = 1
+	there := func(fence string) Name {
+		n := Name{Ordinal: k, Service: PodService{Found: true, Selects: true, Ours: true, UID: "new", ResourceVersion: "3"}, Export: Export{Found: true}}
+		n.Service.Fence = fence
+		return n
+	}
+	names := func(taker ...Name) func(*planner) {
+		return func(p *planner) { p.Destination.Names = taker }
+	}
+	gone := func(change func(*planner)) func(*planner) {
+		return func(p *planner) { change(p); p.Source.Names = p.Source.Names[:1] }
+	}
+	for name, tc := range map[string]struct {
+		change func(*planner)
+		want   string
+	}{
+		"nobody asks for it":      {func(p *planner) { p.Spec.NameOrdinals = false }, ""},
+		"not read where it was":   {gone(names(there("m.2"))), api.ReasonNameUnread},
+		"not read where it is to": {names(), api.ReasonNameUnread},
+		"read on neither side":    {gone(names()), api.ReasonNameUnread},
+		"it has none":             {names(Name{Ordinal: k}), "CreatePodService destination web-1 "},
+		"it is of an older epoch": {names(there("m.1")), "MarkPodService destination web-1 new3"},
+		"it is named":             {names(there("m.2")), "DeletePodExport source web-1 exp2"},
+		"it is named there alone": {func(p *planner) { names(there("m.2"))(p); p.Source.Names[1] = Name{Ordinal: k} }, ""},
+		"where it was is lost":    {gone(func(p *planner) { names(there("m.2"))(p); p.Source.Lost = true }), ""},
+		"lost, and it has none":   {gone(func(p *planner) { names(Name{Ordinal: k})(p); p.Source.Lost = true }), "CreatePodService destination web-1 "},
+	} {
+		if got := does(withNames(tc.change).rename(k)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestNameFindings: Services of somebody else that have the names of ordinals are found on both sides.
 func TestNameFindings(t *testing.T) {
 	if got := nameFindings(withNames(nil).Snapshot); len(got) > 0 {

@@ -187,12 +187,9 @@ func budget(s Snapshot) (int32, *Finding) {
 			return 0, &source
 		}
 		d = allowed
-		if s.Spec.MaxUnavailable == nil {
-			return d, nil
-		}
 	}
 	if s.Spec.MaxUnavailable == nil {
-		return min(d, max(replicas, 1)), nil
+		return d, nil
 	}
 	asked, err := pdb.Budget(pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable}, replicas)
 	switch {
@@ -255,11 +252,8 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 		name = fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Destination.Namespace, destination[0].Name, s.Destination.Cluster)
 	}
 	switch {
-	case s.Spec.SameNamespace && len(source) == 1 && (len(destination) == 0 || destination[0].UID != source[0].UID):
-		return add(fmt.Sprintf("PodDisruptionBudget %s/%s does not select the pods of both StatefulSets: their replicas would have no budget in common", s.Source.Namespace, source[0].Name),
-			"let its selector match the labels of both pod templates")
 	case s.Spec.SameNamespace:
-		return nil
+		return notInCommon(source, destination, add)
 	case len(destination) == 0 && len(source) == 1 && slices.Contains(s.Destination.OtherBudgets, source[0].Name):
 		return add(takenBudget(s.Destination, source[0].Name))
 	case len(destination) == 0:
@@ -271,6 +265,17 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 			"give both the same form, or delete this one")
 	}
 	return nil
+}
+
+// notInCommon is about a PodDisruptionBudget that selects the pods of only one of two StatefulSets
+// of a namespace.
+func notInCommon(source, destination []Budget, add func(message, remedy string) []Finding) []Finding {
+	all := slices.Concat(source, destination)
+	if len(all) == 0 || len(source) == len(destination) && destination[0].UID == source[0].UID {
+		return nil
+	}
+	return add(fmt.Sprintf("PodDisruptionBudget %s does not select the pods of both StatefulSets: their replicas would have no budget in common", all[0].Name),
+		"let its selector match the labels of both pod templates")
 }
 
 // takenBudget is for a PodDisruptionBudget that bears the name of the one to be made, and

@@ -55,4 +55,16 @@ func TestUnbelievable(t *testing.T) {
 	}
 }
 
+// TestRecordable: without a record, and under a budget that cannot be read, no replica may be unavailable
+// (I4).
+func TestRecordable(t *testing.T) {
+	if n, err := recordable(Snapshot{}); n != 0 || err != nil {
+		t.Errorf("without a record: %d, %v", n, err)
+	}
+	s := Snapshot{Record: Record{Baseline: &api.Baseline{Replicas: 5}}, Source: Side{Budgets: budgetsOfForm(pdb.Form{MaxUnavailable: unparsable()})}}
+	if n, err := recordable(s); n != 0 || err == nil {
+		t.Errorf("under a budget that cannot be read: %d, %v", n, err)
+	}
+}
+
 func budgetsOfForm(form pdb.Form) []Budget { return []Budget{{Name: "web", Form: form}} }

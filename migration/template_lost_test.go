@@ -34,6 +34,11 @@ func TestLost(t *testing.T) {
 		"of one without a name": {`{"a":[{"key":"k","d":1}]}`, `{"a":[{"e":1},{"key":"k"}]}`, []string{"t.a[0].d"}},
 		"a list of words":       {`{"a":["x","y"]}`, `{"a":["x"]}`, nil},
 		"all of the words":      {`{"a":["x"]}`, `{}`, []string{"t.a"}},
+		"most of one is lost":   {`{"a":[{"k":1,"d":1,"e":1}]}`, `{"a":[{"k":1}]}`, []string{"t.a[0].d", "t.a[0].e"}},
+		"the first is as good":  {`{"a":[{"k":1,"d":1}]}`, `{"a":[{"k":1},{"d":1}]}`, []string{"t.a[0].d"}},
+		"one came after":        {`{"a":[{"k":1}]}`, `{"a":[{"k":1},{"e":1}]}`, nil},
+		"a word came after":     {`{"a":[{"k":1,"d":1,"e":1}]}`, `{"a":[{"k":1},"x"]}`, []string{"t.a[0].d", "t.a[0].e"}},
+		"a word came first":     {`{"a":[{"k":1}]}`, `{"a":["x",{"k":1}]}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent, kept any
@@ -49,6 +54,22 @@ func TestLost(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDropped: a template that is kept is no finding; one of which a field is dropped refuses the move,
+// and says which field and where (G8).
+func TestDropped(t *testing.T) {
+	at := place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion}
+	sent, kept := namespaced().Spec.Template, namespaced().Spec.Template
+	if got := dropped(at, &sent, &kept); got != nil {
+		t.Errorf("all is kept: %+v", got)
+	}
+	kept.Spec.HostUsers = nil
+	got := dropped(at, &sent, &kept)
+	const says = "cluster west does not keep spec.template.spec.hostUsers"
+	if got == nil || got.Reason != api.ReasonKindUnsupported || got.Object != at.object() || got.Warning || !strings.Contains(got.Message, says) {
+		t.Errorf("one is dropped: %+v", got)
 	}
 }
 
