@@ -27,7 +27,9 @@ func parted(change func(*Snapshot)) *planner {
 		},
 		Destination: Side{
 			Cluster: "west", ClusterID: "w", Namespace: "shop", NamespaceFound: true, Reach: Seen, Service: Dependent{Needed: true, Found: true, Name: "web"},
-			Set: Set{Presence: Seen, Name: "web", UID: "d", ResourceVersion: "@2", Observed: true, RolledOut: true, Fence: "m.2", Templates: []string{"data"}, Ours: true},
+			Set: Set{
+				Presence: Seen, Name: "web", UID: "d", ResourceVersion: "@2", Observed: true, RolledOut: true, Fence: "m.2", Templates: []string{"data"}, Ours: true,
+			},
 		},
 		Record: Record{Accepted: true, Claim: &api.Claim{Epoch: 2, Holder: "a", Direction: api.Forward}, Baseline: &api.Baseline{
 			Start: 1, Replicas: 4, Budget: 2, DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: &most},

@@ -94,19 +94,21 @@ func TestBudgetsAtTheEnd(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"the larger side's first":         {allMoved, "RestoreBudget destination web db@3"},
-		"then the other's":                {inTurn(allMoved, func(s *Snapshot) { authorsOwn(&s.Destination.Budgets[0]) }), "RestoreBudget source web sb@3"},
-		"both are":                        {inTurn(allMoved, func(s *Snapshot) { authorsOwn(&s.Destination.Budgets[0]); authorsOwn(&s.Source.Budgets[0]) }), ""},
-		"one allows too much":             {inTurn(allMoved, func(s *Snapshot) { allows(s.Source.Budgets, 1) }), "SetBudget source web sb@3"},
-		"it stays split":                  {nil, ""},
-		"it stays split, one has moved":   {oneMoved, ""},
-		"split under one budget":          {oneBudget, "RestoreBudget source web sb@3"},
-		"all moved under one budget":      {inTurn(allMoved, oneBudget), "RestoreBudget source web sb@3"},
-		"what was made goes on the way":   {allBack, "DeleteBudget destination web db@3"},
-		"its owner's stays":               {inTurn(allBack, func(s *Snapshot) { s.Destination.Budgets[0].Ours = false }), "RestoreBudget destination web db@3"},
-		"it stays when it is deleted":     {inTurn(allBack, func(s *Snapshot) { s.Deleting = true }), "RestoreBudget destination web db@3"},
-		"when it is gone, the source's":   {inTurn(allBack, func(s *Snapshot) { s.Destination.Budgets = nil }), "RestoreBudget source web sb@3"},
-		"there has never been any budget": {inTurn(allBack, func(s *Snapshot) { s.Record.Baseline.DisruptionBudget, s.Source.Budgets, s.Destination.Budgets = nil, nil, nil }), ""},
+		"the larger side's first":       {allMoved, "RestoreBudget destination web db@3"},
+		"then the other's":              {inTurn(allMoved, func(s *Snapshot) { authorsOwn(&s.Destination.Budgets[0]) }), "RestoreBudget source web sb@3"},
+		"both are":                      {inTurn(allMoved, func(s *Snapshot) { authorsOwn(&s.Destination.Budgets[0]); authorsOwn(&s.Source.Budgets[0]) }), ""},
+		"one allows too much":           {inTurn(allMoved, func(s *Snapshot) { allows(s.Source.Budgets, 1) }), "SetBudget source web sb@3"},
+		"it stays split":                {nil, ""},
+		"it stays split, one has moved": {oneMoved, ""},
+		"split under one budget":        {oneBudget, "RestoreBudget source web sb@3"},
+		"all moved under one budget":    {inTurn(allMoved, oneBudget), "RestoreBudget source web sb@3"},
+		"what was made goes on the way": {allBack, "DeleteBudget destination web db@3"},
+		"its owner's stays":             {inTurn(allBack, func(s *Snapshot) { s.Destination.Budgets[0].Ours = false }), "RestoreBudget destination web db@3"},
+		"it stays when it is deleted":   {inTurn(allBack, func(s *Snapshot) { s.Deleting = true }), "RestoreBudget destination web db@3"},
+		"when it is gone, the source's": {inTurn(allBack, func(s *Snapshot) { s.Destination.Budgets = nil }), "RestoreBudget source web sb@3"},
+		"there has never been any budget": {inTurn(allBack, func(s *Snapshot) {
+			s.Record.Baseline.DisruptionBudget, s.Source.Budgets, s.Destination.Budgets = nil, nil, nil
+		}), ""},
 	} {
 		if got := does(parted(tc.change).budgets()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -146,10 +148,12 @@ func TestKeepPolicies(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"the first of the destination":   {nil, "RestorePolicy destination pv-3 dv-3@6"},
-		"one of the source":              {func(s *Snapshot) { s.Volumes[1].Source = toRetain(boundAt("s", 2)) }, "RestorePolicy source pv-2 sv-2@6"},
-		"it is not bound any more":       {func(s *Snapshot) { s.Volumes[2].Destination.Claim.Found = false }, "RestorePolicy destination pv-4 dv-4@6"},
-		"no migration has touched them":  {func(s *Snapshot) { s.Volumes[2].Destination, s.Volumes[3].Destination = boundAt("d", 3), boundAt("d", 4) }, ""},
+		"the first of the destination": {nil, "RestorePolicy destination pv-3 dv-3@6"},
+		"one of the source":            {func(s *Snapshot) { s.Volumes[1].Source = toRetain(boundAt("s", 2)) }, "RestorePolicy source pv-2 sv-2@6"},
+		"it is not bound any more":     {func(s *Snapshot) { s.Volumes[2].Destination.Claim.Found = false }, "RestorePolicy destination pv-4 dv-4@6"},
+		"no migration has touched them": {func(s *Snapshot) {
+			s.Volumes[2].Destination, s.Volumes[3].Destination = boundAt("d", 3), boundAt("d", 4)
+		}, ""},
 		"one was stopped at the source":  {func(s *Snapshot) { s.Source.Set.Replicas, s.Volumes = 1, []OrdinalVolume{returned(2)} }, ""},
 		"none that either side runs yet": {func(s *Snapshot) { s.Destination.Set.Replicas = 0 }, ""},
 	} {
@@ -187,11 +191,15 @@ func TestWithdraw(t *testing.T) {
 		source string
 		both   string
 	}{
-		"all moved":       {allMoved, "DeleteExport source web exp@8", "DeleteExport destination web exp@8"},
-		"half moved":      {nil, "", "DeleteExport destination web exp@8"},
-		"not asked for":   {inTurn(allMoved, func(s *Snapshot) { s.Spec.Export = false }), "", "DeleteExport destination web exp@8"},
-		"one is gone":     {inTurn(allMoved, func(s *Snapshot) { s.Destination.Export.Found = false }), "DeleteExport source web exp@8", "DeleteExport source web exp@8"},
-		"one is theirs":   {inTurn(allMoved, func(s *Snapshot) { s.Destination.Export.Ours = false }), "DeleteExport source web exp@8", "DeleteExport source web exp@8"},
+		"all moved":     {allMoved, "DeleteExport source web exp@8", "DeleteExport destination web exp@8"},
+		"half moved":    {nil, "", "DeleteExport destination web exp@8"},
+		"not asked for": {inTurn(allMoved, func(s *Snapshot) { s.Spec.Export = false }), "", "DeleteExport destination web exp@8"},
+		"one is gone": {inTurn(allMoved, func(s *Snapshot) {
+			s.Destination.Export.Found = false
+		}), "DeleteExport source web exp@8", "DeleteExport source web exp@8"},
+		"one is theirs": {inTurn(allMoved, func(s *Snapshot) {
+			s.Destination.Export.Ours = false
+		}), "DeleteExport source web exp@8", "DeleteExport source web exp@8"},
 		"the other too":   {inTurn(allMoved, func(s *Snapshot) { s.Destination.Export.Ours, s.Source.Export.Ours = false, false }), "", ""},
 		"both are gone":   {inTurn(allMoved, func(s *Snapshot) { s.Destination.Export.Found, s.Source.Export.Found = false, false }), "", ""},
 		"there were none": {inTurn(allMoved, func(s *Snapshot) { s.Destination.Export, s.Source.Export = Export{}, Export{} }), "", ""},

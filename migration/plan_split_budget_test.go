@@ -20,7 +20,7 @@ func sourceHasAll(s *Snapshot) {
 
 // TestHandOver: the budget of an application that stays split is brought to the side that it is asked for,
 // what has to shrink first (I4); by who has claimed the migration, and as long as both budgets are its own.
-// One record or another stands for a new claim.
+// Who has not is to claim it first.
 func TestHandOver(t *testing.T) {
 	const claims = "something else"
 	disengaged := func(s *Snapshot) { s.Engaged = false }

@@ -74,22 +74,25 @@ func TestExtent(t *testing.T) {
 func TestSplitIsRefused(t *testing.T) {
 	set := func(change func(*Set)) func(*Snapshot) { return func(s *Snapshot) { change(&s.Destination.Set) } }
 	astray := func(s *Snapshot) { s.Volumes[3].Destination.Claim.Volume = "pv-empty" }
+	const destination, claim = " StatefulSet shop/web in cluster west", " claim shop/data-web-4 of ordinal 4"
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		want   []string
 	}{
-		"one part of it":             {nil, nil},
-		"one ordinal of it":          {func(s *Snapshot) { divide(s, 4) }, nil},
-		"it was not seen":            {inTurn(astray, set(func(d *Set) { d.Presence = Absent })), nil},
-		"it has no ordinal":          {inTurn(astray, set(func(d *Set) { d.Replicas = 0 })), nil},
-		"it is the source":           {inTurn(astray, set(func(d *Set) { d.UID = "s" })), nil},
-		"not side by side":           {set(func(d *Set) { d.Start = 7 }), []string{api.ReasonDestinationNotEmpty + " StatefulSet shop/web in cluster west"}},
-		"one, and not side by side":  {set(func(d *Set) { d.Start, d.Replicas = 7, 1 }), []string{api.ReasonDestinationNotEmpty + " StatefulSet shop/web in cluster west"}},
-		"from the other end":         {func(s *Snapshot) { s.Spec.Order = api.LowestFirst }, []string{api.ReasonSplitNotAdjacent + " StatefulSet shop/web in cluster west"}},
-		"in a roll-out":              {set(func(d *Set) { d.RolledOut = false }), []string{api.ReasonRolloutInProgress + " StatefulSet shop/web in cluster west"}},
-		"not on a disk":              {astray, []string{volumes.ReasonAnotherDisk + " claim shop/data-web-4 of ordinal 4"}},
-		"in a roll-out, not on one":  {inTurn(astray, set(func(d *Set) { d.RolledOut = false })), []string{api.ReasonRolloutInProgress + " StatefulSet shop/web in cluster west", volumes.ReasonAnotherDisk + " claim shop/data-web-4 of ordinal 4"}},
-		"in one cluster, on its own": {func(s *Snapshot) { s.Spec.SameCluster = true; s.Volumes[2].Source.Volume.Handle = "" }, nil},
+		"one part of it":            {nil, nil},
+		"one ordinal of it":         {func(s *Snapshot) { divide(s, 4) }, nil},
+		"it was not seen":           {inTurn(astray, set(func(d *Set) { d.Presence = Absent })), nil},
+		"it has no ordinal":         {inTurn(astray, set(func(d *Set) { d.Replicas = 0 })), nil},
+		"it is the source":          {inTurn(astray, set(func(d *Set) { d.UID = "s" })), nil},
+		"not side by side":          {set(func(d *Set) { d.Start = 7 }), []string{api.ReasonDestinationNotEmpty + destination}},
+		"one, and not side by side": {set(func(d *Set) { d.Start, d.Replicas = 7, 1 }), []string{api.ReasonDestinationNotEmpty + destination}},
+		"from the other end":        {func(s *Snapshot) { s.Spec.Order = api.LowestFirst }, []string{api.ReasonSplitNotAdjacent + destination}},
+		"in a roll-out":             {set(func(d *Set) { d.RolledOut = false }), []string{api.ReasonRolloutInProgress + destination}},
+		"not on a disk":             {astray, []string{volumes.ReasonAnotherDisk + claim}},
+		"in a roll-out, not on one": {
+			inTurn(astray, set(func(d *Set) { d.RolledOut = false })), []string{api.ReasonRolloutInProgress + destination, volumes.ReasonAnotherDisk + claim},
+		},
+		"in one cluster, one volume": {func(s *Snapshot) { s.Spec.SameCluster = true; s.Volumes[2].Source.Volume.Handle = "" }, nil},
 	} {
 		var got []string
 		for _, finding := range splitFindings(parted(tc.change).Snapshot) {
