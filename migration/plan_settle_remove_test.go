@@ -122,9 +122,12 @@ func TestRemoveClaim(t *testing.T) {
 	}
 	v := carriedOver(3)
 	v.Source.Claim.Phase = corev1.ClaimBound
-	e := parted(nil).removeClaim(SourceSide, v, true).Effect
-	marks := e != nil && e.Volume.Verb == volumes.MarkClaim && e.Volume.UID == "sc-3" && e.Volume.Fence == "m.2"
-	if !marks || e.Side != SourceSide || e.Ordinal != 3 || e.Template != "data" {
+	d := parted(nil).removeClaim(SourceSide, v, true)
+	if got := does(d); got != "CarryVolume source pv-3 " {
+		t.Fatalf("the source's: %q", got)
+	}
+	e := d.Effect
+	if e.Ordinal != 3 || e.Template != "data" || e.Volume.Verb != volumes.MarkClaim || e.Volume.UID != "sc-3" || e.Volume.Fence != "m.2" {
 		t.Errorf("it is marked by %+v", e)
 	}
 }
