@@ -23,8 +23,8 @@ func noBudget(s *Snapshot) { s.Destination.Budgets = nil }
 // noService lets the destination lack the governing Service.
 func noService(s *Snapshot) { s.Destination.Service.Found = false }
 
-// goesDown lets the ordinal at the source's end be stopped on its way to the destination.
-func goesDown(s *Snapshot) {
+// leavesSource lets the ordinal at the source's end be stopped on its way to the destination.
+func leavesSource(s *Snapshot) {
 	s.Source.Set.Replicas--
 	s.Record.Handoff = &api.Handoff{Ordinal: s.Source.Set.End()}
 }
@@ -58,9 +58,9 @@ func TestPrepare(t *testing.T) {
 		"back: of none":                  {inTurn(allBack, noBudget, noService), ""},
 		"paused: its replicas' budget":   {inTurn(paused, noBudget, noService), "CreateBudget destination web "},
 		"paused: of none":                {inTurn(unprepared, paused), ""},
-		"paused, and one is on its way":  {inTurn(unprepared, paused, noService, goesDown), "CreateService destination web "},
+		"paused, and one is on its way":  {inTurn(unprepared, paused, noService, leavesSource), "CreateService destination web "},
 		"deleted: of none":               {inTurn(unprepared, func(s *Snapshot) { s.Deleting = true }), ""},
-		"one is on its way, and it runs": {inTurn(noService, goesDown), "CreateService destination web "},
+		"one is on its way, and it runs": {inTurn(noService, leavesSource), "CreateService destination web "},
 	} {
 		if got := does(parted(tc.change).prepare()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -84,11 +84,11 @@ func TestProtect(t *testing.T) {
 	}{
 		"it has one":                     {nil, ""},
 		"it has none":                    {noBudget, "CreateBudget destination web "},
-		"it has none, an ordinal is off": {inTurn(noBudget, goesDown), "CreateBudget destination web "},
+		"it has none, an ordinal is off": {inTurn(noBudget, leavesSource), "CreateBudget destination web "},
 		"there was none in the first":    {inTurn(noBudget, func(s *Snapshot) { s.Record.Baseline.DisruptionBudget = nil }), ""},
 		"one selects both":               {inTurn(noBudget, func(s *Snapshot) { s.Spec.SameNamespace = true }), ""},
 		"the source has lost its own":    {inTurn(noBudget, sourceHasNone), api.ReasonForeignBudget},
-		"lost, and an ordinal is off":    {inTurn(noBudget, sourceHasNone, goesDown), ""},
+		"lost, and an ordinal is off":    {inTurn(noBudget, sourceHasNone, leavesSource), ""},
 		"the source has another one":     {inTurn(noBudget, func(s *Snapshot) { s.Source.Budgets[0].Name = "other" }), api.ReasonForeignBudget},
 		"its name is taken":              {inTurn(noBudget, func(s *Snapshot) { s.Destination.OtherBudgets = []string{"db", "web"} }), api.ReasonForeignBudget},
 		"another name is taken":          {inTurn(noBudget, func(s *Snapshot) { s.Destination.OtherBudgets = []string{"db"} }), "CreateBudget destination web "},
@@ -116,11 +116,11 @@ func TestExports(t *testing.T) {
 		"all has, neither is":     {inTurn(allMoved, neither), "CreateExport destination web "},
 		"not asked for":           {inTurn(neither, func(s *Snapshot) { s.Spec.Export = false }), ""},
 		"there is no Service":     {inTurn(neither, func(s *Snapshot) { s.Source.Service.Needed = false }), ""},
-		"an ordinal is down":      {inTurn(neither, goesDown), ""},
+		"an ordinal is down":      {inTurn(neither, leavesSource), ""},
 		"one is in conflict":      {func(s *Snapshot) { s.Destination.Export.Conflict = "ports" }, api.ReasonExportConflict},
 		"one is not valid":        {func(s *Snapshot) { s.Source.Export.Invalid = "no Service" }, api.ReasonExportInvalid},
 		"not valid, in conflict":  {func(s *Snapshot) { s.Source.Export.Invalid, s.Source.Export.Conflict = "no Service", "ports" }, api.ReasonExportConflict},
-		"refused, one is down":    {inTurn(goesDown, func(s *Snapshot) { s.Destination.Export.Conflict = "ports" }), ""},
+		"refused, one is down":    {inTurn(leavesSource, func(s *Snapshot) { s.Destination.Export.Conflict = "ports" }), ""},
 		"of one that was refused": {inTurn(withdrawn, func(s *Snapshot) { s.Destination.Export.Invalid = "no Service" }), api.ReasonExportInvalid},
 	} {
 		exported := func(s *Snapshot) {
@@ -142,11 +142,11 @@ func TestStopped(t *testing.T) {
 	}{
 		"none is on its way":        {nil, false},
 		"it is with its giver":      {onItsWay, false},
-		"its giver is not its own":  {goesDown, true},
+		"its giver is not its own":  {leavesSource, true},
 		"back: the source has it":   {inTurn(onItsWay, back), true},
 		"back: it is there as yet":  {inTurn(back, func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }), false},
 		"it has come to its taker":  {func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }, true},
-		"it was with neither, back": {inTurn(goesDown, back), true},
+		"it was with neither, back": {inTurn(leavesSource, back), true},
 	} {
 		if got := parted(tc.change).stopped(); got != tc.want {
 			t.Errorf("%s: stopped %t", name, got)
