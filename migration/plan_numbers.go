@@ -40,7 +40,7 @@ func (s Snapshot) unbounded() *Finding {
 			Message: fmt.Sprintf("the record of migration %s says that the application began with %d replicas from ordinal %d, %d of them at the destination: no application has those", s.Migration, base.Replicas, base.Start, base.DestinationReplicas),
 			Remedy:  "somebody else has written status.baseline: write the former values back, or delete the migration",
 		}
-	case base == nil && !bounded(s.extent()):
+	case !bounded(s.extent()):
 		start, replicas := s.extent()
 		finding := s.Source.tooMany(start, replicas)
 		return &finding

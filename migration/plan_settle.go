@@ -216,7 +216,7 @@ func (p *planner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Dec
 func (p *planner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	h := *v.holding(name)
 	claim, volume := h.Claim, h.Volume
-	if p.Spec.SameCluster || !volume.Found || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
+	if p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
 		return nil
 	}
 	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
