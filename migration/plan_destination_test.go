@@ -134,16 +134,16 @@ func TestExports(t *testing.T) {
 
 // TestStopped: an ordinal is down on its way from when its giver does not own it any more.
 func TestStopped(t *testing.T) {
-	onItsWay := func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 2} }
+	halfwayOut := func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 2} }
 	back := func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		want   bool
 	}{
 		"none is on its way":        {nil, false},
-		"it is with its giver":      {onItsWay, false},
+		"it is with its giver":      {halfwayOut, false},
 		"its giver is not its own":  {leavesSource, true},
-		"back: the source has it":   {inTurn(onItsWay, back), true},
+		"back: the source has it":   {inTurn(halfwayOut, back), true},
 		"back: it is there as yet":  {inTurn(back, func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }), false},
 		"it has come to its taker":  {func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }, true},
 		"it was with neither, back": {inTurn(leavesSource, back), true},

@@ -67,7 +67,7 @@ func TestReceive(t *testing.T) {
 		"it is off its disk":        {up(off), volumes.ReasonAnotherDisk, api.StepAwaitReadiness},
 		"none is left":              {up(func(s *Snapshot) { s.Spec.Count = 2 }), ends, api.StepAwaitReadiness},
 		"it pauses":                 {up(inMode(api.ModePause)), ends, api.StepAwaitReadiness},
-		"the gate has closed":       {up(heldBy("Numbers")), ends, api.StepAwaitReadiness},
+		"the gate has closed":       {up(closedGate("Numbers")), ends, api.StepAwaitReadiness},
 		"it is to be deleted":       {up(isDeleted), ends, api.StepAwaitReadiness},
 		"another one has gone down": {up(unready(0)), ends, api.StepAwaitReadiness},
 	}, func(p *planner) *Decision { return p.receive(2) })

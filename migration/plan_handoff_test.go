@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// onItsWay records the handoff of an ordinal, with the volumes that it is on.
-func onItsWay(ordinal int32) func(*Snapshot) {
+// sends records the handoff of an ordinal, with the volumes that it is on.
+func sends(ordinal int32) func(*Snapshot) {
 	return func(s *Snapshot) {
 		now := newPlanner(*s).volumesNow(ordinal)
 		s.Record.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, Attempts: 1, Volumes: now}
@@ -40,7 +40,7 @@ func securedFor(ordinal int32) func(*Snapshot) {
 func stopped(ordinal int32) func(*Snapshot) {
 	return func(s *Snapshot) {
 		securedFor(ordinal)(s)
-		onItsWay(ordinal)(s)
+		sends(ordinal)(s)
 		s.Source.Set.Replicas--
 		s.Source.removePod(ordinal)
 	}
@@ -49,7 +49,7 @@ func stopped(ordinal int32) func(*Snapshot) {
 // handedOver has an ordinal that is on its way run at the destination.
 func handedOver(ordinal int32) func(*Snapshot) {
 	return func(s *Snapshot) {
-		onItsWay(ordinal)(s)
+		sends(ordinal)(s)
 		handOn(s, ordinal)
 	}
 }
@@ -68,8 +68,8 @@ func inMode(mode api.Mode) func(*Snapshot) { return func(s *Snapshot) { s.Spec.M
 
 func isDeleted(s *Snapshot) { s.Deleting = true }
 
-// heldBy closes the gate for a reason that has to do with no ordinal.
-func heldBy(reason string) func(*Snapshot) {
+// closedGate closes the gate for a reason that has to do with no ordinal.
+func closedGate(reason string) func(*Snapshot) {
 	return func(s *Snapshot) { s.Numbers = &Finding{Reason: reason} }
 }
 
@@ -104,13 +104,13 @@ func TestHandoff(t *testing.T) {
 	back := inMode(api.ModeRollback)
 	wantSteps(t, map[string]stepCase{
 		"none is on its way":       {[]func(*Snapshot){unbudgeted}, "recorded: a handoff", api.StepGate},
-		"the giver has it":         {[]func(*Snapshot){unbudgeted, onItsWay(2)}, "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"the giver has it":         {[]func(*Snapshot){unbudgeted, sends(2)}, "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"neither has it":           {[]func(*Snapshot){unbudgeted, stopped(2)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
 		"the taker has it":         {[]func(*Snapshot){unbudgeted, handedOver(2), unready(2)}, api.ReasonPodNotReady, api.StepAwaitReadiness},
-		"the giver is not there":   {[]func(*Snapshot){unbudgeted, onItsWay(2), gone(source)}, api.ReasonPodRunning, api.StepAwaitRelease},
+		"the giver is not there":   {[]func(*Snapshot){unbudgeted, sends(2), gone(source)}, api.ReasonPodRunning, api.StepAwaitRelease},
 		"the taker is not there":   {[]func(*Snapshot){unbudgeted, handedOver(2), gone(destination)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
 		"back, the giver has it":   {[]func(*Snapshot){unbudgeted, handedOver(2), securedFor(2), back}, "ScaleDown destination web", api.StepScaleDown},
-		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, onItsWay(2), unready(2), back}, api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, sends(2), unready(2), back}, api.ReasonPodNotReady, api.StepAwaitReadiness},
 	}, (*planner).handoff)
 }
 
@@ -125,8 +125,8 @@ func TestBegin(t *testing.T) {
 	wantSteps(t, map[string]stepCase{
 		"the gate is open":             {nil, "recorded: a handoff", api.StepGate},
 		"open, and a budget is kept":   {[]func(*Snapshot){kept}, "recorded: a handoff", api.StepGate},
-		"the gate is closed":           {[]func(*Snapshot){heldBy("Numbers")}, "Numbers", api.StepGate},
-		"closed, and a budget is kept": {[]func(*Snapshot){heldBy("Numbers"), kept}, shares, ""},
+		"the gate is closed":           {[]func(*Snapshot){closedGate("Numbers")}, "Numbers", api.StepGate},
+		"closed, and a budget is kept": {[]func(*Snapshot){closedGate("Numbers"), kept}, shares, ""},
 		"it pauses":                    {[]func(*Snapshot){pause}, api.ReasonPaused, ""},
 		"it pauses, with a budget":     {[]func(*Snapshot){pause, kept}, shares, ""},
 		"it pauses at the end":         {[]func(*Snapshot){pause, last}, api.ReasonPaused, ""},
@@ -179,7 +179,7 @@ func TestStart(t *testing.T) {
 // unless its controller may still stop it.
 func TestGive(t *testing.T) {
 	from := func(changes ...func(*Snapshot)) []func(*Snapshot) {
-		return append([]func(*Snapshot){unbudgeted, onItsWay(2)}, changes...)
+		return append([]func(*Snapshot){unbudgeted, sends(2)}, changes...)
 	}
 	pause := inMode(api.ModePause)
 	behind := func(s *Snapshot) { s.Source.Set.Observed = false }
@@ -191,12 +191,12 @@ func TestGive(t *testing.T) {
 		"its volume is not secured":         {from(), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"its volumes were not noted":        {from(onAnother), "recorded: a handoff", api.StepGate},
 		"its claims were not read":          {from(unread), api.ReasonVolumeUnbound, api.StepSecureVolumes},
-		"the gate has closed":               {from(heldBy("Numbers")), ends, api.StepGate},
-		"closed, and it is not Ready":       {from(heldBy("Numbers"), unready(2)), "Numbers", api.StepGate},
+		"the gate has closed":               {from(closedGate("Numbers")), ends, api.StepGate},
+		"closed, and it is not Ready":       {from(closedGate("Numbers"), unready(2)), "Numbers", api.StepGate},
 		"it pauses":                         {from(pause), ends, api.StepGate},
 		"it pauses, and it is not Ready":    {from(pause, unready(2)), api.ReasonPodNotReady, api.StepAwaitReadiness},
-		"closed in a pause, not Ready":      {from(pause, heldBy("Numbers"), unready(2)), api.ReasonPodNotReady, api.StepAwaitReadiness},
-		"closed in a pause":                 {from(pause, heldBy("Numbers")), ends, api.StepGate},
+		"closed in a pause, not Ready":      {from(pause, closedGate("Numbers"), unready(2)), api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"closed in a pause":                 {from(pause, closedGate("Numbers")), ends, api.StepGate},
 		"deleted":                           {from(isDeleted), ends, api.StepGate},
 		"deleted, and it is not Ready":      {from(isDeleted, unready(2)), ends, api.StepGate},
 		"deleted, its controller is behind": {from(isDeleted, behind), api.ReasonControllerBehind, api.StepAwaitReadiness},
@@ -216,7 +216,7 @@ func TestGiveReserves(t *testing.T) {
 	}
 	reserved := func(s *Snapshot) { s.Source.Budgets[0].Form = *minAvailable(3) }
 	of := func(ordinal int32, changes ...func(*Snapshot)) []func(*Snapshot) {
-		return append([]func(*Snapshot){onItsWay(ordinal), securedFor(ordinal)}, changes...)
+		return append([]func(*Snapshot){sends(ordinal), securedFor(ordinal)}, changes...)
 	}
 	oneOfTwo := func(s *Snapshot) { s.Source.Budgets[0].Form = *minAvailable(2) }
 	goesBack := func(s *Snapshot) {
@@ -247,7 +247,7 @@ func TestGiveReserves(t *testing.T) {
 
 // TestStopAndStart: each is one write, of the slice that was judged, and of that ordinal alone (I1, I9).
 func TestStopAndStart(t *testing.T) {
-	stop := midway(unbudgeted, onItsWay(2), securedFor(2)).give(2)
+	stop := midway(unbudgeted, sends(2), securedFor(2)).give(2)
 	want := Effect{Verb: ScaleDown, Side: SourceSide, Ordinal: 2, Name: "web", UID: "source-set", ResourceVersion: "1", Replicas: 2}
 	if diff := cmp.Diff(&want, stop.Effect); diff != "" {
 		t.Errorf("a stop: -want +got\n%s", diff)

@@ -135,7 +135,7 @@ func TestLostDestination(t *testing.T) {
 // TestGiven: the destination must have what the source does not own, but for the ordinal on its way, which
 // may run there, too (I1).
 func TestGiven(t *testing.T) {
-	onItsWay := func(k int32) func(*Snapshot) {
+	halfwayOut := func(k int32) func(*Snapshot) {
 		return func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: k} }
 	}
 	stopped := func(s *Snapshot) { s.Source.Set.Replicas = 1 }
@@ -146,9 +146,9 @@ func TestGiven(t *testing.T) {
 		"half of them":                 {nil, []int32{3, 4}, []int32{3, 4}},
 		"none":                         {allBack, nil, nil},
 		"all":                          {allMoved, []int32{1, 2, 3, 4}, []int32{1, 2, 3, 4}},
-		"one is to be stopped":         {onItsWay(2), []int32{3, 4}, []int32{3, 4}},
-		"one is stopped":               {inTurn(onItsWay(2), stopped), []int32{3, 4}, []int32{2, 3, 4}},
-		"one is started":               {onItsWay(3), []int32{4}, []int32{3, 4}},
+		"one is to be stopped":         {halfwayOut(2), []int32{3, 4}, []int32{3, 4}},
+		"one is stopped":               {inTurn(halfwayOut(2), stopped), []int32{3, 4}, []int32{2, 3, 4}},
+		"one is started":               {halfwayOut(3), []int32{4}, []int32{3, 4}},
 		"somebody has scaled":          {stopped, []int32{2, 3, 4}, []int32{2, 3, 4}},
 		"the source is gone":           {sourceGone, []int32{1, 2, 3, 4}, []int32{1, 2, 3, 4}},
 		"the source was not seen":      {func(s *Snapshot) { s.Source.Set.Presence = Unreachable }, []int32{1, 2, 3, 4}, []int32{1, 2, 3, 4}},

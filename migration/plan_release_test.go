@@ -11,9 +11,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// onItsWay is halfway, with ordinal 1 on its way to the destination: neither slice has it, and the
+// halfwayOut is halfway, with ordinal 1 on its way to the destination: neither slice has it, and the
 // volumes of its two claims, "data" and "logs", are at the source.
-func onItsWay(change func(*Snapshot)) *planner {
+func halfwayOut(change func(*Snapshot)) *planner {
 	return halfway(func(s *Snapshot) {
 		s.Source.Set.Replicas, s.Source.Pods = 1, []Pod{runs(0)}
 		s.Source.Set.Templates = []string{"data", "logs"}
@@ -96,7 +96,7 @@ func TestReleased(t *testing.T) {
 		"kept in one cluster, the giver's is in use": {both(keptInCluster, func(s *Snapshot) { usesClaim(s, 1, east) }), api.ReasonClaimInUse},
 		"in one cluster it is still attached":        {func(s *Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, east, "node") }, api.ReasonVolumeAttached},
 	} {
-		if got := heldBy(onItsWay(tc.change).released(1)); got != tc.want {
+		if got := heldBy(halfwayOut(tc.change).released(1)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestKeptByTaker(t *testing.T) {
 		"in one cluster":                       {keptInCluster, true},
 		"in one cluster the giver's are bound": {func(s *Snapshot) { s.Spec.SameCluster = true }, false},
 	} {
-		p := onItsWay(tc.change)
+		p := halfwayOut(tc.change)
 		if got := p.keptByTaker(p.Volumes); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
