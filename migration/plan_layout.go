@@ -41,6 +41,8 @@ func layoutOf(s Snapshot) layout {
 	switch unbounded := s.unbounded(); {
 	case unbounded != nil:
 		l.broken = unbounded.Message
+	case startedByHand(s) != "":
+		l.broken = startedByHand(s)
 	case left < 0 || left > 1:
 		l.broken = fmt.Sprintf("the slices own %d and %d ordinals of %d", source.Replicas, destination.Replicas, base.Replicas)
 	case l.moved > 0 && destination.Start != l.destinationStart():

@@ -62,9 +62,35 @@ func lostSlice(s Snapshot) Set {
 	if handoff := s.Record.Handoff; handoff != nil && (source.Presence != Seen || !source.Has(handoff.Ordinal)) {
 		moved--
 	}
+	moved = max(0, moved)
 	slice := Set{Presence: Seen, Start: base.Start, Replicas: moved}
 	if s.Spec.Order != api.LowestFirst {
 		slice.Start = base.Start + base.Replicas - moved
 	}
 	return slice
+}
+
+// startedByHand says that the source owns ordinals of a destination that is lost which no handoff
+// has brought back: they may run on empty disks, and the volumes that they had are parked (I3).
+func startedByHand(s Snapshot) string {
+	given := s.Record.Given
+	if !s.Destination.Lost || given == nil {
+		return ""
+	}
+	onItsWay := int32(0)
+	if s.Record.Handoff != nil {
+		onItsWay = 1
+	}
+	if lostSlice(s).Replicas >= *given-onItsWay {
+		return ""
+	}
+	return fmt.Sprintf("the source owns %s, and %d ordinals were at the destination that is lost", span(s.Source.Set.Start, s.Source.Set.Replicas), *given)
+}
+
+// givenNow is how many ordinals the destination owns, as it is to be written down.
+func givenNow(s Snapshot) *int32 {
+	if startedByHand(s) != "" {
+		return s.Record.Given
+	}
+	return new(DestinationSlice(s).Replicas)
 }

@@ -362,7 +362,9 @@ func (m *machine) save(p *process, f fate, record Record) {
 			m.completed(record.Completed)
 		}
 		before := m.state.Record.Claim
+		given := givenNow(m.state)
 		m.state.Record = record
+		m.state.Record.Given = given
 		m.interleaved++
 		m.note("%s records %s", p.holder, recorded(record))
 		m.remember()

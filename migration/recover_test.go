@@ -131,3 +131,49 @@ func TestRecoverWritesNothingToTheDestination(t *testing.T) {
 	}
 	t.Errorf("it does not end: %v", steps)
 }
+
+// TestRecoverAfterAStartByHand: once the destination is lost, somebody scales the source up, on
+// claims that were made again, empty. No recovery ends there, whatever it is asked for: it waits
+// until the former range is back, and then brings the ordinals up on the disks that they had (I3).
+func TestRecoverAfterAStartByHand(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleUp, 2)
+	y.settle(everyone)
+	for y.state.Record.Handoff != nil {
+		y.pass(lands)
+	}
+	y.vanish()
+	y.recover()
+	before := y.state.Source.Set.Replicas
+	scale := func(replicas int32) {
+		y.state.Source.Set.Replicas = replicas
+		y.version++
+		y.settle(everyone)
+	}
+	for _, replicas := range []int32{before + 1, 4, 5} {
+		scale(replicas)
+		for range 20 {
+			decision := y.pass(lands)
+			if decision.Done != "" || decision.Effect != nil && decision.Effect.Verb != WriteFence {
+				t.Fatalf("with %d replicas at the source: %+v", replicas, decision)
+			}
+		}
+		if hold := y.next().Hold; hold == nil || hold.Reason != api.ReasonForeignScale || !hold.Stalled {
+			t.Fatalf("with %d replicas at the source: %+v", replicas, y.next())
+		}
+	}
+	scale(before)
+	for range 400 {
+		if decision := y.pass(lands); decision.Done != "" {
+			break
+		}
+	}
+	if y.state.Record.Completed != api.ReasonRecovered {
+		t.Errorf("it does not end: %+v", y.next())
+	}
+	for i, v := range y.state.Volumes {
+		if !v.Source.Bound() || v.Source.Volume.Handle != y.disks[i] {
+			t.Errorf("%s-%d: %+v", v.Template, v.Ordinal, v.Source)
+		}
+	}
+}

@@ -51,7 +51,9 @@ func Simulate(s Snapshot) Simulation {
 		decision := Plan(w.state)
 		switch {
 		case decision.Record != nil:
+			given := givenNow(w.state)
 			w.state.Record = *decision.Record
+			w.state.Record.Given = given
 			claim := decision.Record.Claim
 			w.state.Engaged = claim != nil && claim.Holder == w.state.Holder
 		case decision.Effect != nil:

@@ -94,6 +94,9 @@ type Record struct {
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.
 	Completed string
+	// Given is how many ordinals the destination owned when that was last written; nil: it was
+	// not written yet. Only of a destination that is lost is it asked.
+	Given *int32
 }
 
 // Presence says how a thing was seen.

@@ -101,8 +101,8 @@ func renderProgress(m *api.Migration, s Snapshot, decision Decision) {
 }
 
 func renderSlices(m *api.Migration, s Snapshot) {
-	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
-		return
+	if s.Source.Reach != Seen || s.Destination.Reach != Seen || startedByHand(s) != "" {
+		return // what a lost destination had is known from here only
 	}
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {

@@ -53,6 +53,9 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 
 func recordOf(m *api.Migration) Record {
 	record := Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+	if destination := m.Status.Destination; destination != nil {
+		record.Given = &destination.Replicas
+	}
 	for _, condition := range m.Status.Conditions {
 		switch condition.Type {
 		case api.ConditionAccepted:
