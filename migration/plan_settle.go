@@ -165,10 +165,17 @@ func (p *planner) cleanSource() *Decision {
 	if !p.whole() || set.Terminating || set.Replicas > 0 || len(p.Source.Pods) > 0 {
 		return nil
 	}
-	if !p.Spec.SameNamespace && len(p.Source.Budgets) > 0 {
+	if p.ownBudgetLeft() {
 		return p.deleteBudget(SourceSide)
 	}
 	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
+}
+
+// ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
+// and nobody else's pods are under it. Any other one stays (I9).
+func (p *planner) ownBudgetLeft() bool {
+	recorded, all := p.Record.Baseline.DisruptionBudget, p.Source.Budgets
+	return !p.Spec.SameNamespace && recorded != nil && len(all) == 1 && all[0].Name == recorded.Name && all[0].Covers == ""
 }
 
 // cleanDestination deletes the claims and volumes that the migration had made at
