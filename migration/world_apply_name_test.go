@@ -15,9 +15,9 @@ func halfNamed() Snapshot {
 	return s
 }
 
-// TestApplyName: the name of an ordinal is made where there is none, and nothing of it is written
+// TestWorldApplyName: the name of an ordinal is made where there is none, and nothing of it is written
 // or removed that is another one, or has changed since it was judged.
-func TestApplyName(t *testing.T) {
+func TestWorldApplyName(t *testing.T) {
 	at := func(ordinal int32, verb Verb, uid types.UID, version string) Effect {
 		return Effect{Verb: verb, Side: SourceSide, Ordinal: ordinal, UID: uid, ResourceVersion: version, Fence: "m.2"}
 	}
@@ -26,7 +26,7 @@ func TestApplyName(t *testing.T) {
 	}
 	service := PodService{Found: true, UID: "u1", ResourceVersion: "v2", Selects: true, Ours: true, Fence: "m.2"}
 	export := Export{Found: true, UID: "u1", ResourceVersion: "v2", Ours: true, Fence: "m.2"}
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"a Service":               {effect: at(0, CreatePodService, "", ""), change: of(0, func(n *Name) { n.Service = service })},
 		"an export":               {effect: at(0, CreatePodExport, "", ""), change: of(0, func(n *Name) { n.Export = export })},
 		"a Service that is there": {effect: at(1, CreatePodService, "", "")},
@@ -57,7 +57,7 @@ func TestApplyName(t *testing.T) {
 				onExport := (verb == MarkPodExport || verb == DeletePodExport) && uid == "exp" && version == "2"
 				if !onService && !onExport {
 					t.Run(string(verb)+" of "+string(uid)+" as of "+version, func(t *testing.T) {
-						applied{effect: at(1, verb, uid, version)}.check(t, halfNamed())
+						worldWrite{effect: at(1, verb, uid, version)}.check(t, halfNamed())
 					})
 				}
 			}

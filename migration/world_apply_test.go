@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// applied is an effect on the model of both clusters, and what it changes there.
-type applied struct {
+// worldWrite is an effect on the model of both clusters, and what it changes there.
+type worldWrite struct {
 	effect Effect
 	// before is what is otherwise beforehand than in the world of the test; nil: nothing.
 	before func(*Snapshot)
@@ -20,7 +20,7 @@ type applied struct {
 }
 
 // check applies the effect to a world and compares all of it.
-func (a applied) check(t *testing.T, s Snapshot) {
+func (a worldWrite) check(t *testing.T, s Snapshot) {
 	t.Helper()
 	if a.before != nil {
 		a.before(&s)
@@ -46,9 +46,9 @@ func unready() Snapshot {
 	return s
 }
 
-// TestApplyMakes: what is made is there afterwards, and is the migration's own; what is there already
+// TestWorldApplyMakes: what is made is there afterwards, and is the migration's own; what is there already
 // is not made again.
-func TestApplyMakes(t *testing.T) {
+func TestWorldApplyMakes(t *testing.T) {
 	made := pdb.Unavailable(1)
 	budget := Effect{Verb: CreateBudget, Side: DestinationSide, Name: "web", Fence: "m.1", Author: made}
 	set := Effect{Verb: CreateSet, Side: DestinationSide, Name: "web", Start: 2, Fence: "m.1"}
@@ -59,7 +59,7 @@ func TestApplyMakes(t *testing.T) {
 	like := func(s *Snapshot) {
 		s.Source.Set.Ordered, s.Source.Set.MinReady, s.Source.Set.Templates = true, time.Second, []string{"data"}
 	}
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"a namespace": {effect: Effect{Verb: CreateNamespace, Side: DestinationSide}, change: func(s *Snapshot) { s.Destination.NamespaceFound = true }},
 		"a Service":   {effect: Effect{Verb: CreateService, Side: DestinationSide}, change: func(s *Snapshot) { s.Destination.Service.Found = true }},
 		"an export":   {effect: Effect{Verb: CreateExport, Side: SourceSide}, change: func(s *Snapshot) { s.Source.Export = Export{Found: true, Ours: true} }},
@@ -88,9 +88,9 @@ func TestApplyMakes(t *testing.T) {
 	}
 }
 
-// TestApplyMakesASetAnew: the controller of a set that was made knows its new range, and nothing of
+// TestWorldApplyMakesASetAnew: the controller of a set that was made knows its new range, and nothing of
 // the share that a former one had.
-func TestApplyMakesASetAnew(t *testing.T) {
+func TestWorldApplyMakesASetAnew(t *testing.T) {
 	w := newWorld(unready())
 	w.acted[DestinationSide] = acted{start: 7, replicas: 9, told: share{of: true}}
 	if err := w.apply(Effect{Verb: CreateSet, Side: DestinationSide, Start: 2}); err != nil || w.acted[DestinationSide] != (acted{start: 2}) {
@@ -98,9 +98,9 @@ func TestApplyMakesASetAnew(t *testing.T) {
 	}
 }
 
-// TestApplySet: a write to a set is refused when the set is another one or has changed; a new range
+// TestWorldApplySet: a write to a set is refused when the set is another one or has changed; a new range
 // has yet to be observed, and tells of nobody else who scales.
-func TestApplySet(t *testing.T) {
+func TestWorldApplySet(t *testing.T) {
 	is := func(verb Verb) Effect {
 		return Effect{Verb: verb, Side: SourceSide, UID: "source-set", ResourceVersion: "1", Fence: "m.2", Start: 1, Replicas: 4, MaxUnavailable: 3}
 	}
@@ -111,7 +111,7 @@ func TestApplySet(t *testing.T) {
 	}
 	scaled := written(func(s *Set) { s.Start, s.Replicas, s.Observed, s.ScalesBy = 1, 4, false, "" })
 	unnumbered := func(s *Snapshot) { s.Numbers = &Finding{}; s.Destination.Set = s.Source.Set }
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"it is claimed":               {effect: is(WriteFence), change: written(func(s *Set) { s.Fence = "m.2" })},
 		"it is released":              {effect: is(ReleaseFence), change: written(func(s *Set) { s.Fence, s.Rolls = "", Rolls{Own: true, Heeded: true} })},
 		"it is given a share":         {effect: is(SetShare), change: written(func(s *Set) { s.Rolls = Rolls{Own: true, Shared: true, Share: 3} })},
@@ -148,9 +148,9 @@ func TestApplySet(t *testing.T) {
 	}
 }
 
-// TestApplyBudget: a write to a budget is refused when the budget is another one, has changed, or is
+// TestWorldApplyBudget: a write to a budget is refused when the budget is another one, has changed, or is
 // not the only one; who wrote it first is noted as long as the migration's own form is on it (I4).
-func TestApplyBudget(t *testing.T) {
+func TestWorldApplyBudget(t *testing.T) {
 	form, author := pdb.Available(1), pdb.Unavailable(2)
 	is := func(verb Verb) Effect {
 		return Effect{Verb: verb, Side: SourceSide, UID: "pdb", ResourceVersion: "1", Fence: "m.2", Form: form, Author: author}
@@ -161,7 +161,7 @@ func TestApplyBudget(t *testing.T) {
 		b := &s.Source.Budgets[0]
 		b.ResourceVersion, b.Form, b.Fence, b.Observed, b.Author = "v1", form, "m.2", false, nil
 	}
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"it is set":      {effect: is(SetBudget), change: func(s *Snapshot) { written(s); s.Source.Budgets[0].Author = &author }},
 		"it is restored": {effect: is(RestoreBudget), change: written},
 		"it is deleted":  {effect: is(DeleteBudget), change: func(s *Snapshot) { s.Source.Budgets = nil }},
@@ -183,8 +183,8 @@ func TestApplyBudget(t *testing.T) {
 	}
 }
 
-// TestApplySharedBudget: in one namespace a budget that is written has changed for both sides (I4).
-func TestApplySharedBudget(t *testing.T) {
+// TestWorldApplySharedBudget: in one namespace a budget that is written has changed for both sides (I4).
+func TestWorldApplySharedBudget(t *testing.T) {
 	w := newWorld(scenario{replicas: 2, budget: maxUnavailable(1), spec: Spec{SameNamespace: true}}.build())
 	e := Effect{Verb: RestoreBudget, Side: SourceSide, UID: "pdb", ResourceVersion: "1", Fence: "m.2", Form: pdb.Available(1)}
 	if err := w.apply(e); err != nil {

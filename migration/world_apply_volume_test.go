@@ -8,16 +8,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// last is where the claim wal of ordinal 1 is among those of twoVolumes.
-const last = 3
+// lastClaim is where the claim wal of ordinal 1 is among those of twoVolumes.
+const lastClaim = 3
 
-// twoVolumes has two ordinals at the source with two claims each. The last volume was secured.
+// twoVolumes has two ordinals at the source with two claims each. The lastClaim volume was secured.
 func twoVolumes(sameCluster bool) Snapshot {
 	s := scenario{replicas: 2, templates: []string{"data", "wal"}, spec: Spec{SameCluster: sameCluster}}.build()
-	v := &s.Volumes[last].Source.Volume
+	v := &s.Volumes[lastClaim].Source.Volume
 	v.Policy, v.Note, v.Fence = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: s.UID}, "m.1"
 	if sameCluster {
-		s.Volumes[last].Destination.Volume = *v
+		s.Volumes[lastClaim].Destination.Volume = *v
 	}
 	return s
 }
@@ -38,12 +38,12 @@ func carry(side SideName, a volumes.Action) Effect {
 
 // atLast changes the last claim and volume of a side.
 func atLast(side SideName, change func(*volumes.Holding)) func(*Snapshot) {
-	return func(s *Snapshot) { change(s.Volumes[last].holding(side)) }
+	return func(s *Snapshot) { change(s.Volumes[lastClaim].holding(side)) }
 }
 
-// TestApplyVolume: a claim or a volume is written when it is the one that was judged and has not
+// TestWorldApplyVolume: a claim or a volume is written when it is the one that was judged and has not
 // changed since (I3); what is being deleted stays until nobody uses it.
-func TestApplyVolume(t *testing.T) {
+func TestWorldApplyVolume(t *testing.T) {
 	claim, volume := onClaim(DeleteClaim), onVolume(DeleteVolume)
 	otherClaim, olderClaim, otherVolume, olderVolume := claim, claim, volume, volume
 	otherClaim.UID, olderClaim.ResourceVersion, otherVolume.UID, olderVolume.ResourceVersion = "another", "0", "another", "0"
@@ -57,7 +57,7 @@ func TestApplyVolume(t *testing.T) {
 	restored := atLast(SourceSide, func(h *volumes.Holding) {
 		h.Volume.Policy, h.Volume.Note, h.Volume.Fence, h.Volume.ResourceVersion = corev1.PersistentVolumeReclaimDelete, volumes.Note{}, "", "v1"
 	})
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"a claim is deleted":         {effect: claim, change: atLast(SourceSide, func(h *volumes.Holding) { h.Claim.Terminating, h.Claim.ResourceVersion = true, "v1" })},
 		"a volume is deleted":        {effect: volume, change: atLast(SourceSide, func(h *volumes.Holding) { h.Volume.Terminating, h.Volume.ResourceVersion = true, "v1" })},
 		"its policy is restored":     {effect: onVolume(RestorePolicy), change: restored},
@@ -76,9 +76,9 @@ func TestApplyVolume(t *testing.T) {
 	}
 }
 
-// TestApplyCarry: one step of package volumes changes what it says, when the volume or the claim is as
+// TestWorldApplyCarry: one step of package volumes changes what it says, when the volume or the claim is as
 // it was judged. In one cluster both sides see the same volume (I2).
-func TestApplyCarry(t *testing.T) {
+func TestWorldApplyCarry(t *testing.T) {
 	to, note := volumes.Ref{Namespace: "shop", Name: "to"}, volumes.Note{Policy: "Recycle", By: "migration"}
 	is := func(verb volumes.Verb) volumes.Action {
 		return volumes.Action{Verb: verb, UID: "pv-wal-web-1", ResourceVersion: "1", Ref: to, Note: note, Calls: 2}
@@ -95,7 +95,7 @@ func TestApplyCarry(t *testing.T) {
 	}
 	deletes := atLast(SourceSide, func(h *volumes.Holding) { h.Volume.Policy = corev1.PersistentVolumeReclaimDelete })
 	parked := volume(func(v *volumes.Volume) { v.ClaimRef = to })
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"it is secured": {
 			effect: carry(SourceSide, is(volumes.Secure)), before: deletes,
 			change: volume(func(v *volumes.Volume) { v.Policy, v.Note = corev1.PersistentVolumeReclaimRetain, note }),
@@ -113,16 +113,16 @@ func TestApplyCarry(t *testing.T) {
 		t.Run(name, func(t *testing.T) { tc.check(t, twoVolumes(false)) })
 	}
 	t.Run("in one cluster", func(t *testing.T) {
-		applied{effect: carry(SourceSide, is(volumes.Park)), change: func(s *Snapshot) {
+		worldWrite{effect: carry(SourceSide, is(volumes.Park)), change: func(s *Snapshot) {
 			parked(s)
-			s.Volumes[last].Destination.Volume = s.Volumes[last].Source.Volume
+			s.Volumes[lastClaim].Destination.Volume = s.Volumes[lastClaim].Source.Volume
 		}}.check(t, twoVolumes(true))
 	})
 }
 
-// TestApplyCreatesHolding: a volume is made for the disk of the other side's, unused and kept by all
+// TestWorldApplyCreatesHolding: a volume is made for the disk of the other side's, unused and kept by all
 // means (I3); what is there already is not made again.
-func TestApplyCreatesHolding(t *testing.T) {
+func TestWorldApplyCreatesHolding(t *testing.T) {
 	to := volumes.Ref{Namespace: "shop", Name: "to"}
 	volume, claim := volumes.Action{Verb: volumes.CreateVolume, Ref: to}, volumes.Action{Verb: volumes.CreateClaim, Volume: "pv"}
 	inUse := func(h *volumes.Holding) {
@@ -135,16 +135,16 @@ func TestApplyCreatesHolding(t *testing.T) {
 		}
 	}
 	exchanged := func(s *Snapshot) {
-		v := &s.Volumes[last]
+		v := &s.Volumes[lastClaim]
 		v.Source.Volume, v.Destination.Volume = volumes.Volume{}, v.Source.Volume
 		inUse(&v.Destination)
 	}
-	for name, tc := range map[string]applied{
+	for name, tc := range map[string]worldWrite{
 		"a volume at the destination": {effect: carry(DestinationSide, volume), before: atLast(SourceSide, inUse), change: func(s *Snapshot) {
-			s.Volumes[last].Destination.Volume = made(s.Volumes[last].Source.Volume)
+			s.Volumes[lastClaim].Destination.Volume = made(s.Volumes[lastClaim].Source.Volume)
 		}},
 		"a volume at the source": {effect: carry(SourceSide, volume), before: exchanged, change: func(s *Snapshot) {
-			s.Volumes[last].Source.Volume = made(s.Volumes[last].Destination.Volume)
+			s.Volumes[lastClaim].Source.Volume = made(s.Volumes[lastClaim].Destination.Volume)
 		}},
 		"a claim": {effect: carry(DestinationSide, claim), change: atLast(DestinationSide, func(h *volumes.Holding) {
 			h.Claim = volumes.Claim{Found: true, UID: "u1", ResourceVersion: "v2", Phase: corev1.ClaimPending, Volume: "pv", Ours: true, Fence: "m.2"}
