@@ -92,7 +92,10 @@ func TestFinished(t *testing.T) {
 		"nothing was written, and nothing can be": {func(s *Snapshot) { s.Deleting = true; unreachable(s) }, api.ReasonReleased},
 		"deleted once it has begun":               {func(s *Snapshot) { s.Deleting, s.Record.Baseline = true, begun }, ""},
 		"it lets go":                              {func(s *Snapshot) { s.Record.Completed, s.Record.Baseline = api.ReasonMoved, begun }, release},
-		"it cannot let go":                        {func(s *Snapshot) { s.Record.Completed, s.Record.Baseline = api.ReasonMoved, begun; unreachable(s) }, api.ReasonClusterUnreachable},
+		"it cannot let go": {func(s *Snapshot) {
+			s.Record.Completed, s.Record.Baseline = api.ReasonMoved, begun
+			unreachable(s)
+		}, api.ReasonClusterUnreachable},
 		"it deletes the source": {func(s *Snapshot) {
 			s.Record.Completed, s.Record.Baseline, s.Spec.DeleteSource = api.ReasonMoved, begun, true
 		}, "DeleteSet source web s7"},
@@ -144,7 +147,9 @@ func TestFinishedForGood(t *testing.T) {
 			t.Errorf("%s: %+v", name, decision)
 		case !tc.anew && (decision.Record != nil || decision.Done != tc.was):
 			t.Errorf("%s: %+v", name, decision)
-		case tc.held != "" && (decision.Hold == nil || decision.Hold.Reason != tc.held || decision.Hold.Message == "" || decision.Hold.Remedy == ""), tc.held == "" && decision.Hold != nil:
+		case (tc.held == "") != (decision.Hold == nil):
+			t.Errorf("%s: held by %+v", name, decision.Hold)
+		case tc.held != "" && (decision.Hold.Reason != tc.held || decision.Hold.Message == "" || decision.Hold.Remedy == ""):
 			t.Errorf("%s: held by %+v", name, decision.Hold)
 		}
 	}

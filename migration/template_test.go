@@ -85,6 +85,7 @@ func TestLostElement(t *testing.T) {
 		"the only one has little":      {sent, []any{tree{"c": 1}}, []string{"t.a", "t.b", "t.key"}},
 		"beside a word":                {sent, []any{"word", tree{"key": "k", "a": 1, "b": 2}}, nil},
 		"a word alone":                 {sent, []any{"word"}, []string{"t"}},
+		"an empty one is not a word":   {tree{}, []any{"word"}, []string{"t"}},
 		"a word":                       {"word", []any{sent}, nil},
 		"of its name":                  {tree{"name": "x", "a": 1}, []any{tree{"name": "y", "a": 1}, tree{"name": "x"}}, []string{"t.a"}},
 		"of its name, beside a word":   {tree{"name": "x", "a": 1}, []any{"word", tree{"name": "x", "a": 1}}, nil},

@@ -18,26 +18,27 @@ func TestSelects(t *testing.T) {
 		}
 	}
 	nothing := func(*corev1.Pod) {}
+	own, other := labels.Set{"app": "web"}, labels.Set{"app": "db"}
 	const toCome = "those that are still to be made, at the destination as well"
 	for name, tc := range map[string]struct {
 		template labels.Set
 		pods     []corev1.Pod
 		want     selection
 	}{
-		"all of them":                   {labels.Set{"app": "web"}, []corev1.Pod{webPod("web-0", nil)}, selection{any: true}},
-		"those to come":                 {labels.Set{"app": "web"}, nil, selection{any: true}},
-		"all but one":                   {labels.Set{"app": "web"}, []corev1.Pod{webPod("web-0", nil), webPod("web-1", unlike)}, selection{any: true, leavesOut: "pod web-1"}},
-		"all but those to come":         {labels.Set{"app": "db"}, []corev1.Pod{webPod("web-0", nil)}, selection{any: true, leavesOut: toCome}},
-		"one of them":                   {labels.Set{"app": "db"}, []corev1.Pod{webPod("web-0", unlike), webPod("web-1", nil)}, selection{any: true, leavesOut: "pod web-0"}},
-		"none":                          {labels.Set{"app": "db"}, []corev1.Pod{webPod("web-0", unlike)}, selection{}},
-		"none of none":                  {labels.Set{"app": "db"}, nil, selection{}},
-		"one of another set":            {labels.Set{"app": "db"}, []corev1.Pod{webPod("db-0", nil)}, selection{}},
-		"not one of another set":        {labels.Set{"app": "web"}, []corev1.Pod{webPod("db-0", unlike)}, selection{any: true}},
-		"one that is done":              {labels.Set{"app": "db"}, []corev1.Pod{webPod("web-0", ended(corev1.PodSucceeded, nothing))}, selection{}},
-		"one that has failed":           {labels.Set{"app": "db"}, []corev1.Pod{webPod("web-0", ended(corev1.PodFailed, nothing))}, selection{}},
-		"all but one that is done":      {labels.Set{"app": "web"}, []corev1.Pod{webPod("web-0", ended(corev1.PodSucceeded, unlike))}, selection{any: true}},
-		"all but one that has failed":   {labels.Set{"app": "web"}, []corev1.Pod{webPod("web-0", ended(corev1.PodFailed, unlike))}, selection{any: true}},
-		"one that runs, like all other": {labels.Set{"app": "web"}, []corev1.Pod{webPod("web-0", ended(corev1.PodRunning, nothing))}, selection{any: true}},
+		"all of them":                   {own, []corev1.Pod{webPod("web-0", nil)}, selection{any: true}},
+		"those to come":                 {own, nil, selection{any: true}},
+		"all but one":                   {own, []corev1.Pod{webPod("web-0", nil), webPod("web-1", unlike)}, selection{any: true, leavesOut: "pod web-1"}},
+		"all but those to come":         {other, []corev1.Pod{webPod("web-0", nil)}, selection{any: true, leavesOut: toCome}},
+		"one of them":                   {other, []corev1.Pod{webPod("web-0", unlike), webPod("web-1", nil)}, selection{any: true, leavesOut: "pod web-0"}},
+		"none":                          {other, []corev1.Pod{webPod("web-0", unlike)}, selection{}},
+		"none of none":                  {other, nil, selection{}},
+		"one of another set":            {other, []corev1.Pod{webPod("db-0", nil)}, selection{}},
+		"not one of another set":        {own, []corev1.Pod{webPod("db-0", unlike)}, selection{any: true}},
+		"one that is done":              {other, []corev1.Pod{webPod("web-0", ended(corev1.PodSucceeded, nothing))}, selection{}},
+		"one that has failed":           {other, []corev1.Pod{webPod("web-0", ended(corev1.PodFailed, nothing))}, selection{}},
+		"all but one that is done":      {own, []corev1.Pod{webPod("web-0", ended(corev1.PodSucceeded, unlike))}, selection{any: true}},
+		"all but one that has failed":   {own, []corev1.Pod{webPod("web-0", ended(corev1.PodFailed, unlike))}, selection{any: true}},
+		"one that runs, like all other": {own, []corev1.Pod{webPod("web-0", ended(corev1.PodRunning, nothing))}, selection{any: true}},
 	} {
 		f := &found{place: place{set: "web"}, labels: tc.template, pods: tc.pods}
 		if got := f.selects(labels.SelectorFromSet(labels.Set{"app": "web"})); got != tc.want {

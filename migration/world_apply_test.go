@@ -64,7 +64,8 @@ func TestWorldApplyMakes(t *testing.T) {
 		"a Service":   {effect: Effect{Verb: CreateService, Side: DestinationSide}, change: func(s *Snapshot) { s.Destination.Service.Found = true }},
 		"an export":   {effect: Effect{Verb: CreateExport, Side: SourceSide}, change: func(s *Snapshot) { s.Source.Export = Export{Found: true, Ours: true} }},
 		"an export goes": {
-			effect: Effect{Verb: DeleteExport, Side: SourceSide}, before: func(s *Snapshot) { s.Source.Export.Found = true }, change: func(s *Snapshot) { s.Source.Export = Export{} },
+			effect: Effect{Verb: DeleteExport, Side: SourceSide}, before: func(s *Snapshot) { s.Source.Export.Found = true },
+			change: func(s *Snapshot) { s.Source.Export = Export{} },
 		},
 		"a set, like the source's": {effect: set, before: like, change: func(s *Snapshot) { s.Destination.Set = created }},
 		"a set of our own kind": {

@@ -22,11 +22,7 @@ func twoVolumes(sameCluster bool) Snapshot {
 	return s
 }
 
-// onClaim is a write to the last claim, onVolume one to the last volume, carry one of package volumes.
-func onClaim(verb Verb) Effect {
-	return Effect{Verb: verb, Side: SourceSide, Ordinal: 1, Name: "wal-web-1", UID: "claim-wal-web-1", ResourceVersion: "1"}
-}
-
+// onVolume is a write to the last volume, carry one of package volumes.
 func onVolume(verb Verb) Effect {
 	return Effect{Verb: verb, Side: SourceSide, Ordinal: 1, Name: "pv-wal-web-1", UID: "pv-wal-web-1", ResourceVersion: "1"}
 }
@@ -44,7 +40,8 @@ func atLast(side SideName, change func(*volumes.Holding)) func(*Snapshot) {
 // TestWorldApplyVolume: a claim or a volume is written when it is the one that was judged and has not
 // changed since (I3); what is being deleted stays until nobody uses it.
 func TestWorldApplyVolume(t *testing.T) {
-	claim, volume := onClaim(DeleteClaim), onVolume(DeleteVolume)
+	volume := onVolume(DeleteVolume)
+	claim := Effect{Verb: DeleteClaim, Side: SourceSide, Ordinal: 1, Name: "wal-web-1", UID: "claim-wal-web-1", ResourceVersion: "1"}
 	otherClaim, olderClaim, otherVolume, olderVolume := claim, claim, volume, volume
 	otherClaim.UID, olderClaim.ResourceVersion, otherVolume.UID, olderVolume.ResourceVersion = "another", "0", "another", "0"
 	nobodys, ofThree, ofNone, missing := claim, claim, claim, volume
@@ -58,8 +55,12 @@ func TestWorldApplyVolume(t *testing.T) {
 		h.Volume.Policy, h.Volume.Note, h.Volume.Fence, h.Volume.ResourceVersion = corev1.PersistentVolumeReclaimDelete, volumes.Note{}, "", "v1"
 	})
 	for name, tc := range map[string]worldWrite{
-		"a claim is deleted":         {effect: claim, change: atLast(SourceSide, func(h *volumes.Holding) { h.Claim.Terminating, h.Claim.ResourceVersion = true, "v1" })},
-		"a volume is deleted":        {effect: volume, change: atLast(SourceSide, func(h *volumes.Holding) { h.Volume.Terminating, h.Volume.ResourceVersion = true, "v1" })},
+		"a claim is deleted": {effect: claim, change: atLast(SourceSide, func(h *volumes.Holding) {
+			h.Claim.Terminating, h.Claim.ResourceVersion = true, "v1"
+		})},
+		"a volume is deleted": {effect: volume, change: atLast(SourceSide, func(h *volumes.Holding) {
+			h.Volume.Terminating, h.Volume.ResourceVersion = true, "v1"
+		})},
 		"its policy is restored":     {effect: onVolume(RestorePolicy), change: restored},
 		"it is not carried as well":  {effect: distracted, change: restored},
 		"nor is its claim marked":    {effect: marks, change: restored},

@@ -25,9 +25,12 @@ func TestWorldBindClaims(t *testing.T) {
 		return of(func(h *volumes.Holding) { h.Volume.Terminating = true; change(h) })
 	}
 	for name, tc := range map[string]struct{ before, change func(*Snapshot) }{
-		"all are bound":               {func(*Snapshot) {}, nil},
-		"a volume without a phase":    {of(func(h *volumes.Holding) { h.Volume.Phase = "" }), volumed(func(v *volumes.Volume) { v.Phase = corev1.VolumeBound })},
-		"a volume that is free again": {of(func(h *volumes.Holding) { h.Volume.ClaimRef.UID = "" }), volumed(func(v *volumes.Volume) { v.Phase = corev1.VolumeAvailable })},
+		"all are bound":            {func(*Snapshot) {}, nil},
+		"a volume without a phase": {of(func(h *volumes.Holding) { h.Volume.Phase = "" }), volumed(func(v *volumes.Volume) { v.Phase = corev1.VolumeBound })},
+		"a volume that is free again": {
+			of(func(h *volumes.Holding) { h.Volume.ClaimRef.UID = "" }),
+			volumed(func(v *volumes.Volume) { v.Phase = corev1.VolumeAvailable }),
+		},
 		"a volume that is reserved for the claim": {
 			of(func(h *volumes.Holding) { h.Volume.ClaimRef.UID, h.Volume.Phase = "", corev1.VolumeAvailable }),
 			volumed(func(v *volumes.Volume) { v.ClaimRef.UID = "claim-wal-web-1" }),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -223,4 +224,15 @@ func settledState(s Snapshot) Snapshot {
 		}
 	}
 	return s
+}
+
+// TestWorldSettleWithAPodThatWaits: a pod that is made counts though it does not become Ready.
+func TestWorldSettleWithAPodThatWaits(t *testing.T) {
+	w := halves()
+	lost := &w.state.Volumes[0].Destination
+	lost.Claim.Volume, lost.Claim.Phase = "gone", corev1.ClaimLost
+	w.state.Destination.removePod(0)
+	if !w.settle() || len(w.state.Destination.Pods) != 1 || w.state.Destination.Pods[0].Ready {
+		t.Errorf("it says that nothing is done, or has made %+v", w.state.Destination.Pods)
+	}
 }

@@ -208,7 +208,8 @@ func TestSnapshotIsItsOwn(t *testing.T) {
 	if diff := cmp.Diff(before, seen); diff != "" {
 		t.Errorf("-before +now\n%s", diff)
 	}
-	if w.version() == w.version() || w.uid() == w.uid() {
+	version, uid := w.version(), w.uid()
+	if version == w.version() || uid == w.uid() {
 		t.Error("two objects or versions are the same")
 	}
 }
