@@ -84,7 +84,7 @@ func TestSimulateRollback(t *testing.T) {
 func midway(t *testing.T, c scenario, verb Verb, n int) *world {
 	t.Helper()
 	w := newWorld(c.build())
-	for n > 0 {
+	for range enough {
 		decision := Plan(w.state)
 		if decision.Record != nil {
 			w.state.Record, w.state.Engaged = *decision.Record, true
@@ -97,10 +97,13 @@ func midway(t *testing.T, c scenario, verb Verb, n int) *world {
 		}
 		w.settle()
 		if decision.Effect.Verb == verb {
-			n--
+			if n--; n == 0 {
+				return w
+			}
 		}
 	}
-	return w
+	t.Fatalf("%s never comes", verb)
+	return nil
 }
 
 // TestSimulateEnds: a dry run ends as the migration would in a world in which nothing fails. What comes
