@@ -102,3 +102,34 @@ func TestTurnsOrder(t *testing.T) {
 		t.Errorf("next is %+v, want a", next)
 	}
 }
+
+// TestTurnsOfAtLeastOne: a namespace has at least one worker, whatever it is given.
+func TestTurnsOfAtLeastOne(t *testing.T) {
+	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2} {
+		turns, begun := newRota(most), 0
+		for i := range 5 {
+			if turns.begin(requestOf("shop", strconv.Itoa(i)), false) {
+				begun++
+			}
+		}
+		if begun != want {
+			t.Errorf("with %d, %d have begun", most, begun)
+		}
+	}
+}
+
+// TestTurnsAreInOrder: one whose ordinal is down is before each one whose is not, and else who came
+// first (S4).
+func TestTurnsAreInOrder(t *testing.T) {
+	turns := newRota(1)
+	first, then := requestOf("shop", "first"), requestOf("shop", "then")
+	turns.arrived[first], turns.arrived[then] = 1, 2
+	order := []parked{{first, true}, {then, true}, {first, false}, {then, false}}
+	for i, a := range order {
+		for k, b := range order {
+			if got := turns.order(a, b); got < 0 != (i < k) || got > 0 != (i > k) {
+				t.Errorf("%+v and %+v: %d", a, b, got)
+			}
+		}
+	}
+}

@@ -112,3 +112,54 @@ func TestUrgency(t *testing.T) {
 		t.Error("an ordinal is down, and it is not urgent")
 	}
 }
+
+// TestSilenceIsBounded: a pause doubles from a second up to a minute, and never lasts longer (S4).
+func TestSilenceIsBounded(t *testing.T) {
+	for times, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 6: 32, 7: 60, 8: 60, 100: 60, 1 << 40: 60} {
+		if got := (&silence{times: times}).pause(); got != want*time.Second {
+			t.Errorf("after %d times: %s", times, got)
+		}
+	}
+}
+
+// TestSilenceWhileAsked: while one asks, the others come back after a second, or when the pause is over if
+// that is later (S4).
+func TestSilenceWhileAsked(t *testing.T) {
+	s, now := newSilences(), time.Unix(1000, 0)
+	s.unanswered("west", "no answer", now, now)
+	s.unanswered("west", "no answer", now, now)
+	now = now.Add(2 * time.Second)
+	if wait, _ := s.ask("west", false, now); wait != 0 {
+		t.Fatalf("the first one waits %s", wait)
+	}
+	if wait, why := s.ask("west", false, now); wait != silenceFirst || why != "no answer" {
+		t.Errorf("the others wait %s: %s", wait, why)
+	}
+	s.of["west"].since = now
+	if wait, _ := s.ask("west", false, now); wait != 2*silenceFirst {
+		t.Errorf("they wait %s", wait)
+	}
+}
+
+// TestSilenceIsForgotten: what nobody has asked for in a long time is dropped, not what is being asked for.
+func TestSilenceIsForgotten(t *testing.T) {
+	now := time.Unix(10000, 0)
+	for name, tc := range map[string]struct {
+		ago    time.Duration
+		asking bool
+		kept   bool
+	}{
+		"just now":              {0, false, true},
+		"just not too long ago": {silenceForgotten, false, true},
+		"too long ago":          {silenceForgotten + 1, false, false},
+		"it is being asked for": {silenceForgotten + 1, true, true},
+		"and was just now":      {0, true, true},
+	} {
+		s := newSilences()
+		s.of["west"] = &silence{since: now.Add(-tc.ago), asking: tc.asking}
+		s.unanswered("east", "", now, now)
+		if kept := s.of["west"] != nil; kept != tc.kept {
+			t.Errorf("%s: kept %t", name, kept)
+		}
+	}
+}

@@ -64,38 +64,27 @@ func Simulate(s Snapshot) Simulation {
 			if decision.Effect.OfOrdinal() {
 				w.only = &decision.Effect.Ordinal
 			}
-			w.stop(*decision.Effect)
 			step := plannedStep(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
 			result.Steps = append(result.Steps, step)
+			w.settle()
 		case decision.Done != "":
 			result.Outcome, result.Held = decision.Done, decision.Hold
 			return result
+		case decision.Wait == 0:
+			result.Held = decision.Hold
+			return result
 		default:
-			// The hold names what is waited for; in this world it comes about.
+			// The hold names what is waited for; in this world only time has yet to pass for it.
 			w.state.Now = w.state.Now.Add(decision.Wait)
-			if !w.settle() && decision.Wait == 0 {
-				result.Held = decision.Hold
-				return result
-			}
-		}
-		if decision.Record == nil {
-			w.settle()
 		}
 	}
 	result.Held = &Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
 	return result
 }
 
-// stop takes the ordinal's pod down at once, so that the step shows the fewest
-// replicas that are available in it.
-func (w *world) stop(e Effect) {
-	if e.Verb == ScaleDown {
-		w.learn(e.Side)
-		w.controlSet(e.Side)
-	}
-}
-
+// plannedStep is taken before the controllers have acted: an ordinal that its slice does not own any
+// more does not count as available, so that the step shows the fewest there are in it.
 func plannedStep(w *world, e Effect) PlannedStep {
 	return PlannedStep{
 		Effect: e, Description: e.String(),

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 var update = flag.Bool("update", false, "write the golden step logs anew")
@@ -76,6 +77,74 @@ func TestSimulateRollback(t *testing.T) {
 			w.state.Spec.Mode = api.ModeRollback
 			golden(t, name, steps(Simulate(w.snapshot())))
 		})
+	}
+}
+
+// halfSimulated is a world in which the plan has just come to a write, for the n-th time, and has made it.
+func halfSimulated(t *testing.T, c scenario, verb Verb, n int) *world {
+	t.Helper()
+	w := newWorld(c.build())
+	for range enough {
+		decision := Plan(w.state)
+		if decision.Record != nil {
+			w.state.Record, w.state.Engaged = *decision.Record, true
+		}
+		if decision.Effect == nil {
+			continue
+		}
+		if err := w.apply(*decision.Effect); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		if decision.Effect.Verb == verb {
+			if n--; n == 0 {
+				return w
+			}
+		}
+	}
+	t.Fatalf("%s never comes", verb)
+	return nil
+}
+
+// TestSimulateEnds: a dry run ends as the migration would in a world in which nothing fails. What comes
+// up by itself counts as available from the beginning, and what takes time is waited for.
+func TestSimulateEnds(t *testing.T) {
+	starting := scenario{replicas: 3}.build()
+	starting.Source.Pods[0].Ready, starting.Source.Pods[1].Ready = false, false
+	patient := scenario{replicas: 2, spec: Spec{MinReady: time.Minute}}.build()
+	moved := halfSimulated(t, scenario{replicas: 2}, ScaleUp, 2).snapshot()
+	moved.Spec.Mode = api.ModeRollback
+	twice := scenario{replicas: 1, templates: []string{"data", "data"}}.build()
+	twice.Volumes[1].Source.Volume.UID = "another"
+	elsewhere := halfSimulated(t, scenario{replicas: 2, templates: []string{"data"}}, ScaleDown, 1).snapshot()
+	elsewhere.Volumes[1].Source.Volume.Attachments = []volumes.Attachment{{Name: "other", Node: "other"}}
+	for name, tc := range map[string]struct {
+		s             Snapshot
+		outcome, held string
+		fewest        int32
+	}{
+		"two replicas come up":                {starting, api.ReasonMoved, "", 2},
+		"each is Ready for a minute":          {patient, api.ReasonMoved, "", 1},
+		"all go back":                         {moved, api.ReasonRolledBack, "", 1},
+		"what is seen cannot be":              {twice, "", errConflict.Error(), 1},
+		"a volume that is not ever let go of": {elsewhere, "", "the plan does not end", 1},
+	} {
+		result := Simulate(tc.s)
+		if result.Outcome != tc.outcome || result.Fewest != tc.fewest {
+			t.Errorf("%s: it ends with %q, fewest available %d", name, result.Outcome, result.Fewest)
+		}
+		if held := result.Held; (held == nil) != (tc.held == "") || held != nil && (!strings.Contains(held.Message, tc.held) || !held.Stalled) {
+			t.Errorf("%s: held by %+v", name, held)
+		}
+	}
+}
+
+// TestSimulateClaims: a dry run claims the migration as another process would, whoever is engaged in it.
+func TestSimulateClaims(t *testing.T) {
+	s := halfSimulated(t, scenario{replicas: 2}, ScaleDown, 1).snapshot()
+	result := Simulate(s)
+	if len(result.Steps) == 0 || result.Steps[0].Effect.Verb != WriteFence || !s.Engaged {
+		t.Errorf("it begins with %+v", result.Steps)
 	}
 }
 

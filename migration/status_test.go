@@ -171,6 +171,11 @@ func TestSlicesAreTold(t *testing.T) {
 	if moved, total := Progress(lost, *lost.Record.Baseline); moved != 6 || total != 9 {
 		t.Errorf("of a destination that is lost: %d of %d", moved, total)
 	}
+	recovering := m.DeepCopy()
+	render(recovering, lost, Decision{})
+	if got := recovering.Status.Destination; got == nil || got.Slice != "west/shop/web [3,9)" || got.Start != 3 || got.Replicas != 6 {
+		t.Errorf("what a destination had that is lost: %+v", got)
+	}
 	fresh := &api.Migration{}
 	renderSlices(fresh, s)
 	if fresh.Status.Total != 0 || fresh.Status.Destination == nil || fresh.Status.Destination.Replicas != 4 {
@@ -194,6 +199,7 @@ func TestBeginsToStall(t *testing.T) {
 	}{
 		"never":              {with("", ""), with("", ""), false},
 		"not now":            {with("True", "A"), with("False", "A"), false},
+		"nor for another":    {with("True", "A"), with("False", "B"), false},
 		"nothing is said":    {with("True", "A"), with("", ""), false},
 		"for the first time": {with("", ""), with("True", "A"), true},
 		"again":              {with("False", "A"), with("True", "A"), true},

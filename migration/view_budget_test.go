@@ -95,6 +95,9 @@ func TestRevertedBy(t *testing.T) {
 		"made in the later second": {func(_ *api.Migration, b *policyv1.PodDisruptionBudget) {
 			b.CreationTimestamp = metav1.NewTime(taken.Add(time.Second))
 		}, time.Hour, "kubectl"},
+		"in the same second, an odd one": {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) {
+			m.Status.Baseline.BudgetsTakenTime = &metav1.Time{Time: taken.Add(time.Second)}
+		}, time.Second, ""},
 		"the moment is within a second": {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) {
 			m.Status.Baseline.BudgetsTakenTime = &metav1.Time{Time: taken.Add(700 * time.Millisecond)}
 		}, time.Second, "kubectl"},
@@ -146,6 +149,11 @@ func TestForeignWriter(t *testing.T) {
 	}
 	if got := begun(migrating()); !got.Equal(began) || !begun(&api.Migration{}).IsZero() {
 		t.Errorf("it began at %s", got)
+	}
+	odd := migrating()
+	odd.Status.Baseline.StartTime = metav1.NewTime(began.Add(1900 * time.Millisecond))
+	if got := begun(odd); !got.Equal(began.Add(time.Second)) {
+		t.Errorf("in an odd second it began at %s", got)
 	}
 }
 

@@ -2,8 +2,10 @@ package migration
 
 import (
 	"fmt"
+	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -170,4 +172,44 @@ func (c scenario) boundVolume(s Snapshot, ordinal int32, template string) Ordina
 func unparsable() *intstr.IntOrString {
 	value := intstr.FromString("many")
 	return &value
+}
+
+// TestNewWorld: the model begins with controllers that know what is there, and nobody asks for an
+// eviction in it.
+func TestNewWorld(t *testing.T) {
+	s := scenario{replicas: 3, start: 2, budget: maxUnavailable(1), slices: true}.build()
+	s.Source.Budgets[0].Evictions = 2
+	s.Source.Set.Rolls = Rolls{Own: true, Shared: true, Share: 1}
+	w := newWorld(s)
+	one := share{of: true, most: 1}
+	if got, want := w.acted[SourceSide], (acted{start: 2, replicas: 3, keeps: one, told: one}); got != want {
+		t.Errorf("the source acts on %+v", got)
+	}
+	if got := w.acted[DestinationSide]; got != (acted{}) {
+		t.Errorf("the destination acts on %+v", got)
+	}
+	if !w.state.Source.Set.Rolls.Heeded || w.state.Destination.Set.Rolls.Heeded {
+		t.Errorf("heeded at the source: %t, at the destination: %t", w.state.Source.Set.Rolls.Heeded, w.state.Destination.Set.Rolls.Heeded)
+	}
+	if got := w.state.Source.Budgets[0].Evictions; got != 0 {
+		t.Errorf("%d evictions", got)
+	}
+	if s.Source.Set.Rolls.Heeded || s.Source.Budgets[0].Evictions != 2 {
+		t.Errorf("what it was given has changed: %+v", s.Source)
+	}
+}
+
+// TestSnapshotIsItsOwn: what happens in the model does not change what was seen of it before.
+func TestSnapshotIsItsOwn(t *testing.T) {
+	w := newWorld(scenario{replicas: 2, templates: []string{"data"}, budget: maxUnavailable(1), spec: Spec{NameOrdinals: true}}.build())
+	seen, before := w.snapshot(), w.snapshot()
+	w.state.Source.Pods[0].Ready, w.state.Source.Budgets[0].Name, w.state.Source.Names[0].Ordinal, w.state.Volumes[0].Template = false, "x", 9, "x"
+	w.state.Destination.Names[0].Ordinal = 9
+	if diff := cmp.Diff(before, seen); diff != "" {
+		t.Errorf("-before +now\n%s", diff)
+	}
+	version, uid := w.version(), w.uid()
+	if version == w.version() || uid == w.uid() {
+		t.Error("two objects or versions are the same")
+	}
 }

@@ -1,0 +1,99 @@
+package migration
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestTemplateChangeIsOne: a change of the source's template is one that the destination lacks, unless it was
+// made of this very template and differs on purpose.
+func TestTemplateChangeIsOne(t *testing.T) {
+	hash := templateHash(&namespaced().Spec.Template)
+	with := func(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+		set := namespaced()
+		change(set)
+		return set
+	}
+	mirrored := func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "mirror/web:1" }
+	madeOf := func(hash string) func(*appsv1.StatefulSet) {
+		return func(s *appsv1.StatefulSet) {
+			mirrored(s)
+			s.Annotations = map[string]string{api.TemplateAnnotationKey: hash}
+		}
+	}
+	differs := TemplateChange{Fields: "spec.template.spec.containers[0].image", Hash: hash}
+	for name, tc := range map[string]struct {
+		source, destination *appsv1.StatefulSet
+		want                TemplateChange
+	}{
+		"the same":           {namespaced(), namespaced(), TemplateChange{}},
+		"another image":      {namespaced(), with(mirrored), differs},
+		"it was made of it":  {namespaced(), with(madeOf(hash)), TemplateChange{}},
+		"made of an older":   {namespaced(), with(madeOf("older")), differs},
+		"no source":          {nil, namespaced(), TemplateChange{}},
+		"no destination":     {namespaced(), nil, TemplateChange{}},
+		"neither of the two": {nil, nil, TemplateChange{}},
+	} {
+		if diff := cmp.Diff(tc.want, templateChange(tc.source, tc.destination)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestTemplateHash: a template has a hash of its own, of a length that stays: it is kept in an annotation,
+// where a later version compares it.
+func TestTemplateHash(t *testing.T) {
+	one, other := namespaced(), namespaced()
+	other.Spec.Template.Spec.Containers[0].Image = "web:2"
+	if a, b := templateHash(&one.Spec.Template), templateHash(&other.Spec.Template); a == b || len(a) != 16 || a != templateHash(&namespaced().Spec.Template) {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// TestDropped: a field of a template that an API server does not keep is told, with what it is about (G8).
+func TestDropped(t *testing.T) {
+	at, whole, less := place{cluster: "west", namespace: "shop", set: "web"}, namespaced(), namespaced()
+	less.Spec.Template.Spec.HostUsers = nil
+	if got := dropped(at, &whole.Spec.Template, &whole.Spec.Template); got != nil {
+		t.Errorf("all is kept, and it found %+v", got)
+	}
+	got := dropped(at, &whole.Spec.Template, &less.Spec.Template)
+	if got == nil || got.Warning || got.Reason != api.ReasonKindUnsupported || got.Object != at.object() || got.Message == "" || got.Remedy == "" {
+		t.Errorf("found %+v", got)
+	}
+}
+
+// TestLostElement: an element without a name is compared with the one that has most of it, wherever that
+// is, and what is no object with none (G8).
+func TestLostElement(t *testing.T) {
+	type tree = map[string]any
+	sent := tree{"key": "k", "a": 1, "b": 2}
+	for name, tc := range map[string]struct {
+		sent any
+		kept []any
+		want []string
+	}{
+		"the same":                     {sent, []any{sent}, nil},
+		"none":                         {sent, nil, []string{"t"}},
+		"the first has most of it":     {sent, []any{tree{"key": "k", "a": 1}, tree{"a": 1}}, []string{"t.b"}},
+		"the last has most of it":      {sent, []any{tree{"a": 1}, tree{"key": "k", "a": 1}}, []string{"t.b"}},
+		"the first of two alike":       {sent, []any{tree{"key": "k", "a": 1}, tree{"key": "k", "b": 2}}, []string{"t.b"}},
+		"the only one has little":      {sent, []any{tree{"c": 1}}, []string{"t.a", "t.b", "t.key"}},
+		"beside a word":                {sent, []any{"word", tree{"key": "k", "a": 1, "b": 2}}, nil},
+		"a word alone":                 {sent, []any{"word"}, []string{"t"}},
+		"an empty one is not a word":   {tree{}, []any{"word"}, []string{"t"}},
+		"a word":                       {"word", []any{sent}, nil},
+		"of its name":                  {tree{"name": "x", "a": 1}, []any{tree{"name": "y", "a": 1}, tree{"name": "x"}}, []string{"t.a"}},
+		"of its name, beside a word":   {tree{"name": "x", "a": 1}, []any{"word", tree{"name": "x", "a": 1}}, nil},
+		"none of its name":             {tree{"name": "x", "a": 1}, []any{tree{"name": "y", "a": 1}}, []string{"t"}},
+		"it has no name, another does": {sent, []any{tree{"name": "y"}, sent}, nil},
+	} {
+		if diff := cmp.Diff(tc.want, lostElement("t", tc.sent, tc.kept)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
