@@ -54,19 +54,6 @@ func TestTemplateHash(t *testing.T) {
 	}
 }
 
-// TestDropped: a field of a template that an API server does not keep is told, with what it is about (G8).
-func TestDropped(t *testing.T) {
-	at, whole, less := place{cluster: "west", namespace: "shop", set: "web"}, namespaced(), namespaced()
-	less.Spec.Template.Spec.HostUsers = nil
-	if got := dropped(at, &whole.Spec.Template, &whole.Spec.Template); got != nil {
-		t.Errorf("all is kept, and it found %+v", got)
-	}
-	got := dropped(at, &whole.Spec.Template, &less.Spec.Template)
-	if got == nil || got.Warning || got.Reason != api.ReasonKindUnsupported || got.Object != at.object() || got.Message == "" || got.Remedy == "" {
-		t.Errorf("found %+v", got)
-	}
-}
-
 // TestLostElement: an element without a name is compared with the one that has most of it, wherever that
 // is, and what is no object with none (G8).
 func TestLostElement(t *testing.T) {

@@ -39,8 +39,8 @@ func (a worldWrite) check(t *testing.T, s Snapshot) {
 	}
 }
 
-// unready is the world without anything at the destination.
-func unready() Snapshot {
+// untaken is the world without anything at the destination.
+func untaken() Snapshot {
 	s := scenario{replicas: 2, service: true, budget: maxUnavailable(1)}.build()
 	s.Destination.NamespaceFound = false
 	return s
@@ -85,14 +85,14 @@ func TestWorldApplyMakes(t *testing.T) {
 		"a budget that is there": {effect: budget, before: func(s *Snapshot) { s.Destination.Budgets = []Budget{{Name: "web"}} }},
 		"nothing that is known":  {effect: Effect{Verb: "Other"}, change: func(*Snapshot) {}},
 	} {
-		t.Run(name, func(t *testing.T) { tc.check(t, unready()) })
+		t.Run(name, func(t *testing.T) { tc.check(t, untaken()) })
 	}
 }
 
 // TestWorldApplyMakesASetAnew: the controller of a set that was made knows its new range, and nothing of
 // the share that a former one had.
 func TestWorldApplyMakesASetAnew(t *testing.T) {
-	w := newWorld(unready())
+	w := newWorld(untaken())
 	w.acted[DestinationSide] = acted{start: 7, replicas: 9, told: share{of: true}}
 	if err := w.apply(Effect{Verb: CreateSet, Side: DestinationSide, Start: 2}); err != nil || w.acted[DestinationSide] != (acted{start: 2}) {
 		t.Errorf("it acts on %+v: %v", w.acted[DestinationSide], err)
@@ -177,7 +177,7 @@ func TestWorldApplyBudget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := unready()
+			s := untaken()
 			s.Source.Budgets[0].Author, s.Source.Budgets[0].Fence = &form, "m.1"
 			tc.check(t, s)
 		})
