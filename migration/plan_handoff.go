@@ -219,10 +219,8 @@ func (p *planner) comingUp(side *Side, k int32) *Decision {
 	case !side.Set.Observed: // it may still stop the pod for what was written before
 		return p.held(api.StepAwaitReadiness, *side.behind())
 	case !pod.Available(p.Now, minReady):
-		decision := p.held(api.StepAwaitReadiness, Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)})
-		decision.Wait = pod.ReadySince.Add(minReady).Sub(p.Now)
-		decision.Hold.Stalled = false
-		return decision
+		hold := Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)}
+		return &Decision{Step: api.StepAwaitReadiness, Hold: &hold, Wait: pod.ReadySince.Add(minReady).Sub(p.Now)}
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func orderFindings(s Snapshot) []Finding {
 // for, when the migration has been completed: with d = 1 only one side can have it at a time,
 // and the nodes of the other cannot be drained without.
 func (p *planner) handOver() *Decision {
-	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
+	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.direction() == api.Back || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
 		return nil
 	}
 	want := p.wanted(0)

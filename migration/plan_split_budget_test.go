@@ -28,12 +28,13 @@ func TestHandOver(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"the other side shrinks":      {nil, "SetBudget destination web db@3"},
-		"then it grows":               {func(s *Snapshot) { s.Destination.Budgets[0].Form = pdb.Unavailable(0) }, "SetBudget source web sb@3"},
-		"it has all":                  {sourceHasAll, ""},
-		"it has all, nothing claimed": {inTurn(sourceHasAll, disengaged), ""},
-		"as it is, and to roll back":  {inTurn(disengaged, func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }), ""},
-		"in proportion":               {inTurn(sourceHasAll, func(s *Snapshot) { s.Spec.SplitBudget = api.SplitBudgetProportional }), "SetBudget source web sb@3"},
+		"the other side shrinks":       {nil, "SetBudget destination web db@3"},
+		"then it grows":                {func(s *Snapshot) { s.Destination.Budgets[0].Form = pdb.Unavailable(0) }, "SetBudget source web sb@3"},
+		"it has all":                   {sourceHasAll, ""},
+		"it has all, nothing claimed":  {inTurn(sourceHasAll, disengaged), ""},
+		"as it is, and to roll back":   {inTurn(disengaged, func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }), ""},
+		"it has all, and to roll back": {inTurn(sourceHasAll, func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }), ""},
+		"in proportion":                {inTurn(sourceHasAll, func(s *Snapshot) { s.Spec.SplitBudget = api.SplitBudgetProportional }), "SetBudget source web sb@3"},
 		"it is deleted": {inTurn(sourceHasAll, func(s *Snapshot) {
 			s.Spec.SplitBudget, s.Deleting = api.SplitBudgetProportional, true
 		}), ""},
