@@ -126,6 +126,7 @@ func TestForeignBudgetFindings(t *testing.T) {
 		"it does not select the new ones":     {together(func(_, to *Side) { to.Budgets = nil }), foreign},
 		"another one selects the new ones":    {together(func(_, to *Side) { to.Budgets[0].UID = "another" }), foreign},
 		"in one namespace neither has one":    {together(func(from, to *Side) { from.Budgets, to.Budgets = nil, nil }), nil},
+		"it selects the new ones alone":       {together(func(from, _ *Side) { from.Budgets = nil }), foreign},
 		"one for both, and others are around": {together(func(_, to *Side) { to.OtherBudgets = []string{"web"} }), nil},
 	}, foreignBudgetFindings)
 	s := unmoved()
