@@ -27,18 +27,17 @@ func (e equivalent) names(m *mutant) bool {
 	return e.File == m.File && e.Func == m.Func && e.Was == m.Was && e.Becomes == m.Becomes && max(1, e.Nth) == m.Nth
 }
 
-// readEquivalents returns the sentence for each mutant that has one. An entry without a mutant is
-// an error: the list must follow the code.
-func readEquivalents(mutants []*mutant, sources []*source) (map[*mutant]string, error) {
+// readEquivalents gives each mutant that has one its sentence. An entry without a mutant is an
+// error: the list must follow the code.
+func readEquivalents(mutants []*mutant, sources []*source) error {
 	var list []equivalent
 	if err := yaml.UnmarshalStrict(equivalents, &list); err != nil {
-		return nil, fmt.Errorf("equivalent.yaml: %w", err)
+		return fmt.Errorf("equivalent.yaml: %w", err)
 	}
 	looked := map[string]bool{}
 	for _, s := range sources {
 		looked[s.file] = true
 	}
-	sentences := map[*mutant]string{}
 	var wrong error
 	for _, e := range list {
 		if !looked[e.File] {
@@ -47,12 +46,12 @@ func readEquivalents(mutants []*mutant, sources []*source) (map[*mutant]string, 
 		found := false
 		for _, m := range mutants {
 			if e.names(m) {
-				sentences[m], found = e.Why, true
+				m.why, found = e.Why, true
 			}
 		}
 		if !found || strings.TrimSpace(e.Why) == "" {
 			wrong = errors.Join(wrong, fmt.Errorf("equivalent.yaml: %s: %s: %s -> %s: there is no such mutant, or it is not said why", e.File, e.Func, e.Was, e.Becomes))
 		}
 	}
-	return sentences, wrong
+	return wrong
 }

@@ -72,12 +72,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	sentences, err := readEquivalents(mutants, sources)
-	if err != nil {
+	if err := readEquivalents(mutants, sources); err != nil {
 		return err
 	}
 	if o.list {
-		return list(o.kept, mutants, sentences)
+		return list(o.kept, mutants)
 	}
 	if o.report {
 		err = recall(o.kept, mutants)
@@ -87,7 +86,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r := &report{mutants: mutants, sentences: sentences, took: time.Since(begin), partly: o.again || o.report}
+	r := &report{mutants: mutants, took: time.Since(begin), partly: o.again || o.report}
 	r.print(os.Stderr)
 	if o.page != "" {
 		page, err := r.page()
@@ -111,13 +110,13 @@ func recall(kept string, mutants []*mutant) error {
 }
 
 // list prints the mutants that are neither killed, as far as is known, nor equivalent.
-func list(kept string, mutants []*mutant, sentences map[*mutant]string) error {
+func list(kept string, mutants []*mutant) error {
 	before, err := known(kept)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for _, m := range mutants {
-		if v := before[m.key()]; v.Fate != killed && sentences[m] == "" {
+		if v := before[m.key()]; v.Fate != killed && m.why == "" {
 			fmt.Fprintf(os.Stdout, "%s: %s\n", cmp.Or(v.Fate, "untried"), m)
 		}
 	}

@@ -10,6 +10,8 @@ type mutant struct {
 	File, Func, Was, Becomes string
 	Nth                      int
 	Line                     int
+	// why is the sentence that says why it changes nothing; empty: it changes something.
+	why string
 	verdict
 }
 

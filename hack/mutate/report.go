@@ -16,9 +16,8 @@ import (
 
 // report is what a run came to.
 type report struct {
-	mutants   []*mutant
-	sentences map[*mutant]string
-	took      time.Duration
+	mutants []*mutant
+	took    time.Duration
 	// partly is true when some verdicts are of an earlier run: it took longer than this.
 	partly bool
 }
@@ -40,7 +39,7 @@ func (r *report) tally(pkg string) tally {
 			t.untried++
 		case m.Fate == killed:
 			t.killed++
-		case r.sentences[m] != "":
+		case m.why != "":
 			t.equivalent++
 		default:
 			t.survived++
@@ -69,7 +68,7 @@ func (t tally) String() string {
 
 func (r *report) print(w io.Writer) {
 	for _, m := range r.mutants {
-		if m.alive() && r.sentences[m] == "" {
+		if m.alive() && m.why == "" {
 			fmt.Fprintf(w, "%s: %s\n", m.Fate, m)
 		}
 	}
@@ -84,8 +83,8 @@ func (r *report) print(w io.Writer) {
 // wrong says what is not as it must be: too few are killed, or one that is said to change nothing.
 func (r *report) wrong(least float64) error {
 	var wrong error
-	for m := range r.sentences {
-		if m.Fate == killed {
+	for _, m := range r.mutants {
+		if m.why != "" && m.Fate == killed {
 			wrong = errors.Join(wrong, fmt.Errorf("equivalent.yaml: %s: it is killed by %s", m, m.By))
 		}
 	}
@@ -103,8 +102,8 @@ state, which is told by what they import. An operator turns a condition round, l
 taken, or leaves a statement out. What is only told to people is not changed.
 
 A fault is killed when a test of its own package or of package migration fails, does not end, or panics. What changes
-nothing that a test could see is equivalent; each is listed with the reason. Faults that no tool makes are in
-[planted.md](planted.md).
+nothing that a test could see is equivalent; each is listed with the reason, and was tried with the fast tests alone. Faults
+that no tool makes are in [planted.md](planted.md).
 
 `
 
@@ -139,8 +138,8 @@ func (r *report) equivalents() string {
 	var b strings.Builder
 	b.WriteString("\n## What changes nothing\n\n| where | function | was | becomes | why |\n|---|---|---|---|---|\n")
 	for _, m := range r.mutants {
-		if m.alive() && r.sentences[m] != "" {
-			fmt.Fprintf(&b, "| %s:%d | %s | %s | %s | %s |\n", m.File, m.Line, m.Func, code(m.Was), code(m.Becomes+nth(m.Nth)), r.sentences[m])
+		if m.alive() && m.why != "" {
+			fmt.Fprintf(&b, "| %s:%d | %s | %s | %s | %s |\n", m.File, m.Line, m.Func, code(m.Was), code(m.Becomes+nth(m.Nth)), m.why)
 		}
 	}
 	return b.String()
@@ -155,7 +154,7 @@ func (r *report) unnoticed() string {
 	b.WriteString("\n## What no test notices yet\n\n")
 	byFile := map[string]int{}
 	for _, m := range r.mutants {
-		if m.alive() && r.sentences[m] == "" {
+		if m.alive() && m.why == "" {
 			byFile[m.File]++
 		}
 	}
@@ -170,7 +169,7 @@ func (r *report) unnoticed() string {
 	default:
 		b.WriteString("| where | function | was | becomes |\n|---|---|---|---|\n")
 		for _, m := range r.mutants {
-			if m.alive() && r.sentences[m] == "" {
+			if m.alive() && m.why == "" {
 				fmt.Fprintf(&b, "| %s:%d | %s | %s | %s |\n", m.File, m.Line, m.Func, code(m.Was), code(m.Becomes+nth(m.Nth)))
 			}
 		}

@@ -46,6 +46,10 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 		asked = rounds[:1]
 	}
 	for n, r := range asked {
+		if n > 0 {
+			// What is said to change nothing would take all slow tests to show that once more.
+			order = slices.DeleteFunc(order, func(m *mutant) bool { return m.why != "" })
+		}
 		if err := tryRound(ctx, bench, order, r, fmt.Sprintf("round %d of %d", n+1, len(asked)), begin); err != nil {
 			return err
 		}
@@ -88,8 +92,8 @@ func judge(ctx context.Context, bench *bench, order []*mutant, until time.Time) 
 			continue
 		}
 		all.Go(func() error {
-			for _, r := range rounds {
-				if m.Fate == killed || time.Now().After(until) {
+			for n, r := range rounds {
+				if m.Fate == killed || n > 0 && m.why != "" || time.Now().After(until) {
 					return nil
 				}
 				v, err := bench.try(ctx, m, r)
