@@ -29,7 +29,7 @@ const lastEpoch = 1 << 40
 func fenceEpoch(fence string) int64 {
 	_, number, _ := strings.Cut(fence, ".")
 	epoch, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || epoch > lastEpoch {
+	if err != nil || epoch < 0 || epoch > lastEpoch {
 		return 0
 	}
 	return epoch

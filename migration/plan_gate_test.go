@@ -204,15 +204,19 @@ func TestShared(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"only its pod has it":              {nil, ""},
-		"another ordinal's is in use":      {func(s *Snapshot) { usesClaim(s, 0, east) }, ""},
-		"its claim is in use":              {func(s *Snapshot) { usesClaim(s, 1, east) }, api.ReasonClaimInUse},
-		"its place is somebody's":          {foreign, volumes.ReasonForeignClaim},
-		"it is attached where it runs":     {func(s *Snapshot) { attaches(s, 1, east, "node") }, ""},
-		"it is attached elsewhere, too":    {func(s *Snapshot) { attaches(s, 1, east, "node"); attaches(s, 1, east, "other") }, api.ReasonVolumeAttached},
-		"it is in use there":               {func(s *Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
-		"it is attached there":             {func(s *Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
-		"in one cluster, in use there":     {func(s *Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"only its pod has it":           {nil, ""},
+		"another ordinal's is in use":   {func(s *Snapshot) { usesClaim(s, 0, east) }, ""},
+		"its claim is in use":           {func(s *Snapshot) { usesClaim(s, 1, east) }, api.ReasonClaimInUse},
+		"its place is somebody's":       {foreign, volumes.ReasonForeignClaim},
+		"it is attached where it runs":  {func(s *Snapshot) { attaches(s, 1, east, "node") }, ""},
+		"it is attached elsewhere, too": {func(s *Snapshot) { attaches(s, 1, east, "node"); attaches(s, 1, east, "other") }, api.ReasonVolumeAttached},
+		"it is in use there":            {func(s *Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"it is attached there":          {func(s *Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
+		"in one cluster, in use there":  {func(s *Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"its second volume is attached there": {func(s *Snapshot) {
+			s.Volumes = append(s.Volumes, carriedOut(1))
+			attaches(s, 2, west, "node")
+		}, api.ReasonVolumeAttached},
 		"in one cluster it is one volume":  {func(s *Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, west, "node") }, ""},
 		"back, it is in use at the source": {func(s *Snapshot) { rollback(s); usesClaim(s, 1, east) }, api.ReasonClaimInUse},
 	} {

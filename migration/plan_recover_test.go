@@ -58,6 +58,7 @@ func TestLostSlice(t *testing.T) {
 		"half of them":                    {nil, 3, 2},
 		"all":                             {allMoved, 1, 4},
 		"none any more":                   {allBack, 5, 0},
+		"more were started by hand":       {func(s *Snapshot) { s.Source.Set.Replicas = 6 }, 5, 0},
 		"from the other end":              {func(s *Snapshot) { s.Spec.Order, s.Source.Set.Start = api.LowestFirst, 3 }, 1, 2},
 		"one is on its way back":          {back(3), 4, 1},
 		"one is back":                     {inTurn(func(s *Snapshot) { divide(s, 4) }, back(3)), 4, 1},

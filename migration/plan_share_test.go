@@ -107,6 +107,7 @@ func TestGrowShare(t *testing.T) {
 		"two are down at the other":               {SourceSide, but{down(2, 3), with(unshared)}, "SetShare source web s1: 0"},
 		"nothing is left, and it has had more":    {SourceSide, but{down(2, 3), with(ofTwo)}, ""},
 		"nothing is left, and it has too much":    {SourceSide, but{down(2, 3), with(ofThree)}, "SetShare source web s1: 0"},
+		"more than all are down":                  {SourceSide, but{down(2, 3), with(unshared), func(s *Snapshot) { s.Record.Baseline.Budget = 1 }}, "SetShare source web s1: 0"},
 		"it has what is left":                     {SourceSide, but{down(3), with(ofOne)}, ""},
 		"it has had more before one went down":    {SourceSide, but{down(3), with(ofTwo)}, ""},
 		"it has less":                             {SourceSide, but{with(ofOne)}, "SetShare source web s1: 2"},

@@ -177,3 +177,15 @@ func TestRecoverAfterAStartByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestSimulateRecovery: the dry run of a recovery brings every ordinal back, one after the other.
+func TestSimulateRecovery(t *testing.T) {
+	y := newPlay(t, scenario{replicas: 4, templates: []string{"data"}, budget: maxUnavailable(1)})
+	y.until(ScaleUp, 3)
+	y.settle(everyone)
+	y.vanish()
+	y.recover()
+	if got := Simulate(y.state); got.Outcome != api.ReasonRecovered || got.Held != nil {
+		t.Errorf("it ends with %q: %+v", got.Outcome, got.Held)
+	}
+}

@@ -176,6 +176,10 @@ func TestSlicesAreTold(t *testing.T) {
 	if got := recovering.Status.Destination; got == nil || got.Slice != "west/shop/web [3,9)" || got.Start != 3 || got.Replicas != 6 {
 		t.Errorf("what a destination had that is lost: %+v", got)
 	}
+	lost.Record.Given, lost.Source.Set.Replicas = new(int32(6)), 8
+	if render(recovering, lost, Decision{}); recovering.Status.Destination.Replicas != 6 || recovering.Status.Source.Replicas != 3 {
+		t.Errorf("what somebody has started by hand was the destination's: %+v", recovering.Status)
+	}
 	fresh := &api.Migration{}
 	renderSlices(fresh, s)
 	if fresh.Status.Total != 0 || fresh.Status.Destination == nil || fresh.Status.Destination.Replicas != 4 {

@@ -63,6 +63,8 @@ func TestRecordOf(t *testing.T) {
 	if diff := cmp.Diff(want, recordOf(m)); diff != "" {
 		t.Errorf("without conditions: -want +got\n%s", diff)
 	}
+	m.Status.Destination = &api.SliceStatus{Replicas: 2}
+	want.Given = new(int32(2))
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, "Stalled", "")
 	condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "")
 	condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved, "")

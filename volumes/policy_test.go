@@ -58,7 +58,14 @@ func TestPolicy(t *testing.T) {
 		"an allowed namespace":          {Policy{SecretNamespaces: []string{"kube-system"}}, csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
 		"any namespace":                 {Unrestricted(), csi(func(s *corev1.CSIPersistentVolumeSource) { s.NodePublishSecretRef = secret }), word, "", ""},
 		"a Secret of a flexVolume":      {Policy{Paths: true}, flex, word, ReasonVolumeNotAllowed, ""},
-		"a Secret of azureFile":         {Policy{}, azure, word, ReasonVolumeNotAllowed, "kube-system"},
+		"Secrets of two namespaces": {Policy{SecretNamespaces: []string{"b"}}, csi(func(s *corev1.CSIPersistentVolumeSource) {
+			s.NodePublishSecretRef, s.NodeStageSecretRef = &corev1.SecretReference{Namespace: "c"}, &corev1.SecretReference{Namespace: "a"}
+			s.ControllerExpandSecretRef = &corev1.SecretReference{Namespace: "b"}
+		}), word, ReasonVolumeNotAllowed, "Secret of namespace a,"},
+		"a namespace that is no Secret's": {Policy{}, csi(func(s *corev1.CSIPersistentVolumeSource) {
+			s.VolumeAttributes = map[string]string{"namespace": "kube-system"}
+		}), word, "", ""},
+		"a Secret of azureFile": {Policy{}, azure, word, ReasonVolumeNotAllowed, "kube-system"},
 	} {
 		t.Run("S1 "+name, func(t *testing.T) {
 			volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: tc.source}}

@@ -153,10 +153,14 @@ func TestSecureGiverRefuses(t *testing.T) {
 	lost.Volume.ClaimRef.UID = "another"
 	gone := held("east", corev1.PersistentVolumeReclaimDelete)
 	gone.Volume = Volume{}
+	barred, twin := held("east", corev1.PersistentVolumeReclaimDelete), secure(held("east", corev1.PersistentVolumeReclaimDelete))
+	barred.Volume.Barred, twin.Volume.Twin = Problem{Reason: ReasonVolumeNotAllowed}, "another-pv"
 	for name, tc := range map[string]struct {
 		giver Holding
 		want  string
 	}{
+		"it may not be made": {barred, ReasonVolumeNotAllowed},
+		"its disk is there":  {twin, ReasonForeignVolume},
 		"no claim":           {empty("east"), ReasonClaimMissing},
 		"pending":            {pending, ReasonClaimNotBound},
 		"owned by its pod":   {owned, ReasonClaimOwned},
@@ -169,6 +173,48 @@ func TestSecureGiverRefuses(t *testing.T) {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestBarred: what may not be made is asked of a volume that is to be made, and of no other: in one
+// cluster there is one, and one that is there is made no more (S1).
+func TestBarred(t *testing.T) {
+	giver, made := held("east", corev1.PersistentVolumeReclaimDelete), empty("west")
+	giver.Volume.Barred, made.Volume = Problem{Reason: ReasonVolumeNotAllowed}, Volume{Found: true}
+	for name, tc := range map[string]struct {
+		pair Pair
+		want bool
+	}{
+		"it is to be made":        {Pair{Giver: giver, Taker: empty("west")}, true},
+		"it is there":             {Pair{Giver: giver, Taker: made}, false},
+		"in one cluster":          {Pair{Shared: true, Giver: giver, Taker: empty("west")}, false},
+		"in one cluster, and two": {Pair{Shared: true, Giver: giver, Taker: made}, false},
+		"it may be made":          {Pair{Giver: held("east", ""), Taker: empty("west")}, false},
+	} {
+		if got := tc.pair.barred(); (got != nil) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestReplaced: the disk that was recorded is the one that an ordinal must be on. Where none was
+// recorded, or no volume is found, nothing is known (I3).
+func TestReplaced(t *testing.T) {
+	on := held("east", "")
+	on.Volume.Handle = "d/h"
+	for name, tc := range map[string]struct {
+		holding Holding
+		disk    string
+		want    bool
+	}{
+		"the same":     {on, Disk("d/h"), false},
+		"another":      {on, Disk("d/i"), true},
+		"not recorded": {on, "", false},
+		"not found":    {empty("east"), Disk("d/h"), false},
+	} {
+		if got := Replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

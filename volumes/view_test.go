@@ -105,6 +105,9 @@ func TestViewVolume(t *testing.T) {
 
 // TestHandle: one disk has one handle, and two disks have two, whatever kind of volume it is.
 func TestHandle(t *testing.T) {
+	if Disk("") != "" || len(Disk("d/h")) != 32 || Disk("d/h") == Disk("d/i") {
+		t.Errorf("the digests are %q, %q and %q", Disk(""), Disk("d/h"), Disk("d/i"))
+	}
 	volume := func(source corev1.PersistentVolumeSource) string {
 		return Handle(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}})
 	}
