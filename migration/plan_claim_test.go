@@ -132,7 +132,8 @@ func TestNewClaim(t *testing.T) {
 		"in flight":                {flies, claims(3), again},
 		"in flight, the first one": {func(s *Snapshot) { flies(s); s.Record.Claim = nil }, claims(3), again},
 		"in flight, turned round": {
-			func(s *Snapshot) { flies(s); rollback(s) }, api.Claim{Epoch: 3, Holder: "h", Direction: api.Back},
+			func(s *Snapshot) { flies(s); rollback(s) },
+			api.Claim{Epoch: 3, Holder: "h", Direction: api.Back},
 			&api.Handoff{Ordinal: 1, Attempts: 5, StartTime: metav1.NewMicroTime(began.Add(time.Hour))},
 		},
 	} {

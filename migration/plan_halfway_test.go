@@ -73,11 +73,11 @@ func heldBy(hold *Hold) string {
 	if hold == nil {
 		return ""
 	}
-	text := hold.Reason
+	text := []string{hold.Reason}
 	for _, cluster := range []string{"east", "west"} {
 		if strings.Contains(hold.Message, "cluster "+cluster) {
-			text += " " + cluster
+			text = append(text, cluster)
 		}
 	}
-	return text
+	return strings.Join(text, " ")
 }

@@ -173,8 +173,8 @@ func TestAnyAttached(t *testing.T) {
 	if got := anyAttached(h); got != nil {
 		t.Errorf("it is not attached: %+v", got)
 	}
-	h.Volume.Attachments = []volumes.Attachment{{Name: "csi-1", Node: "node"}}
-	const want = "VolumeAttachment csi-1 of volume pv-data-web-1, on node node"
+	h.Volume.Attachments = []volumes.Attachment{{Name: "csi-1", Node: "n1"}}
+	const want = "VolumeAttachment csi-1 of volume pv-data-web-1, on node n1"
 	if got := anyAttached(h); got == nil || got.Reason != api.ReasonVolumeAttached || !strings.Contains(got.Message, want) || got.Remedy == "" {
 		t.Errorf("got %+v", got)
 	}

@@ -37,7 +37,7 @@ func (v *View) keep(in any) (any, error) {
 
 // stub has nothing of an object but its name. A view that is full shows nobody that.
 func stub(of client.Object) client.Object {
-	empty, ok := reflect.New(reflect.TypeOf(of).Elem()).Interface().(client.Object)
+	empty, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(of).Elem()))
 	if !ok {
 		return of
 	}

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"go/scanner"
 	"go/token"
@@ -47,7 +48,7 @@ func hashOf(dir string) (string, error) {
 		}
 	}
 	const digits = 5
-	return fmt.Sprintf("%x", hash.Sum(nil)[:digits]), nil
+	return hex.EncodeToString(hash.Sum(nil)[:digits]), nil
 }
 
 // tokens writes what the compiler sees of a file, whatever it is laid out like.

@@ -45,11 +45,11 @@ func Write(path, target, text string) error {
 	if err != nil {
 		return err
 	}
-	new, err := Block(root, target, text)
+	figures, err := Block(root, target, text)
 	if err != nil {
 		return err
 	}
-	return edit(path, func(page string) (string, error) { return put(page, target, new) })
+	return edit(path, func(page string) (string, error) { return put(page, target, figures) })
 }
 
 // Block is the figures of a make target as they stand in a page, with the commit and the code at
@@ -70,12 +70,12 @@ func Refresh(path string, write bool) (stale bool, err error) {
 		return false, err
 	}
 	err = edit(path, func(page string) (string, error) {
-		new, err := refresh(root, page)
-		stale = new != page
+		fresh, err := refresh(root, page)
+		stale = fresh != page
 		if !write {
 			return page, err
 		}
-		return new, err
+		return fresh, err
 	})
 	return stale, err
 }
@@ -123,7 +123,7 @@ func refresh(root, page string) (string, error) {
 func changed(before, now string) []string {
 	was := strings.Split(before, ", ")
 	var found []string
-	for _, one := range strings.Split(now, ", ") {
+	for one := range strings.SplitSeq(now, ", ") {
 		if !slices.Contains(was, one) {
 			name, _, _ := strings.Cut(one, " ")
 			found = append(found, "`"+name+"`")
