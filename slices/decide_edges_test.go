@@ -59,6 +59,34 @@ func TestServes(t *testing.T) {
 	}
 }
 
+// TestYoungPodsServe: a pod that is Ready, and not for minReadySeconds yet, serves. Only one that the
+// budget has room for although it counts against it already may go.
+func TestYoungPodsServe(t *testing.T) {
+	inPlace := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
+	begun := func(p *Pod) {
+		possible(p)
+		p.InPlace = &InPlace{Revision: "b", Since: noon}
+	}
+	young := []func(*Input){minReady(60)}
+	with := func(more ...func(*Input)) []func(*Input) { return append(slices.Clone(young), more...) }
+	check(t, []row{
+		{name: "X-08 three Ready pods do not go at once", in: slice(3, "a5 a5 a5", young...), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldBudget}},
+		{name: "X-08 nor in Parallel", in: slice(3, "a5 a5 a5", with(parallel, unavailable(2))...), want: ""},
+		{name: "X-08 nor one by one", in: slice(3, "a a5 a5", young...), want: ""},
+		{name: "X-08 the one that the budget has room for goes", in: slice(3, "a a5 a", young...), want: "Delete 1", held: map[int32]string{2: HeldBudget}},
+		{name: "X-08 two, with maxUnavailable 2", in: slice(3, "a5 a5 a", with(unavailable(2))...), want: "Delete 1, Delete 0"},
+		{name: "X-08 not beside one that is not Ready", in: slice(3, "a a5 a-", young...), want: "Delete 2", held: map[int32]string{1: HeldBudget}},
+		{name: "X-08 nor before the pods updated before are available", in: slice(3, "a a5 b5", with(unavailable(2))...), want: "", held: map[int32]string{0: HeldBatch, 1: HeldBatch}},
+		{name: "X-08 a roll-out is rolled over without waiting for the pod that it broke", in: slice(3, "a a x5", young...), want: "Delete 2"},
+		{name: "X-08 nothing goes while a migration has the budget", in: slice(3, "a a a5", with(func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) })...), want: ""},
+		{name: "X-08 one that is asked to go waits", in: slice(3, "b5 b5* b", with(settledAt("b"))...), want: "", held: map[int32]string{1: HeldBudget}},
+		{name: "X-08 it stands in when the one above the range is available", in: slice(2, "a a5 b", with(unavailable(0), surge(1))...), want: "Delete 1"},
+		{name: "X-08 and not before", in: slice(2, "a a5 b5", with(unavailable(0), surge(1))...), want: ""},
+		{name: "X-08 in place, begun: its kubelet says that it is Ready still", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, begun), want: "", held: map[int32]string{2: HeldInPlaceGrace}},
+		{name: "X-08 in place: none is begun", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, possible), want: ""},
+	})
+}
+
 // TestPartitionIsOfRollingUpdate: a partition means nothing to another strategy.
 func TestPartitionIsOfRollingUpdate(t *testing.T) {
 	for strategy, want := range map[api.UpdateStrategyType]int32{api.RollingUpdate: 2, api.OnDelete: 0, api.Recreate: 0} {

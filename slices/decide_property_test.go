@@ -143,10 +143,17 @@ func counted(in Input) []int32 {
 	return slices.Concat(owned, in.Spec.surges(owned))
 }
 
-func serving(in Input) int {
+func serving(in Input) int { return countOf(in, serves) }
+
+// isReady says whether a pod answers, be it for long enough to be available or not.
+func isReady(_ Input, pod *Pod) bool {
+	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && pod.InPlace == nil
+}
+
+func countOf(in Input, is func(Input, *Pod) bool) int {
 	n := 0
 	for _, ordinal := range counted(in) {
-		if serves(in, podAt(in, ordinal)) {
+		if is(in, podAt(in, ordinal)) {
 			n++
 		}
 	}
@@ -185,15 +192,18 @@ func TestBudgetHolds(t *testing.T) {
 		if in.Spec.Strategy == api.Recreate {
 			return
 		}
-		before := serving(in)
-		after := before
-		for _, a := range d.Actions {
-			if slices.Contains(counted(in), a.Ordinal) && (a.Verb == Delete || a.Verb == BeginInPlace) && serves(in, podAt(in, a.Ordinal)) {
-				after--
+		floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable())
+		for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
+			before := countOf(in, is)
+			after := before
+			for _, a := range d.Actions {
+				if slices.Contains(counted(in), a.Ordinal) && (a.Verb == Delete || a.Verb == BeginInPlace) && is(in, podAt(in, a.Ordinal)) {
+					after--
+				}
 			}
-		}
-		if floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable()); after < min(before, floor) {
-			t.Fatalf("%d served, %d do after, and there must be %d: %s", before, after, floor, short(d))
+			if after < min(before, floor) {
+				t.Fatalf("%d were %s, %d are after, and there must be %d: %s", before, what, after, floor, short(d))
+			}
 		}
 	})
 }
@@ -398,7 +408,7 @@ func lawful(in Input, owned, chosen []int32) bool {
 		if !candidate(in, pod) {
 			return false
 		}
-		if serves(in, pod) {
+		if isReady(in, pod) {
 			taken = append(taken, pod)
 		}
 	}
@@ -407,18 +417,18 @@ func lawful(in Input, owned, chosen []int32) bool {
 	}
 	down := 0
 	for _, ordinal := range owned {
-		if !serves(in, podAt(in, ordinal)) {
+		if !serves(in, podAt(in, ordinal)) || slices.Contains(chosen, ordinal) {
 			down++
 		}
 	}
-	if down+len(taken) > int(in.Spec.mostUnavailable()) {
+	if down > int(in.Spec.mostUnavailable()) {
 		return false
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
 		// None is passed over.
 		if candidate(in, pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
-			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal }) {
+			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal && serves(in, other) }) {
 			return false
 		}
 		if !slices.Contains(owned, pod.Ordinal) && !in.Spec.Parallel {

@@ -27,8 +27,8 @@ func (d *decider) release() {
 	}
 }
 
-// update brings pods to the revision of the template. Those that are unavailable
-// already come first, and cost nothing; neither order nor scaling holds them up, for
+// update brings pods to the revision of the template. Those that are not Ready come
+// first, and cost nothing; neither order nor scaling holds them up, for
 // they may be what holds up those.
 func (d *decider) update() {
 	d.relabel()
@@ -42,11 +42,11 @@ func (d *decider) update() {
 	}
 	var rest []*Pod
 	for _, pod := range outdated {
-		if d.available(pod) {
-			rest = append(rest, pod)
+		if free(pod) {
+			d.replace(pod)
 			continue
 		}
-		d.replace(pod)
+		rest = append(rest, pod)
 	}
 	reason, message := d.gate()
 	for _, pod := range rest {

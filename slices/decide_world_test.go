@@ -108,8 +108,10 @@ func (w *world) verify(before Input, d Decision) {
 	after := w.observe()
 	recreate := w.in.Spec.Strategy == api.Recreate
 	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
-	if !recreate && serving(after) < min(floor, serving(before)) {
-		w.t.Fatalf("D1: %d served and %d do, of at least %d: %s", serving(before), serving(after), floor, short(d))
+	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
+		if was, left := countOf(before, is), countOf(after, is); !recreate && left < min(floor, was) {
+			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
+		}
 	}
 	running, revisions := 0, map[string]bool{}
 	for _, pod := range after.Pods {
