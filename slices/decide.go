@@ -47,7 +47,7 @@ import (
 func Decide(in Input) Decision {
 	d := newDecider(in)
 	status := d.status()
-	progress := d.progress(status)
+	progress := d.progress()
 	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
 	letGo := false
 	if in.Spec.Deleting {

@@ -21,6 +21,8 @@ type world struct {
 	in   Input
 	pods map[int32]*Pod
 	made int
+	// lingers is how long a pod is Terminating.
+	lingers time.Duration
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
 }
@@ -85,7 +87,7 @@ func (w *world) do(a Action) {
 	}
 	switch a.Verb {
 	case Delete:
-		pod.Terminating = true
+		pod.Terminating, pod.GoneBy = true, w.in.Now.Add(w.lingers)
 	case Announce:
 		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
 	case Repair:
@@ -172,6 +174,7 @@ func (w *world) random(t *rapid.T) {
 // on takes a pod one step on, as a kubelet would.
 func (w *world) on(pod *Pod) {
 	switch {
+	case pod.Terminating && w.in.Now.Before(pod.GoneBy):
 	case pod.Terminating:
 		delete(w.pods, pod.Ordinal)
 	case pod.Phase == Pending:

@@ -105,12 +105,17 @@ type Pod struct {
 	Ready       bool
 	ReadySince  time.Time
 	Terminating bool
+	// GoneBy is when the grace period of a Terminating pod ends.
+	GoneBy time.Time
 	// IdentityOK is true when its name, hostname and labels are its ordinal's;
 	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
 	// owners that the retention policy asks for.
 	IdentityOK, StorageOK, ClaimsOK bool
 	// ClaimsReady is false while a claim that grows for an update has not grown yet.
 	ClaimsReady bool
+	// ClaimsGrowing is true while its claims grow: that was asked for, and nobody has said
+	// that it cannot be done.
+	ClaimsGrowing bool
 	// Change is how the pod can get from its revision to the target.
 	Change Change
 	// InPlace is the update in place that it is in; nil: none.
@@ -205,10 +210,11 @@ type Status struct {
 // paused).
 type Progress struct {
 	// Revision that is rolled out; Since is when it last got on; Updated is the number of
-	// its pods and Ready that of its Ready pods that it got to by then.
-	Revision       string
-	Since          time.Time
-	Updated, Ready int32
+	// its pods and Ready that of its Ready pods that it got to by then; Available is the
+	// number of those that were available.
+	Revision                  string
+	Since                     time.Time
+	Updated, Ready, Available int32
 	// Complete is true once every pod that is to have the revision has had it and was
 	// available: what happens to a pod from then on is no failure of the roll-out.
 	Complete bool

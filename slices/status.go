@@ -85,7 +85,7 @@ func toldProgress(status api.StatefulSetStatus) Progress {
 	if progressing == nil || progressing.Reason == reasonPaused {
 		return Progress{}
 	}
-	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas}
+	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}
 	if p.Complete = status.LastProgressTime == nil; !p.Complete {
 		p.Since = status.LastProgressTime.Time
 	}
