@@ -1,9 +1,11 @@
 package slices
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -119,6 +121,89 @@ func TestHealthyRolloutDoesNotFail(t *testing.T) {
 					pod := w.pods[ordinal]
 					pod.HeldForDelete, pod.HeldForUpdate = pod.HeldForDelete && often(t, "preDelete"), pod.HeldForUpdate && often(t, "inPlaceUpdate")
 				}
+			}
+		})
+	})
+}
+
+// TestCompleteIsOfItsScope: a roll-out that was complete goes on when pods of an old revision are left
+// to it, and one of no pods has shown nothing.
+func TestCompleteIsOfItsScope(t *testing.T) {
+	was := since(time.Hour, Progress{Updated: 1, Ready: 1, Available: 1, Complete: true})
+	anew, goesOn := Progress{Revision: "b", Since: noon}, Progress{Revision: "b", Since: noon, Updated: 1, Ready: 1, Available: 1}
+	crashed := since(time.Hour, Progress{Updated: 1, Ready: 1, Complete: true})
+	for _, c := range []struct {
+		name string
+		in   Input
+		want Progress
+	}{
+		{"X-07 a canary whose partition is lowered", slice(3, "a a b", was, partition(1)), goesOn},
+		{"X-07 a canary as it was", slice(3, "a a b", was, partition(2)), Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1, Available: 1, Complete: true}},
+		{"X-07 a canary that crashes long after it", slice(3, "a a b-", crashed, partition(2)), Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1, Complete: true}},
+		{"X-07 a pod that comes back from elsewhere with an old revision", slice(2, "a b", was), goesOn},
+		{"X-07 one that is on its way out is made again", slice(2, "at b", was), Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1, Available: 1, Complete: true}},
+		{"X-07 no replicas", slice(0, "", since(time.Hour, Progress{})), Progress{}},
+		{"X-07 no replicas any more", slice(0, "", was), Progress{}},
+		{"X-07 none above the partition", slice(2, "a a", since(time.Hour, Progress{}), partition(2)), Progress{}},
+		{"X-07 the first replica of a slice that had none", slice(1, "", since(0, Progress{}), func(in *Input) { in.Progress = Progress{} }), anew},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, Decide(c.in).Progress); diff != "" {
+				t.Errorf("progress (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFailsAfterAll: a roll-out that had no pods to show anything on fails when its first ones do not
+// get Ready, and not before.
+func TestFailsAfterAll(t *testing.T) {
+	for name, none := range map[string]func(*Spec){
+		"X-07 all were below the partition": func(s *Spec) { s.Partition = 9 },
+		"X-07 there were no replicas":       func(s *Spec) { s.Replicas = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := slice(3, "").Spec
+			spec.Deadline = 5 * time.Minute
+			w := newWorld(t, spec)
+			w.run()
+			none(&w.in.Spec)
+			w.in.Revisions.Update = "x1"
+			for _, last := range []bool{false, true} {
+				w.run()
+				w.in.Now = w.in.Now.Add(time.Hour)
+				if d := w.reconcile(1000); d.Progress.Failed != last {
+					t.Errorf("failed %t: %+v; %v", d.Progress.Failed, d.Progress, w.observeSorted())
+				}
+				w.in.Spec = spec
+			}
+		})
+	}
+}
+
+// TestLastPodsFail: a roll-out whose last pods do not get Ready fails, however far it got before the
+// partition and the replicas were changed.
+func TestLastPodsFail(t *testing.T) {
+	t.Run("X-07 whatever it was complete for", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			spec := worldSpec(t)
+			spec.Deadline, spec.Strategy, spec.Paused, spec.Migrating, spec.Share = 15*time.Second, api.RollingUpdate, false, false, nil
+			w := newWorld(t, spec)
+			w.run()
+			w.in.Revisions.Update = "b1"
+			for range rapid.IntRange(0, 3).Draw(t, "phases") {
+				w.in.Spec.Partition = rapid.Int32Range(1, 9).Draw(t, "partition")
+				w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas")
+				w.run()
+			}
+			w.broken, w.in.Spec.Partition = true, 0
+			if d := newDecider(w.observe()); !slices.ContainsFunc(d.pods, d.toUpdate) {
+				return
+			}
+			w.run()
+			w.in.Now = w.in.Now.Add(time.Hour)
+			if d := w.reconcile(1000); !d.Progress.Failed && w.rolledBack == 0 {
+				t.Fatalf("it does not fail: %+v, %s, %+v; %v", d.Progress, short(d), d.Held, w.observeSorted())
 			}
 		})
 	})

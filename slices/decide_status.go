@@ -51,13 +51,16 @@ func (d *decider) progress() Progress {
 	if d.Spec.Deleting {
 		return d.Progress
 	}
-	if d.Spec.Paused || d.strategy.order == nil {
+	if d.Spec.Paused || d.strategy.order == nil || !slices.ContainsFunc(d.owned, d.inScope) {
 		return Progress{}
 	}
 	p := d.Progress
 	updated, isReady, available := d.got()
 	if p.Revision != d.Revisions.Update {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
+	}
+	if p.Complete && slices.ContainsFunc(d.pods, d.toUpdate) {
+		p.Complete, p.Since = false, d.Now // it has got more to do
 	}
 	lasts := d.Spec.MinReady > 0 && available > p.Available
 	// What waits for a migration is not to blame for that.

@@ -23,6 +23,8 @@ type world struct {
 	made int
 	// lingers is how long a pod is Terminating.
 	lingers time.Duration
+	// broken is true when no pod gets Ready any more.
+	broken bool
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
 }
@@ -182,7 +184,7 @@ func (w *world) on(pod *Pod) {
 	case pod.Phase != Running:
 	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[0] != 'x':
 		pod.InPlace.Done = true
-	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x':
+	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	pod.ClaimsReady = true

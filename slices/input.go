@@ -207,7 +207,7 @@ type Status struct {
 }
 
 // Progress is what is known of a roll-out; empty while none is driven (OnDelete, or
-// paused).
+// paused), and while it is for no pod.
 type Progress struct {
 	// Revision that is rolled out; Since is when it last got on; Updated is the number of
 	// its pods and Ready that of its Ready pods that it got to by then; Available is the
@@ -216,7 +216,8 @@ type Progress struct {
 	Since                     time.Time
 	Updated, Ready, Available int32
 	// Complete is true once every pod that is to have the revision has had it and was
-	// available: what happens to a pod from then on is no failure of the roll-out.
+	// available: what happens to a pod from then on is no failure of the roll-out, unless
+	// it gets to others.
 	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool

@@ -82,7 +82,7 @@ func lastProgress(p Progress) *metav1.Time {
 // middle of a roll-out goes on counting where the former one was.
 func toldProgress(status api.StatefulSetStatus) Progress {
 	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
-	if progressing == nil || progressing.Reason == reasonPaused {
+	if progressing == nil || progressing.Reason == reasonPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
 		return Progress{}
 	}
 	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}

@@ -136,13 +136,14 @@ func TestProgressIsTold(t *testing.T) {
 	}{
 		{"none", Progress{}, true, Progress{}},
 		{"under way", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, Progress{Revision: "r2", Since: noon.Add(time.Second), Updated: 2, Ready: 1}},
+		{"X-07 for no pod", Progress{}, false, Progress{}},
 		{"complete", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := seen{set: namedSet("web", nil)}
 			status := s.statusOf(
 				Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
-				Decision{Progress: c.progress, Status: Status{Updated: 2, UpdatedReady: 1}}, nil,
+				Decision{Progress: c.progress, Status: Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
 			)
 			if got := toldProgress(status); got != c.want {
 				t.Errorf("progress %+v, want %+v", got, c.want)
