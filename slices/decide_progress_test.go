@@ -209,6 +209,27 @@ func TestLastPodsFail(t *testing.T) {
 	})
 }
 
+// TestCompleteMeansAll: what is complete, and was not before, has all its pods, and where they were rolled
+// out each serves.
+func TestCompleteMeansAll(t *testing.T) {
+	t.Run("X-15 whatever was seen", func(t *testing.T) {
+		property(t, func(t *rapid.T, in Input, _ Decision) {
+			in.Progress.Complete = false
+			d := Decide(in)
+			if !d.Complete {
+				return
+			}
+			for _, ordinal := range in.Spec.Ordinals() {
+				pod := podAt(in, ordinal)
+				driven := !in.Spec.Paused && in.Spec.Strategy != api.OnDelete && (in.Spec.Strategy == api.Recreate || ordinal >= in.Spec.Partition)
+				if pod == nil || pod.Terminating || pod.Revision != "b" || driven && !serves(in, pod) {
+					t.Fatalf("complete, though ordinal %d is %+v", ordinal, pod)
+				}
+			}
+		})
+	})
+}
+
 // TestProgressCounts: who is about to leave is not counted, so that the next one that comes is seen.
 func TestProgressCounts(t *testing.T) {
 	for _, c := range []struct {

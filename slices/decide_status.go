@@ -81,6 +81,21 @@ func (d *decider) progress() Progress {
 	return p
 }
 
+// complete says whether there is nothing more to roll out. Where no roll-out is driven
+// nobody remembers who was available: all pods must be there.
+func (d *decider) complete(s Status, p Progress) bool {
+	old := func(pod *Pod) bool { return !pod.Terminating && pod.Revision != d.Revisions.Update }
+	missing := func(ordinal int32) bool { return d.at[ordinal] == nil || d.at[ordinal].Terminating }
+	switch {
+	case s.CurrentRevision != d.Revisions.Update || slices.ContainsFunc(d.pods, old):
+		return false
+	case p.Revision != "":
+		return p.Complete
+	default:
+		return !slices.ContainsFunc(d.owned, missing)
+	}
+}
+
 // rolledOut says whether every pod that the update is for has it and is available.
 func (d *decider) rolledOut() bool {
 	return !slices.ContainsFunc(d.owned, func(ordinal int32) bool {

@@ -231,6 +231,9 @@ type Decision struct {
 	Status  Status
 	// Progress is to be remembered.
 	Progress Progress
+	// Complete is true when all pods have the update revision, and as far as they were
+	// rolled out were available with it.
+	Complete bool
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool
