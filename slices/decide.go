@@ -78,8 +78,9 @@ type decider struct {
 	// in for them during an update.
 	owned, surge []int32
 	ours, stands map[int32]bool
-	// budget is how many more pods may become unavailable.
-	budget int32
+	// budget is how many more pods may become unavailable; below 0: fewer should be. The
+	// largest maxUnavailable and a pod that stands in are more than 32 bits hold.
+	budget int64
 	// rollingBack is true when the update is about to be taken back.
 	rollingBack bool
 
@@ -108,7 +109,7 @@ func newDecider(in Input) *decider {
 	for _, ordinal := range d.surge {
 		d.stands[ordinal] = true
 	}
-	d.budget = in.Spec.mostUnavailable() - int32(len(d.owned))
+	d.budget = int64(in.Spec.mostUnavailable()) - int64(len(d.owned))
 	for _, pod := range d.pods {
 		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {
 			d.budget++

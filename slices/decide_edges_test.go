@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -84,6 +85,21 @@ func TestYoungPodsServe(t *testing.T) {
 		{name: "X-08 and not before", in: slice(2, "a a5 b5", with(unavailable(0), surge(1))...), want: ""},
 		{name: "X-08 in place, begun: its kubelet says that it is Ready still", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, begun), want: "", held: map[int32]string{2: HeldInPlaceGrace}},
 		{name: "X-08 in place: none is begun", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, possible), want: ""},
+	})
+}
+
+// TestLargestNumbers: the largest numbers that a manifest may have mean what they say.
+func TestLargestNumbers(t *testing.T) {
+	most := unavailable(math.MaxInt32)
+	check(t, []row{
+		{name: "X-22 maxUnavailable with maxSurge", in: slice(3, "a a a b", parallel, most, surge(1)), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 in order", in: slice(3, "a a a b", most, surge(1)), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 the share of a migration", in: slice(3, "a a a", parallel, most, func(in *Input) { in.Spec.Share = new(int32(math.MaxInt32)) }), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 scaleStrategy", in: slice(3, "", parallel, func(in *Input) { in.Spec.ScaleMaxUnavailable = math.MaxInt32 }), want: "Create 0b, Create 1b, Create 2b"},
+		{name: "X-22 partition", in: slice(3, "a a a", partition(math.MaxInt32)), want: ""},
+		{name: "X-22 the last ordinals", in: slice(2, "2147483646: a a", from(math.MaxInt32-1), surge(2)), want: "Delete 2147483647"},
+		{name: "X-22 minReadySeconds", in: slice(2, "a b", minReady(math.MaxInt32)), want: "", held: map[int32]string{0: HeldBatch, 1: HeldMinReady}},
+		{name: "X-22 the deadline", in: slice(2, "a b", minReady(math.MaxInt32), since(time.Hour, Progress{Updated: 1, Ready: 1}), func(in *Input) { in.Spec.Deadline = seconds(math.MaxInt32) }), want: "", held: map[int32]string{0: HeldBatch}},
 	})
 }
 

@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -67,6 +68,9 @@ func anySpec(t *rapid.T) Spec {
 		spec.Strategy = rapid.SampledFrom([]api.UpdateStrategyType{api.Recreate, api.OnDelete}).Draw(t, "strategy")
 		spec.MaxUnavailable = 1
 		return spec
+	}
+	if seldom(t, "hostile") {
+		spec.MaxUnavailable = math.MaxInt32
 	}
 	spec.Partition = rapid.SampledFrom([]int32{0, 0, 0, 2, 4, 6, 9}).Draw(t, "partition")
 	spec.MaxSurge = rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "maxSurge")
@@ -366,7 +370,7 @@ func TestMoreBudgetMoreUpdates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
 		d := Decide(in)
-		in.Spec.MaxUnavailable += rapid.Int32Range(1, 3).Draw(t, "more")
+		in.Spec.MaxUnavailable += min(rapid.SampledFrom([]int32{1, 2, 3, math.MaxInt32}).Draw(t, "more"), math.MaxInt32-in.Spec.MaxUnavailable)
 		more := Decide(in)
 		for _, a := range d.Actions {
 			if isUpdate(a) && !slices.Contains(more.Actions, a) {
