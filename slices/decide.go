@@ -55,7 +55,7 @@ func Decide(in Input) Decision {
 	} else {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
-			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.explain,
+			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.merge, d.explain,
 		} {
 			stage()
 		}

@@ -86,7 +86,7 @@ func anySpec(t *rapid.T) Spec {
 func anyPod(t *rapid.T, ordinal int32) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
-		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c"}).Draw(t, "revision"),
+		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
 		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"), ClaimsReady: often(t, "claims ready"),
 		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
@@ -102,6 +102,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 			pod.Change.Blocker = "spec"
 		}
 	}
+	pod.SameAs = map[string]string{"c": "b", "d": "a"}[pod.Revision]
 	if seldom(t, "in place under way") {
 		patched := rapid.Bool().Draw(t, "patched")
 		pod.Ready, pod.InPlace = false, &InPlace{
@@ -249,6 +250,8 @@ func unlawful(in Input, a Action, pod *Pod) string {
 		return "D2"
 	case isUpdate(a) && !inScopeOf(in, a):
 		return "D3"
+	case a.Verb == Relabel && a.Revision != pod.SameAs:
+		return "relabelled to another meaning"
 	case a.Verb == Delete && pod.Phase != Failed && pod.Phase != Succeeded:
 		return unlawfulDelete(in, a, pod)
 	default:
@@ -314,7 +317,12 @@ func TestEverythingIsExplained(t *testing.T) {
 			}
 		}
 		for i := range in.Pods {
-			if ordinal := in.Pods[i].Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
+			pod := &in.Pods[i]
+			stays := !pod.Terminating && pod.InPlace == nil && pod.Phase != Failed && pod.Phase != Succeeded
+			if pod.SameAs != "" && stays && !slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Ordinal == pod.Ordinal }) {
+				t.Fatalf("a duplicate stays for nothing is done to %+v", pod)
+			}
+			if ordinal := pod.Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
 				t.Fatalf("D5: nothing is said of ordinal %d, which is not owned", ordinal)
 			}
 		}
@@ -326,7 +334,7 @@ func TestEverythingIsExplained(t *testing.T) {
 
 // imperfect says whether an owned ordinal is not as it shall be.
 func imperfect(in Input, ordinal int32, pod *Pod) bool {
-	if !serves(in, pod) || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
+	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
 		return true
 	}
 	return !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)

@@ -83,6 +83,17 @@ func (d *decider) relabel() {
 	}
 }
 
+// merge gives the pods that nothing else is done to the label of the revision that stays
+// of those that mean the same as their own, so that the others can go.
+func (d *decider) merge() {
+	for _, pod := range d.pods {
+		acted := func(a Action) bool { return a.Ordinal == pod.Ordinal }
+		if pod.SameAs != "" && !pod.Terminating && !ended(pod) && pod.InPlace == nil && !slices.ContainsFunc(d.actions, acted) {
+			d.act(Relabel, pod, pod.SameAs, "")
+		}
+	}
+}
+
 // growUpdated grows the claims of pods that have the revision already.
 func (d *decider) growUpdated() {
 	if d.Spec.Paused || d.rollingBack {

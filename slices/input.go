@@ -116,6 +116,9 @@ type Pod struct {
 	// ClaimsGrowing is true while its claims grow: that was asked for, and nobody has said
 	// that it cannot be done.
 	ClaimsGrowing bool
+	// SameAs is the revision that stays of those that mean the same as its own; empty: its
+	// own does.
+	SameAs string
 	// Change is how the pod can get from its revision to the target.
 	Change Change
 	// InPlace is the update in place that it is in; nil: none.
