@@ -221,7 +221,7 @@ func TestCompleteMeansAll(t *testing.T) {
 			}
 			for _, ordinal := range in.Spec.Ordinals() {
 				pod := podAt(in, ordinal)
-				driven := !in.Spec.Paused && in.Spec.Strategy != api.OnDelete && (in.Spec.Strategy == api.Recreate || ordinal >= in.Spec.Partition)
+				driven := !in.Spec.Deleting && !in.Spec.Paused && in.Spec.Strategy != api.OnDelete && (in.Spec.Strategy == api.Recreate || ordinal >= in.Spec.Partition)
 				if pod == nil || pod.Terminating || pod.Revision != "b" || driven && !serves(in, pod) {
 					t.Fatalf("complete, though ordinal %d is %+v", ordinal, pod)
 				}
