@@ -12,9 +12,11 @@
 //	budget      maxUnavailable, or a smaller share that a migration has given, less the
 //	            owned ordinals that are not available, plus the pods above the range that
 //	            stand in for them (maxSurge)
-//	free        a pod of an old revision that is not available anyway: first, and at once
+//	free        a pod of an old revision that is not Ready anyway: first, and at once
 //	paid for    an available one: in the order of the strategy, while the budget lasts,
 //	            when nothing is left to scale and, in OrderedReady, no batch is under way
+//	paid        one that is Ready, and not for minReadySeconds yet, counts as unavailable
+//	            already: likewise, while no more pods than the budget are unavailable
 //
 // Of five pods with maxUnavailable 2, where - is not Ready and b is rolled out:
 //
@@ -25,10 +27,10 @@
 // What holds after every pass, whatever the input was (tests cite the numbers):
 //
 //	D1  of the owned ordinals and those that stand in for them, no more are
-//	    unavailable than maxUnavailable, or than were before;
+//	    unavailable than maxUnavailable, or than were before; nor are more not Ready;
 //	D2  nothing is done to a pod that is Terminating;
 //	D3  nothing below the partition is updated, and nothing while the set is paused;
-//	D4  a pod of an old revision that is unavailable already costs nothing to replace,
+//	D4  a pod of an old revision that is not Ready costs nothing to replace,
 //	    so that a broken roll-out can always be rolled back or forward;
 //	D5  whatever is not as it shall be is acted on, or is held for a reason that is told.
 package slices
@@ -45,7 +47,7 @@ import (
 func Decide(in Input) Decision {
 	d := newDecider(in)
 	status := d.status()
-	progress := d.progress(status)
+	progress := d.progress()
 	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
 	letGo := false
 	if in.Spec.Deleting {
@@ -53,14 +55,14 @@ func Decide(in Input) Decision {
 	} else {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
-			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.explain,
+			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.merge, d.explain,
 		} {
 			stage()
 		}
 	}
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
-		Actions: d.actions, Held: d.held, Status: status, Progress: progress,
+		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Complete: d.complete(status, progress),
 		RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
 	}
 }
@@ -76,8 +78,9 @@ type decider struct {
 	// in for them during an update.
 	owned, surge []int32
 	ours, stands map[int32]bool
-	// budget is how many more pods may become unavailable.
-	budget int32
+	// budget is how many more pods may become unavailable; below 0: fewer should be. The
+	// largest maxUnavailable and a pod that stands in are more than 32 bits hold.
+	budget int64
 	// rollingBack is true when the update is about to be taken back.
 	rollingBack bool
 
@@ -106,7 +109,7 @@ func newDecider(in Input) *decider {
 	for _, ordinal := range d.surge {
 		d.stands[ordinal] = true
 	}
-	d.budget = in.Spec.mostUnavailable() - int32(len(d.owned))
+	d.budget = int64(in.Spec.mostUnavailable()) - int64(len(d.owned))
 	for _, pod := range d.pods {
 		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {
 			d.budget++
@@ -132,17 +135,25 @@ func (d *decider) lookAgain(after time.Duration) {
 	}
 }
 
-// spend takes one pod from the budget; a pod that is unavailable already is free (D4).
+// spend takes one pod from the budget; a pod that does not serve is free (D4). One that
+// serves, and not for long enough to be available, was taken from it already: it goes
+// only when the budget has room for it.
 func (d *decider) spend(pod *Pod) bool {
-	if !d.available(pod) {
+	switch {
+	case free(pod):
 		return true
-	}
-	if d.budget <= 0 {
+	case !d.available(pod):
+		return d.budget >= 0
+	case d.budget <= 0:
 		return false
 	}
 	d.budget--
 	return true
 }
+
+// free says whether nothing is lost when a pod is taken down. One that is being updated
+// in place was paid for, though its kubelet may still say that it is Ready.
+func free(pod *Pod) bool { return pod.Terminating || pod.InPlace != nil || !ready(pod) }
 
 // ready says whether a pod serves.
 func ready(pod *Pod) bool { return pod.Phase == Running && pod.Ready }

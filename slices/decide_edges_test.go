@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -57,6 +58,49 @@ func TestServes(t *testing.T) {
 	if d := newDecider(rolling(Spec{Replicas: 1, MaxUnavailable: 1}, ahead)); !d.available(&d.Pods[0]) {
 		t.Error("a pod that is Ready since later is not available")
 	}
+}
+
+// TestYoungPodsServe: a pod that is Ready, and not for minReadySeconds yet, serves. Only one that the
+// budget has room for although it counts against it already may go.
+func TestYoungPodsServe(t *testing.T) {
+	inPlace := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
+	begun := func(p *Pod) {
+		possible(p)
+		p.InPlace = &InPlace{Revision: "b", Since: noon}
+	}
+	young := []func(*Input){minReady(60)}
+	with := func(more ...func(*Input)) []func(*Input) { return append(slices.Clone(young), more...) }
+	check(t, []row{
+		{name: "X-08 three Ready pods do not go at once", in: slice(3, "a5 a5 a5", young...), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldBudget}},
+		{name: "X-08 nor in Parallel", in: slice(3, "a5 a5 a5", with(parallel, unavailable(2))...), want: ""},
+		{name: "X-08 nor one by one", in: slice(3, "a a5 a5", young...), want: ""},
+		{name: "X-08 the one that the budget has room for goes", in: slice(3, "a a5 a", young...), want: "Delete 1", held: map[int32]string{2: HeldBudget}},
+		{name: "X-08 two, with maxUnavailable 2", in: slice(3, "a5 a5 a", with(unavailable(2))...), want: "Delete 1, Delete 0"},
+		{name: "X-08 not beside one that is not Ready", in: slice(3, "a a5 a-", young...), want: "Delete 2", held: map[int32]string{1: HeldBudget}},
+		{name: "X-08 nor before the pods updated before are available", in: slice(3, "a a5 b5", with(unavailable(2))...), want: "", held: map[int32]string{0: HeldBatch, 1: HeldBatch}},
+		{name: "X-08 a roll-out is rolled over without waiting for the pod that it broke", in: slice(3, "a a x5", young...), want: "Delete 2"},
+		{name: "X-08 nothing goes while a migration has the budget", in: slice(3, "a a a5", with(func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) })...), want: ""},
+		{name: "X-08 one that is asked to go waits", in: slice(3, "b5 b5* b", with(settledAt("b"))...), want: "", held: map[int32]string{1: HeldBudget}},
+		{name: "X-08 it stands in when the one above the range is available", in: slice(2, "a a5 b", with(unavailable(0), surge(1))...), want: "Delete 1"},
+		{name: "X-08 and not before", in: slice(2, "a a5 b5", with(unavailable(0), surge(1))...), want: ""},
+		{name: "X-08 in place, begun: its kubelet says that it is Ready still", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, begun), want: "", held: map[int32]string{2: HeldInPlaceGrace}},
+		{name: "X-08 in place: none is begun", in: slice(3, "a5 a5 a5", with(inPlace)...).with(2, possible), want: ""},
+	})
+}
+
+// TestLargestNumbers: the largest numbers that a manifest may have mean what they say.
+func TestLargestNumbers(t *testing.T) {
+	most := unavailable(math.MaxInt32)
+	check(t, []row{
+		{name: "X-22 maxUnavailable with maxSurge", in: slice(3, "a a a b", parallel, most, surge(1)), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 in order", in: slice(3, "a a a b", most, surge(1)), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 the share of a migration", in: slice(3, "a a a", parallel, most, func(in *Input) { in.Spec.Share = new(int32(math.MaxInt32)) }), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "X-22 scaleStrategy", in: slice(3, "", parallel, func(in *Input) { in.Spec.ScaleMaxUnavailable = math.MaxInt32 }), want: "Create 0b, Create 1b, Create 2b"},
+		{name: "X-22 partition", in: slice(3, "a a a", partition(math.MaxInt32)), want: ""},
+		{name: "X-22 the last ordinals", in: slice(2, "2147483646: a a", from(math.MaxInt32-1), surge(2)), want: "Delete 2147483647"},
+		{name: "X-22 minReadySeconds", in: slice(2, "a b", minReady(math.MaxInt32)), want: "", held: map[int32]string{0: HeldBatch, 1: HeldMinReady}},
+		{name: "X-22 the deadline", in: slice(2, "a b", minReady(math.MaxInt32), since(time.Hour, Progress{Updated: 1, Ready: 1}), func(in *Input) { in.Spec.Deadline = seconds(math.MaxInt32) }), want: "", held: map[int32]string{0: HeldBatch}},
+	})
 }
 
 // TestPartitionIsOfRollingUpdate: a partition means nothing to another strategy.

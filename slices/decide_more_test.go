@@ -176,6 +176,44 @@ func TestRelabel(t *testing.T) {
 	})
 }
 
+// TestRelabelToWhatStays: a pod of a revision that is a duplicate of another one than the template's gets
+// the label of that, and is updated as any other.
+func TestRelabelToWhatStays(t *testing.T) {
+	only := func(in *Input) { in.Spec.Policy = api.InPlaceOnly }
+	duplicate := func(p *Pod) { p.SameAs = "a" }
+	check(t, []row{
+		{name: "X-17 below the partition", in: slice(3, "d a b", partition(2)).with(0, duplicate), want: "Relabel 0"},
+		{name: "X-17 it waits for its turn", in: slice(3, "d a a").with(0, duplicate), want: "Delete 2, Relabel 0"},
+		{name: "X-17 it is updated", in: slice(3, "b b d").with(2, duplicate), want: "Delete 2"},
+		{name: "X-17 paused", in: slice(1, "d", paused).with(0, duplicate), want: "Relabel 0"},
+		{name: "X-17 OnDelete", in: slice(1, "d", by(api.OnDelete)).with(0, duplicate), want: "Relabel 0"},
+		{name: "X-17 in place", in: slice(1, "d", only).with(0, possible).with(0, duplicate), want: "BeginInPlace 0"},
+		{name: "X-17 in place, under way", in: slice(1, "di", only, paused).with(0, possible).with(0, duplicate), want: ""},
+		{name: "X-17 on its way out", in: slice(2, "d! at").with(0, duplicate).with(1, duplicate), want: "Delete 0"},
+		{name: "X-17 of the template's, below the partition", in: slice(2, "c b", partition(1)).with(0, same).with(0, func(p *Pod) { p.SameAs = "b" }), want: "Relabel 0"},
+	})
+	for _, a := range Decide(slice(3, "d a b", partition(2)).with(0, duplicate)).Actions {
+		if a.Revision != "a" {
+			t.Errorf("relabelled to %s", a.Revision)
+		}
+	}
+	for name, tc := range map[string]struct{ revision, sameAs, change string }{
+		"X-17 a duplicate of the current one":  {"d", "a", "in place"},
+		"X-17 a duplicate of the template's":   {"c", "b", "same"},
+		"X-17 one that stays":                  {"a", "", "in place"},
+		"X-17 a revision that nobody knows of": {"z", "", "in place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := Pod{Revision: tc.revision, Change: Change{InPlace: true}}
+			revisionsSeen{current: "a", update: "b", relabel: map[string]string{"d": "a", "c": "b"}}.merge(&pod)
+			want := map[string]Change{"in place": {InPlace: true}, "same": {Same: true}}[tc.change]
+			if pod.SameAs != tc.sameAs || pod.Change != want {
+				t.Errorf("%+v, the same as %q", pod.Change, pod.SameAs)
+			}
+		})
+	}
+}
+
 func TestUnordered(t *testing.T) {
 	byPriority := func(in *Input) { in.Spec.Unordered = true }
 	in := slice(4, "a a a a", parallel, unavailable(2), byPriority)

@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -68,6 +69,9 @@ func anySpec(t *rapid.T) Spec {
 		spec.MaxUnavailable = 1
 		return spec
 	}
+	if seldom(t, "hostile") {
+		spec.MaxUnavailable = math.MaxInt32
+	}
 	spec.Partition = rapid.SampledFrom([]int32{0, 0, 0, 2, 4, 6, 9}).Draw(t, "partition")
 	spec.MaxSurge = rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "maxSurge")
 	if spec.MaxSurge > 0 && rapid.Bool().Draw(t, "only surge") {
@@ -82,7 +86,7 @@ func anySpec(t *rapid.T) Spec {
 func anyPod(t *rapid.T, ordinal int32) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
-		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c"}).Draw(t, "revision"),
+		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
 		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"), ClaimsReady: often(t, "claims ready"),
 		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
@@ -98,6 +102,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 			pod.Change.Blocker = "spec"
 		}
 	}
+	pod.SameAs = map[string]string{"c": "b", "d": "a"}[pod.Revision]
 	if seldom(t, "in place under way") {
 		patched := rapid.Bool().Draw(t, "patched")
 		pod.Ready, pod.InPlace = false, &InPlace{
@@ -143,10 +148,17 @@ func counted(in Input) []int32 {
 	return slices.Concat(owned, in.Spec.surges(owned))
 }
 
-func serving(in Input) int {
+func serving(in Input) int { return countOf(in, serves) }
+
+// isReady says whether a pod answers, be it for long enough to be available or not.
+func isReady(_ Input, pod *Pod) bool {
+	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && pod.InPlace == nil
+}
+
+func countOf(in Input, is func(Input, *Pod) bool) int {
 	n := 0
 	for _, ordinal := range counted(in) {
-		if serves(in, podAt(in, ordinal)) {
+		if is(in, podAt(in, ordinal)) {
 			n++
 		}
 	}
@@ -185,15 +197,18 @@ func TestBudgetHolds(t *testing.T) {
 		if in.Spec.Strategy == api.Recreate {
 			return
 		}
-		before := serving(in)
-		after := before
-		for _, a := range d.Actions {
-			if slices.Contains(counted(in), a.Ordinal) && (a.Verb == Delete || a.Verb == BeginInPlace) && serves(in, podAt(in, a.Ordinal)) {
-				after--
+		floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable())
+		for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
+			before := countOf(in, is)
+			after := before
+			for _, a := range d.Actions {
+				if slices.Contains(counted(in), a.Ordinal) && (a.Verb == Delete || a.Verb == BeginInPlace) && is(in, podAt(in, a.Ordinal)) {
+					after--
+				}
 			}
-		}
-		if floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable()); after < min(before, floor) {
-			t.Fatalf("%d served, %d do after, and there must be %d: %s", before, after, floor, short(d))
+			if after < min(before, floor) {
+				t.Fatalf("%d were %s, %d are after, and there must be %d: %s", before, what, after, floor, short(d))
+			}
 		}
 	})
 }
@@ -235,6 +250,8 @@ func unlawful(in Input, a Action, pod *Pod) string {
 		return "D2"
 	case isUpdate(a) && !inScopeOf(in, a):
 		return "D3"
+	case a.Verb == Relabel && a.Revision != pod.SameAs:
+		return "relabelled to another meaning"
 	case a.Verb == Delete && pod.Phase != Failed && pod.Phase != Succeeded:
 		return unlawfulDelete(in, a, pod)
 	default:
@@ -300,7 +317,12 @@ func TestEverythingIsExplained(t *testing.T) {
 			}
 		}
 		for i := range in.Pods {
-			if ordinal := in.Pods[i].Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
+			pod := &in.Pods[i]
+			stays := !pod.Terminating && pod.InPlace == nil && pod.Phase != Failed && pod.Phase != Succeeded
+			if pod.SameAs != "" && stays && !slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Ordinal == pod.Ordinal }) {
+				t.Fatalf("a duplicate stays for nothing is done to %+v", pod)
+			}
+			if ordinal := pod.Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
 				t.Fatalf("D5: nothing is said of ordinal %d, which is not owned", ordinal)
 			}
 		}
@@ -312,7 +334,7 @@ func TestEverythingIsExplained(t *testing.T) {
 
 // imperfect says whether an owned ordinal is not as it shall be.
 func imperfect(in Input, ordinal int32, pod *Pod) bool {
-	if !serves(in, pod) || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
+	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
 		return true
 	}
 	return !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
@@ -356,7 +378,7 @@ func TestMoreBudgetMoreUpdates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
 		d := Decide(in)
-		in.Spec.MaxUnavailable += rapid.Int32Range(1, 3).Draw(t, "more")
+		in.Spec.MaxUnavailable += min(rapid.SampledFrom([]int32{1, 2, 3, math.MaxInt32}).Draw(t, "more"), math.MaxInt32-in.Spec.MaxUnavailable)
 		more := Decide(in)
 		for _, a := range d.Actions {
 			if isUpdate(a) && !slices.Contains(more.Actions, a) {
@@ -398,7 +420,7 @@ func lawful(in Input, owned, chosen []int32) bool {
 		if !candidate(in, pod) {
 			return false
 		}
-		if serves(in, pod) {
+		if isReady(in, pod) {
 			taken = append(taken, pod)
 		}
 	}
@@ -407,18 +429,18 @@ func lawful(in Input, owned, chosen []int32) bool {
 	}
 	down := 0
 	for _, ordinal := range owned {
-		if !serves(in, podAt(in, ordinal)) {
+		if !serves(in, podAt(in, ordinal)) || slices.Contains(chosen, ordinal) {
 			down++
 		}
 	}
-	if down+len(taken) > int(in.Spec.mostUnavailable()) {
+	if down > int(in.Spec.mostUnavailable()) {
 		return false
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
 		// None is passed over.
 		if candidate(in, pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
-			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal }) {
+			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal && serves(in, other) }) {
 			return false
 		}
 		if !slices.Contains(owned, pod.Ordinal) && !in.Spec.Parallel {

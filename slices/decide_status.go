@@ -46,32 +46,54 @@ func (d *decider) completed(s Status) bool {
 
 // progress is how far the roll-out has got. It gets on when there are more updated
 // pods, or more of them Ready, than ever before: a pod that crashes and comes back is
-// no progress.
-func (d *decider) progress(s Status) Progress {
+// no progress, unless it stays Ready for minReadySeconds.
+func (d *decider) progress() Progress {
 	if d.Spec.Deleting {
 		return d.Progress
 	}
-	if d.Spec.Paused || d.strategy.order == nil {
+	if d.Spec.Paused || d.strategy.order == nil || !slices.ContainsFunc(d.owned, d.inScope) {
 		return Progress{}
 	}
 	p := d.Progress
+	updated, isReady, available := d.got()
 	if p.Revision != d.Revisions.Update {
-		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: s.Updated, Ready: s.UpdatedReady}
+		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
 	}
+	if p.Complete && slices.ContainsFunc(d.pods, d.toUpdate) {
+		p.Complete, p.Since = false, d.Now // it has got more to do
+	}
+	lasts := d.Spec.MinReady > 0 && available > p.Available
 	// What waits for a migration is not to blame for that.
-	if s.Updated > p.Updated || s.UpdatedReady > p.Ready || d.Spec.mostUnavailable() == 0 && d.Spec.Share != nil {
+	if updated > p.Updated || isReady > p.Ready || lasts || d.Spec.mostUnavailable() == 0 && d.Spec.Share != nil {
 		p.Since = d.Now
+	} else if until := d.waitedUntil(); until.After(p.Since) {
+		p.Since = until
 	}
 	// Fewer updated pods is a scale-down, or pods to be made again.
-	p.Updated, p.Ready = s.Updated, min(max(p.Ready, s.UpdatedReady), s.Updated)
+	p.Updated, p.Ready, p.Available = updated, min(max(p.Ready, isReady), updated), available
 	p.Complete, p.Failed = p.Complete || d.rolledOut(), false
 	if p.Complete || d.Spec.Deadline == 0 {
 		return p
 	}
-	left := d.Spec.Deadline - d.Now.Sub(p.Since)
+	left := d.deadline() - d.Now.Sub(p.Since)
 	p.Failed = left <= 0
 	d.lookAgain(left)
 	return p
+}
+
+// complete says whether there is nothing more to roll out. Where no roll-out is driven
+// nobody remembers who was available: all pods must be there.
+func (d *decider) complete(s Status, p Progress) bool {
+	old := func(pod *Pod) bool { return !pod.Terminating && pod.Revision != d.Revisions.Update }
+	missing := func(ordinal int32) bool { return d.at[ordinal] == nil || d.at[ordinal].Terminating }
+	switch {
+	case s.CurrentRevision != d.Revisions.Update || slices.ContainsFunc(d.pods, old):
+		return false
+	case p.Revision != "":
+		return p.Complete
+	default:
+		return !slices.ContainsFunc(d.owned, missing)
+	}
 }
 
 // rolledOut says whether every pod that the update is for has it and is available.

@@ -27,8 +27,8 @@ func (d *decider) release() {
 	}
 }
 
-// update brings pods to the revision of the template. Those that are unavailable
-// already come first, and cost nothing; neither order nor scaling holds them up, for
+// update brings pods to the revision of the template. Those that are not Ready come
+// first, and cost nothing; neither order nor scaling holds them up, for
 // they may be what holds up those.
 func (d *decider) update() {
 	d.relabel()
@@ -42,11 +42,11 @@ func (d *decider) update() {
 	}
 	var rest []*Pod
 	for _, pod := range outdated {
-		if d.available(pod) {
-			rest = append(rest, pod)
+		if free(pod) {
+			d.replace(pod)
 			continue
 		}
-		d.replace(pod)
+		rest = append(rest, pod)
 	}
 	reason, message := d.gate()
 	for _, pod := range rest {
@@ -79,6 +79,17 @@ func (d *decider) relabel() {
 	for _, pod := range d.pods {
 		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same {
 			d.act(Relabel, pod, d.Revisions.Update, "")
+		}
+	}
+}
+
+// merge gives the pods that nothing else is done to the label of the revision that stays
+// of those that mean the same as their own, so that the others can go.
+func (d *decider) merge() {
+	for _, pod := range d.pods {
+		acted := func(a Action) bool { return a.Ordinal == pod.Ordinal }
+		if pod.SameAs != "" && !pod.Terminating && !ended(pod) && pod.InPlace == nil && !slices.ContainsFunc(d.actions, acted) {
+			d.act(Relabel, pod, pod.SameAs, "")
 		}
 	}
 }

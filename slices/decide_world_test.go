@@ -21,6 +21,10 @@ type world struct {
 	in   Input
 	pods map[int32]*Pod
 	made int
+	// lingers is how long a pod is Terminating.
+	lingers time.Duration
+	// broken is true when no pod gets Ready any more.
+	broken bool
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
 }
@@ -85,7 +89,7 @@ func (w *world) do(a Action) {
 	}
 	switch a.Verb {
 	case Delete:
-		pod.Terminating = true
+		pod.Terminating, pod.GoneBy = true, w.in.Now.Add(w.lingers)
 	case Announce:
 		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
 	case Repair:
@@ -108,8 +112,10 @@ func (w *world) verify(before Input, d Decision) {
 	after := w.observe()
 	recreate := w.in.Spec.Strategy == api.Recreate
 	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
-	if !recreate && serving(after) < min(floor, serving(before)) {
-		w.t.Fatalf("D1: %d served and %d do, of at least %d: %s", serving(before), serving(after), floor, short(d))
+	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
+		if was, left := countOf(before, is), countOf(after, is); !recreate && left < min(floor, was) {
+			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
+		}
 	}
 	running, revisions := 0, map[string]bool{}
 	for _, pod := range after.Pods {
@@ -170,6 +176,7 @@ func (w *world) random(t *rapid.T) {
 // on takes a pod one step on, as a kubelet would.
 func (w *world) on(pod *Pod) {
 	switch {
+	case pod.Terminating && w.in.Now.Before(pod.GoneBy):
 	case pod.Terminating:
 		delete(w.pods, pod.Ordinal)
 	case pod.Phase == Pending:
@@ -177,7 +184,7 @@ func (w *world) on(pod *Pod) {
 	case pod.Phase != Running:
 	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[0] != 'x':
 		pod.InPlace.Done = true
-	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x':
+	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	pod.ClaimsReady = true

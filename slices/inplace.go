@@ -9,13 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // changeOf says how a pod gets from one template to another: images, resources,
 // labels and annotations can be changed while it runs.
 func changeOf(from, to *corev1.PodTemplateSpec) Change {
+	if !sets.New(from.Finalizers...).Equal(sets.New(to.Finalizers...)) {
+		// Whoever asked for a finalizer takes it off a pod that goes, and nobody off one that stays.
+		return Change{Blocker: "spec.template.metadata.finalizers"}
+	}
 	if equality.Semantic.DeepEqual(from.Labels, to.Labels) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) && equality.Semantic.DeepEqual(from.Spec, to.Spec) {
 		return Change{Same: true}
 	}
@@ -36,6 +42,9 @@ func blockerOf(from, to *corev1.PodSpec) string {
 		if !resizable(left.Containers[i].Resources, right.Containers[i].Resources) {
 			return field + ".resources"
 		}
+		if pinsTag(&left.Containers[i], &right.Containers[i]) {
+			left.Containers[i].ImagePullPolicy = right.Containers[i].ImagePullPolicy
+		}
 		left.Containers[i].Image, left.Containers[i].Resources = right.Containers[i].Image, right.Containers[i].Resources
 		if !equality.Semantic.DeepEqual(left.Containers[i], right.Containers[i]) {
 			return field
@@ -55,6 +64,14 @@ func blockerOf(from, to *corev1.PodSpec) string {
 	default:
 		return "spec.template.spec"
 	}
+}
+
+// pinsTag says whether an image with a tag that moves becomes one with a fixed tag, and the
+// pull policy changes only because of that. A pod that keeps the former one pulls more
+// often than it must; the other way round it would run what its node has of the tag.
+func pinsTag(from, to *corev1.Container) bool {
+	byImage := func(c *corev1.Container) bool { return c.ImagePullPolicy == history.PullPolicy(c.Image) }
+	return byImage(from) && byImage(to) && from.ImagePullPolicy == corev1.PullAlways
 }
 
 // progressInPlace is what a pod remembers of its update in place.

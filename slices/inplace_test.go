@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -39,22 +40,42 @@ func TestChangeOf(t *testing.T) {
 	cpu := func(amount string) func(*spec) {
 		return func(t *spec) { t.Spec.Containers[1].Resources = requests(corev1.ResourceCPU, amount) }
 	}
+	image := func(image string, policy corev1.PullPolicy) func(*spec) {
+		return func(t *spec) {
+			t.Spec.Containers[1].Image, t.Spec.Containers[1].ImagePullPolicy = image, policy
+			t.Spec = history.Canonical(t).Spec
+		}
+	}
 	for name, tc := range map[string]struct {
 		from, to func(*spec)
 		want     Change
 	}{
-		"nothing":         {nil, nil, Change{Same: true}},
-		"a label":         {nil, func(t *spec) { t.Labels["app"] = "shop" }, Change{InPlace: true}},
-		"an annotation":   {nil, func(t *spec) { t.Annotations["team"] = "y" }, Change{InPlace: true}},
-		"an image":        {nil, func(t *spec) { t.Spec.Containers[1].Image = "log:2" }, Change{InPlace: true}},
-		"resources":       {cpu("1"), cpu("2"), Change{InPlace: true}},
-		"a container":     {nil, func(t *spec) { t.Spec.Containers = t.Spec.Containers[:1] }, Change{Blocker: "spec.template.spec.containers"}},
-		"a command":       {nil, func(t *spec) { t.Spec.Containers[1].Command = []string{"x"} }, Change{Blocker: "spec.template.spec.containers[log]"}},
-		"resources go":    {cpu("1"), nil, Change{Blocker: "spec.template.spec.containers[log].resources"}},
-		"the QoS class":   {nil, cpu("1"), Change{Blocker: "the QoS class that spec.template.spec.containers[].resources make"}},
-		"a volume":        {nil, func(t *spec) { t.Spec.Volumes = nil }, Change{Blocker: "spec.template.spec.volumes"}},
-		"what goes first": {nil, func(t *spec) { t.Spec.InitContainers[0].Image = "prepare:2" }, Change{Blocker: "spec.template.spec.initContainers"}},
-		"something else":  {nil, func(t *spec) { t.Spec.NodeName = "node" }, Change{Blocker: "spec.template.spec"}},
+		"nothing": {nil, nil, Change{Same: true}},
+		"X-18 a finalizer": {
+			nil, func(t *spec) { t.Finalizers = []string{"x.io/hold"} }, Change{Blocker: "spec.template.metadata.finalizers"},
+		},
+		"X-18 a finalizer goes, and an image changes": {
+			func(t *spec) { t.Finalizers = []string{"x.io/hold"} }, func(t *spec) { t.Spec.Containers[1].Image = "log:2" }, Change{Blocker: "spec.template.metadata.finalizers"},
+		},
+		"X-18 finalizers in another order": {
+			func(t *spec) { t.Finalizers = []string{"x.io/a", "x.io/b"} }, func(t *spec) { t.Finalizers = []string{"x.io/b", "x.io/a"} }, Change{Same: true},
+		},
+		"X-18 a tag that moves to one that does not":       {image("log:latest", ""), image("log:2", ""), Change{InPlace: true}},
+		"X-18 no tag to one":                               {image("log", ""), image("log:2", ""), Change{InPlace: true}},
+		"X-18 to a tag that moves: it would not be pulled": {image("log:1", ""), image("log:latest", ""), Change{Blocker: "spec.template.spec.containers[log]"}},
+		"X-18 a policy of one's own":                       {image("log:latest", corev1.PullNever), image("log:2", ""), Change{Blocker: "spec.template.spec.containers[log]"}},
+		"X-18 another policy of one's own":                 {image("log:1", corev1.PullAlways), image("log:2", ""), Change{Blocker: "spec.template.spec.containers[log]"}},
+		"a label":                                          {nil, func(t *spec) { t.Labels["app"] = "shop" }, Change{InPlace: true}},
+		"an annotation":                                    {nil, func(t *spec) { t.Annotations["team"] = "y" }, Change{InPlace: true}},
+		"an image":                                         {nil, func(t *spec) { t.Spec.Containers[1].Image = "log:2" }, Change{InPlace: true}},
+		"resources":                                        {cpu("1"), cpu("2"), Change{InPlace: true}},
+		"a container":                                      {nil, func(t *spec) { t.Spec.Containers = t.Spec.Containers[:1] }, Change{Blocker: "spec.template.spec.containers"}},
+		"a command":                                        {nil, func(t *spec) { t.Spec.Containers[1].Command = []string{"x"} }, Change{Blocker: "spec.template.spec.containers[log]"}},
+		"resources go":                                     {cpu("1"), nil, Change{Blocker: "spec.template.spec.containers[log].resources"}},
+		"the QoS class":                                    {nil, cpu("1"), Change{Blocker: "the QoS class that spec.template.spec.containers[].resources make"}},
+		"a volume":                                         {nil, func(t *spec) { t.Spec.Volumes = nil }, Change{Blocker: "spec.template.spec.volumes"}},
+		"what goes first":                                  {nil, func(t *spec) { t.Spec.InitContainers[0].Image = "prepare:2" }, Change{Blocker: "spec.template.spec.initContainers"}},
+		"something else":                                   {nil, func(t *spec) { t.Spec.NodeName = "node" }, Change{Blocker: "spec.template.spec"}},
 		"resources of the pod decide the class": {
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{} },
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{}; cpu("1")(t) },

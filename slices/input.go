@@ -105,12 +105,20 @@ type Pod struct {
 	Ready       bool
 	ReadySince  time.Time
 	Terminating bool
+	// GoneBy is when the grace period of a Terminating pod ends.
+	GoneBy time.Time
 	// IdentityOK is true when its name, hostname and labels are its ordinal's;
 	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
 	// owners that the retention policy asks for.
 	IdentityOK, StorageOK, ClaimsOK bool
 	// ClaimsReady is false while a claim that grows for an update has not grown yet.
 	ClaimsReady bool
+	// ClaimsGrowing is true while its claims grow: that was asked for, and nobody has said
+	// that it cannot be done.
+	ClaimsGrowing bool
+	// SameAs is the revision that stays of those that mean the same as its own; empty: its
+	// own does.
+	SameAs string
 	// Change is how the pod can get from its revision to the target.
 	Change Change
 	// InPlace is the update in place that it is in; nil: none.
@@ -202,15 +210,17 @@ type Status struct {
 }
 
 // Progress is what is known of a roll-out; empty while none is driven (OnDelete, or
-// paused).
+// paused), and while it is for no pod.
 type Progress struct {
 	// Revision that is rolled out; Since is when it last got on; Updated is the number of
-	// its pods and Ready that of its Ready pods that it got to by then.
-	Revision       string
-	Since          time.Time
-	Updated, Ready int32
+	// its pods and Ready that of its Ready pods that it got to by then; Available is the
+	// number of those that were available.
+	Revision                  string
+	Since                     time.Time
+	Updated, Ready, Available int32
 	// Complete is true once every pod that is to have the revision has had it and was
-	// available: what happens to a pod from then on is no failure of the roll-out.
+	// available: what happens to a pod from then on is no failure of the roll-out, unless
+	// it gets to others.
 	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool
@@ -224,6 +234,9 @@ type Decision struct {
 	Status  Status
 	// Progress is to be remembered.
 	Progress Progress
+	// Complete is true when all pods have the update revision, and as far as they were
+	// rolled out were available with it.
+	Complete bool
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool

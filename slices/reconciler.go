@@ -226,9 +226,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 	}
 	for ordinal, pod := range pods {
 		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
-		if to, merged := revisions.relabel[view.Revision]; merged {
-			view.Change = Change{Same: to == in.Revisions.Update}
-		}
+		revisions.merge(&view)
 		if view.Priority, err = priorityOf(set, pod); err != nil {
 			return Input{}, nil, err
 		}
@@ -324,6 +322,18 @@ type revisionsSeen struct {
 	templates       map[string]*corev1.PodTemplateSpec
 	// relabel leads from a revision to the one of the same meaning.
 	relabel map[string]string
+}
+
+// merge tells a pod whose revision does not stay which one means the same.
+func (r revisionsSeen) merge(view *Pod) {
+	to, merged := r.relabel[view.Revision]
+	if !merged {
+		return
+	}
+	view.SameAs = to
+	if to == r.update {
+		view.Change = Change{Same: true}
+	}
 }
 
 func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {

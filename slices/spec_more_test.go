@@ -254,7 +254,7 @@ func TestTold(t *testing.T) {
 	if c := states[api.ConditionProgressing]; c.Status != metav1.ConditionTrue || c.Reason != reasonUpdating {
 		t.Errorf("progressing: %+v", c)
 	}
-	decision.Status.CurrentRevision = "r2"
+	decision.Status.CurrentRevision, decision.Complete = "r2", true
 	got = s.statusOf(Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
 	for _, c := range got.Conditions {
 		if c.Type == api.ConditionProgressing && (c.Status != metav1.ConditionTrue || c.Reason != reasonComplete) {

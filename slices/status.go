@@ -54,17 +54,19 @@ const (
 	reasonUpdating = "StatefulSetUpdated"
 	reasonDeadline = "ProgressDeadlineExceeded"
 	reasonPaused   = "StatefulSetPaused"
+	reasonOnDelete = "StatefulSetOnDelete"
 )
 
 func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in Input, decision Decision) {
-	complete := status.CurrentRevision == status.UpdateRevision && int(status.UpdatedReplicas) == staying(in.Pods)
 	switch {
 	case decision.Progress.Failed:
 		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
-	case complete:
+	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
 		condition(set, status, api.ConditionProgressing, true, reasonPaused, "the roll-out is paused")
+	case in.Spec.Strategy == api.OnDelete && int(status.UpdatedReplicas) < staying(in.Pods):
+		condition(set, status, api.ConditionProgressing, true, reasonOnDelete, "pods of other revisions get revision "+status.UpdateRevision+" when they are deleted")
 	default:
 		condition(set, status, api.ConditionProgressing, true, reasonUpdating, "rolling out revision "+status.UpdateRevision)
 	}
@@ -82,10 +84,10 @@ func lastProgress(p Progress) *metav1.Time {
 // middle of a roll-out goes on counting where the former one was.
 func toldProgress(status api.StatefulSetStatus) Progress {
 	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
-	if progressing == nil || progressing.Reason == reasonPaused {
+	if progressing == nil || progressing.Reason == reasonPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
 		return Progress{}
 	}
-	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas}
+	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}
 	if p.Complete = status.LastProgressTime == nil; !p.Complete {
 		p.Since = status.LastProgressTime.Time
 	}

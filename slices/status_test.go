@@ -136,13 +136,14 @@ func TestProgressIsTold(t *testing.T) {
 	}{
 		{"none", Progress{}, true, Progress{}},
 		{"under way", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, Progress{Revision: "r2", Since: noon.Add(time.Second), Updated: 2, Ready: 1}},
+		{"X-07 for no pod", Progress{}, false, Progress{}},
 		{"complete", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := seen{set: namedSet("web", nil)}
 			status := s.statusOf(
 				Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
-				Decision{Progress: c.progress, Status: Status{Updated: 2, UpdatedReady: 1}}, nil,
+				Decision{Progress: c.progress, Status: Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
 			)
 			if got := toldProgress(status); got != c.want {
 				t.Errorf("progress %+v, want %+v", got, c.want)
@@ -154,25 +155,42 @@ func TestProgressIsTold(t *testing.T) {
 	}
 }
 
-// TestProgressing: a scale-down is no roll-out, so the condition, which others wait
-// for, does not change with each pod that goes.
+// TestProgressing: a set is complete when all its pods are there with the revision and were available;
+// a scale-down is no roll-out, so that the condition, which others wait for, does not change with each
+// pod that goes; where nothing is rolled out, nothing is said to be.
 func TestProgressing(t *testing.T) {
+	complete := func(in *Input) { in.Progress = Progress{Revision: "b", Updated: 2, Ready: 2, Complete: true} }
+	ondelete := by(api.OnDelete)
 	for _, c := range []struct {
-		name            string
-		pods            []Pod
-		updated         int32
-		current, update string
-		want            string
+		name string
+		in   Input
+		want string
 	}{
-		{"all have it", []Pod{{}, {}}, 2, "r1", "r1", reasonComplete},
-		{"one is on its way out", []Pod{{}, {Terminating: true}}, 1, "r1", "r1", reasonComplete},
-		{"one has another", []Pod{{}, {}}, 1, "r1", "r1", reasonUpdating},
-		{"in mid-way", []Pod{{}, {Terminating: true}}, 1, "r1", "r2", reasonUpdating},
+		{"all have it", slice(2, "b b", settledAt("b")), reasonComplete},
+		{"X-15 none of three is there", slice(3, "", settledAt("b")), reasonUpdating},
+		{"X-15 one of three is there", slice(3, "b", settledAt("b")), reasonUpdating},
+		{"X-15 the last is not Ready", slice(3, "b b b-", settledAt("b")), reasonUpdating},
+		{"X-15 the last is not available", slice(3, "b b b5", settledAt("b"), minReady(60)), reasonUpdating},
+		{"X-15 none is asked for", slice(0, "", settledAt("b")), reasonComplete},
+		{"X-15 one crashes long after", slice(2, "b b-", settledAt("b"), complete), reasonComplete},
+		{"X-15 one is lost long after", slice(2, "b .", settledAt("b"), complete), reasonComplete},
+		{"one is on its way out", slice(1, "b bt", settledAt("b")), reasonComplete},
+		{"one has another", slice(2, "a b", settledAt("b")), reasonUpdating},
+		{"in mid-way", slice(2, "b at"), reasonUpdating},
+		{"X-15 a canary", slice(2, "a b", partition(1)), reasonUpdating},
+		{"X-15 paused, all have it", slice(2, "b b", settledAt("b"), paused), reasonComplete},
+		{"X-15 paused, one is missing", slice(2, "b", settledAt("b"), paused), reasonPaused},
+		{"X-15 paused", slice(2, "a b", paused), reasonPaused},
+		{"X-15 OnDelete, pods wait for it", slice(2, "a a", ondelete), reasonOnDelete},
+		{"X-15 OnDelete, one waits for it", slice(2, "a b", ondelete), reasonOnDelete},
+		{"X-15 OnDelete, one is made again", slice(2, "b .", ondelete), reasonUpdating},
+		{"X-15 OnDelete, all have it", slice(2, "b b", ondelete), reasonComplete},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			status := api.StatefulSetStatus{Replicas: int32(len(c.pods)), UpdatedReplicas: c.updated, CurrentRevision: c.current, UpdateRevision: c.update}
-			renderProgressing(namedSet("web", nil), &status, Input{Pods: c.pods}, Decision{})
-			if got := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing); got == nil || got.Reason != c.want {
+			decision := Decide(c.in)
+			status := seen{set: namedSet("web", nil)}.statusOf(c.in, decision, nil)
+			got := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
+			if got == nil || got.Reason != c.want || got.Status != metav1.ConditionTrue {
 				t.Errorf("condition %+v, want reason %s", got, c.want)
 			}
 		})

@@ -163,6 +163,25 @@ func grown(claim *corev1.PersistentVolumeClaim) bool {
 	})
 }
 
+// growing says whether an ordinal's claims grow: the API server has taken what their
+// templates ask for, and their driver has not said that it cannot.
+func (s seen) growing(ordinal int32) bool {
+	grows := false
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		if claim == nil || grown(claim) && growth(template, claim) == nil {
+			continue
+		}
+		state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+		if growth(template, claim) != nil || state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
+			return false
+		}
+		grows = true
+	}
+	return grows
+}
+
 // volumeClaims counts, for each claim template, the claims of the ordinals that request
 // what it does, and those of them that have it.
 func (s seen) volumeClaims(ordinals []int32) []api.VolumeClaimStatus {

@@ -37,6 +37,10 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
 	view.ClaimsOK, view.ClaimsReady = s.viewClaims(pod, ordinal, owned)
+	view.ClaimsGrowing = !view.ClaimsReady && s.growing(ordinal)
+	if view.Terminating {
+		view.GoneBy = pod.DeletionTimestamp.Time
+	}
 	s.viewChange(&view, pod)
 	if lifecycle := s.set.Spec.Lifecycle; lifecycle != nil {
 		view.HeldForDelete, view.HeldForUpdate = holds(lifecycle.PreDelete, pod), holds(lifecycle.InPlaceUpdate, pod)

@@ -185,7 +185,7 @@ func TestViewPod(t *testing.T) {
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}}
 	full := Pod{
-		Ordinal: 3, UID: "u", Revision: "r1", Phase: Running, Terminating: true, Ready: true, ReadySince: since,
+		Ordinal: 3, UID: "u", Revision: "r1", Phase: Running, Terminating: true, GoneBy: noon, Ready: true, ReadySince: since,
 		IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true, AskedToGo: true,
 		Reason: "ScaleDown", ReasonSince: told, HeldForDelete: true, HeldForUpdate: true,
 		Change: Change{InPlace: true}, InPlace: &InPlace{Revision: "r2", Since: noon, Patched: true, Done: true},
@@ -197,9 +197,43 @@ func TestViewPod(t *testing.T) {
 	s.claims["data-web-3"].Status.Capacity = storage("500Mi")
 	set.Spec.Lifecycle = nil
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3"}}
-	want := Pod{Ordinal: 3, Phase: Pending, Change: Change{Blocker: "the pod's revision is not known any more"}}
+	want := Pod{Ordinal: 3, Phase: Pending, ClaimsGrowing: true, Change: Change{Blocker: "the pod's revision is not known any more"}}
 	if diff := cmp.Diff(want, s.viewPod(bare, 3, true)); diff != "" {
 		t.Errorf("of a bare pod: -want +got\n%s", diff)
+	}
+}
+
+// TestGrowing: claims grow when they were asked to, and nobody has said that they cannot.
+func TestGrowing(t *testing.T) {
+	state := func(state corev1.ClaimResourceStatus) func(seen) {
+		return func(s seen) {
+			s.claims["data-web-3"].Status.Capacity = nil
+			s.claims["data-web-3"].Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: state}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(seen)
+		want   bool
+	}{
+		"all have grown":       {func(seen) {}, false},
+		"one is on its way":    {state(corev1.PersistentVolumeClaimControllerResizeInProgress), true},
+		"nobody has begun":     {state(""), true},
+		"the driver cannot":    {state(corev1.PersistentVolumeClaimControllerResizeInfeasible), false},
+		"the node cannot":      {state(corev1.PersistentVolumeClaimNodeResizeInfeasible), false},
+		"one is not asked yet": {func(s seen) { s.claims["data-web-3"].Spec.Resources.Requests = storage("500Mi") }, false},
+		"one is missing":       {func(s seen) { delete(s.claims, "data-web-3") }, false},
+	} {
+		t.Run("X-06 "+name, func(t *testing.T) {
+			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
+			for i := range s.set.Spec.VolumeClaimTemplates {
+				claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
+				claim.Status.Capacity = storage("1Gi")
+				s.claims[claim.Name] = claim
+			}
+			if tc.change(s); s.growing(3) != tc.want {
+				t.Errorf("growing: %t", !tc.want)
+			}
+		})
 	}
 }
 

@@ -59,7 +59,7 @@ func defaultPod(spec *corev1.PodSpec) {
 }
 
 func defaultContainer(c *corev1.Container) {
-	orDefault(&c.ImagePullPolicy, pullPolicy(c.Image))
+	orDefault(&c.ImagePullPolicy, PullPolicy(c.Image))
 	orDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	orDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {
@@ -89,8 +89,8 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// pullPolicy is what an image without one gets: a tag that moves is always pulled.
-func pullPolicy(image string) corev1.PullPolicy {
+// PullPolicy is what an image gets that has none: a tag that moves is always pulled.
+func PullPolicy(image string) corev1.PullPolicy {
 	name, _, digest := strings.Cut(image, "@")
 	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 	if image != "" && (tag == "latest" || !tagged && !digest) {
@@ -144,7 +144,7 @@ func defaultVolume(v *corev1.Volume) {
 		defaultProjected(v.Projected)
 	}
 	if v.Image != nil {
-		orDefault(&v.Image.PullPolicy, pullPolicy(v.Image.Reference))
+		orDefault(&v.Image.PullPolicy, PullPolicy(v.Image.Reference))
 	}
 	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 		claim := &v.Ephemeral.VolumeClaimTemplate.Spec

@@ -78,7 +78,7 @@ func TestCanonical(t *testing.T) {
 			"spec: {volumes: [{name: a, projected: {sources: [{serviceAccountToken: {path: t}}, {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: f}}]}}]}}]}",
 			"spec: {volumes: [{name: a, projected: {defaultMode: 420, sources: [{serviceAccountToken: {path: t, expirationSeconds: 3600}}, {downwardAPI: {items: [{path: p, fieldRef: {apiVersion: v1, fieldPath: f}}]}}]}}]}",
 		},
-		"image volume": {"spec: {volumes: [{name: a, image: {reference: 'x:1'}}]}", "spec: {volumes: [{name: a, image: {reference: 'x:1', pullPolicy: IfNotPresent}}]}"},
+		"image volume": {"spec: {volumes: [{name: a, image: {reference: 'x:1'}}]}", "spec: {volumes: [{name: a, image: {reference: 'x:1', PullPolicy: IfNotPresent}}]}"},
 		"ephemeral":    {"spec: {volumes: [{name: a, ephemeral: {volumeClaimTemplate: {spec: {}}}}]}", "spec: {volumes: [{name: a, ephemeral: {volumeClaimTemplate: {spec: {volumeMode: Filesystem}}}}]}"},
 		"iSCSI":        {"spec: {volumes: [{name: a, iscsi: {targetPortal: t, iqn: i, lun: 0}}]}", "spec: {volumes: [{name: a, iscsi: {targetPortal: t, iqn: i, lun: 0, iscsiInterface: default}}]}"},
 		"RBD":          {"spec: {volumes: [{name: a, rbd: {monitors: [m], image: i}}]}", "spec: {volumes: [{name: a, rbd: {monitors: [m], image: i, pool: rbd, user: admin, keyring: /etc/ceph/keyring}}]}"},
@@ -140,7 +140,7 @@ func TestPullPolicy(t *testing.T) {
 		"":                                corev1.PullIfNotPresent,
 	} {
 		t.Run(image, func(t *testing.T) {
-			if got := pullPolicy(image); got != want {
+			if got := PullPolicy(image); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		})
