@@ -46,7 +46,7 @@ func Decide(in Input) Decision {
 	d := newDecider(in)
 	status := d.status()
 	progress := d.progress(status)
-	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
+	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && status.CurrentRevision != in.Revisions.Update && !in.Revisions.SameTemplate
 	letGo := false
 	if in.Spec.Deleting {
 		letGo = d.announceDeletion()

@@ -342,6 +342,8 @@ func TestProgress(t *testing.T) {
 			in.Progress = Progress{Revision: "x", Since: noon.Add(-time.Hour), Updated: 3, Ready: 3, Failed: true}
 		}), onward: true},
 		{name: "rolled back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back), failed: true, rollBack: true},
+		{name: "X-01 claims alone cannot be taken back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back, func(in *Input) { in.Revisions.SameTemplate = true }), failed: true},
+		{name: "X-01 nor is what has become the current one", in: slice(3, "b3 b3 b3", minReady(600), rolling(time.Minute, 3, 3), back), failed: true},
 		{name: "nothing to roll back to", in: slice(3, "b b b-", rolling(time.Minute, 3, 2), back, settledAt("b")), failed: true},
 		{name: "paused", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), back, paused)},
 		{name: "it waits for a migration", in: slice(3, "a a a", rolling(time.Hour, 0, 0), back, func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) }), onward: true},

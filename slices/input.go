@@ -81,6 +81,9 @@ type Range struct {
 type Revisions struct {
 	// Current is what pods below the partition have; Update is the template's.
 	Current, Update string
+	// SameTemplate is true when the two differ in nothing that can be taken back: only in what
+	// claims request, and no claim can shrink.
+	SameTemplate bool
 }
 
 // Phase is a pod's phase as far as it matters.

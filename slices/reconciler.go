@@ -143,17 +143,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 	wait, err := r.tell(ctx, h, in, decision, failed)
+	if decision.RollBack {
+		// Whatever was refused: what is taken back may be the reason.
+		err = errors.Join(err, r.rollBack(ctx, set, h))
+	}
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed):
 		return whenChanged(err)
 	default:
 		return ctrl.Result{}, errors.Join(failed, err)
-	}
-	if decision.RollBack {
-		if err := r.rollBack(ctx, set, h); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	if h.refused.Load() {
 		wait = soonest(wait, retryRefused)
@@ -170,7 +169,12 @@ const (
 
 // changedMeanwhile says whether nothing went wrong but that an object had changed since
 // it was judged.
-func changedMeanwhile(err error) bool { return err == nil || apierrors.IsConflict(err) }
+func changedMeanwhile(err error) bool {
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		return !slices.ContainsFunc(several.Unwrap(), func(err error) bool { return !changedMeanwhile(err) })
+	}
+	return err == nil || apierrors.IsConflict(err)
+}
 
 // whenChanged looks again soon after a write met a changed object, and hands on any other
 // error.
@@ -221,7 +225,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		client: r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
 	in := Input{
-		Now: now, Spec: spec, Revisions: Revisions{Current: revisions.current, Update: revisions.update},
+		Now: now, Spec: spec, Revisions: revisions.names(),
 		Progress: r.recall(set).progress, StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
 	}
 	for ordinal, pod := range pods {
@@ -324,6 +328,11 @@ type revisionsSeen struct {
 	templates       map[string]*corev1.PodTemplateSpec
 	// relabel leads from a revision to the one of the same meaning.
 	relabel map[string]string
+}
+
+func (r revisionsSeen) names() Revisions {
+	same := equality.Semantic.DeepEqual(r.templates[r.current], r.templates[r.update])
+	return Revisions{Current: r.current, Update: r.update, SameTemplate: same}
 }
 
 func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {

@@ -1,0 +1,86 @@
+package slices
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestRefusedRollout: a roll-out that the API server refuses is taken back at its deadline, as one
+// is whose pods never get Ready.
+func TestRefusedRollout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy api.PodUpdatePolicy
+		refuse func(verb string, o client.Object) error
+	}{
+		"X-01 a refused pod does not keep the roll-out from being taken back": {api.ReCreate, refusesImage("b:1")},
+		"X-01 nor does a refused change in place": {api.InPlaceIfPossible, func(verb string, o client.Object) error {
+			if pod, is := o.(*corev1.Pod); is && verb == "patch" && pod.Spec.Containers[0].Image == "b:1" {
+				return errQuota
+			}
+			return nil
+		}},
+		"X-01 nor does a status that cannot be written": {api.ReCreate, func(verb string, o client.Object) error {
+			if set, is := o.(*api.StatefulSet); is && verb == "update status" && set.Spec.Template.Spec.Containers[0].Image == "b:1" {
+				return errQuota
+			}
+			return refusesImage("b:1")(verb, o)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 3)
+			s.change(func(spec *api.StatefulSetSpec) { spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = tc.policy })
+			if err := s.passes(20); err != nil || s.serves("a:1") != 3 {
+				t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
+			}
+			s.refuse = tc.refuse
+			s.image("b:1")
+			if err := s.passes(200); err != nil || s.serves("a:1") != 3 || !s.ears.has("RolledBack") {
+				t.Errorf("%d pods serve, and the template is %s: %v; %v", s.serves("a:1"), s.set().Spec.Template.Spec.Containers[0].Image, err, s.ears.lines)
+			}
+		})
+	}
+}
+
+// TestRefusedGrowth: claims that cannot grow are not taken back, for no claim shrinks; the template
+// that came with them is, once.
+func TestRefusedGrowth(t *testing.T) {
+	for name, image := range map[string]string{"X-01 claims alone": "a:1", "X-01 claims and a template": "b:1"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 2)
+			grow := func(size, image string) {
+				s.change(func(spec *api.StatefulSetSpec) {
+					spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
+					spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", size)}
+					spec.Template.Spec.Containers[0].Image = image
+				})
+			}
+			grow("1Gi", "a:1")
+			if err := s.passes(10); err != nil || s.serves("a:1") != 2 {
+				t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
+			}
+			s.refuse = func(verb string, o client.Object) error {
+				claim, is := o.(*corev1.PersistentVolumeClaim)
+				if is && verb == "patch" && claim.Spec.Resources.Requests.Storage().Cmp(resource.MustParse("1Gi")) > 0 {
+					return errQuota
+				}
+				return nil
+			}
+			grow("2Gi", image)
+			_ = s.passes(500)
+			events := slices.DeleteFunc(slices.Clone(s.ears.lines), func(line string) bool { return !strings.Contains(line, "RolledBack") })
+			if want := len(image) - len(strings.TrimPrefix(image, "b")); len(events) != want || s.serves("a:1") != 2 {
+				t.Errorf("%d pods serve, want %d roll-backs: %v", s.serves("a:1"), want, events)
+			}
+			if c := s.condition(api.ConditionFailedUpdatePod); c == nil || !strings.Contains(c.Message, "exceeded quota") {
+				t.Errorf("condition %+v", c)
+			}
+		})
+	}
+}
