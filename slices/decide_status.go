@@ -69,7 +69,9 @@ func (d *decider) progress(s Status) Progress {
 		return p
 	}
 	left := d.Spec.Deadline - d.Now.Sub(p.Since)
-	p.Failed = left <= 0
+	if p.Failed = left <= 0; !p.Failed {
+		p.Refused = ""
+	}
 	d.lookAgain(left)
 	return p
 }

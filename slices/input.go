@@ -217,6 +217,8 @@ type Progress struct {
 	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool
+	// Refused is what the API server had against taking a failed roll-out back; empty: nothing.
+	Refused string
 }
 
 // Decision is what to do now: all actions may be carried out in this pass, in this

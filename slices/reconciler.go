@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	wait, err := r.tell(ctx, h, in, decision, failed)
 	if decision.RollBack {
 		// Whatever was refused: what is taken back may be the reason.
-		err = errors.Join(err, r.rollBack(ctx, set, h))
+		err = errors.Join(err, r.rollBack(ctx, h, in.Revisions))
 	}
 	switch {
 	case failed == nil && err == nil:
@@ -301,24 +301,9 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	if err := r.Client.Status().Update(ctx, next); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
+	h.set = next // what is written after this is written over it
 	known.told = r.now()
 	return later, nil
-}
-
-// rollBack gives the set the template of its current revision again: a roll-out that
-// failed is undone by another update.
-func (r *Reconciler) rollBack(ctx context.Context, set *api.StatefulSet, h *hands) error {
-	template := h.templates[set.Status.CurrentRevision]
-	if template == nil || set.Status.CurrentRevision == h.update {
-		return nil
-	}
-	next := set.DeepCopy()
-	next.Spec.Template = *template.DeepCopy()
-	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", h.update, set.Status.CurrentRevision)
-	return nil
 }
 
 // revisionsSeen are the revisions of a set.

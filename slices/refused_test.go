@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -83,4 +84,58 @@ func TestRefusedGrowth(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRollBack: it is written over the status that was written just before it, and what refuses it
+// is told for as long as it does.
+func TestRollBack(t *testing.T) {
+	stuck := func(t *testing.T) *stage {
+		s := newStage(t, 2)
+		if err := s.passes(10); err != nil || s.serves("a:1") != 2 {
+			t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
+		}
+		s.image("stuck")
+		return s
+	}
+	template := func(verb string, o client.Object) bool {
+		_, is := o.(*api.StatefulSet)
+		return is && verb == "patch"
+	}
+	t.Run("X-19 it meets no conflict with the status", func(t *testing.T) {
+		s, asked := stuck(t), 0
+		s.refuse = func(verb string, o client.Object) error {
+			if template(verb, o) {
+				asked++
+			}
+			return nil
+		}
+		if err := s.passes(200); err != nil || asked != 1 || s.serves("a:1") != 2 {
+			t.Errorf("asked for %d times, %d pods serve: %v", asked, s.serves("a:1"), err)
+		}
+	})
+	t.Run("X-19 what refuses it is told", func(t *testing.T) {
+		s := stuck(t)
+		s.refuse = func(verb string, o client.Object) error {
+			if template(verb, o) {
+				return errQuota
+			}
+			return nil
+		}
+		if err := s.passes(200); !errors.Is(err, errQuota) || !s.ears.has("FailedRollBack") {
+			t.Errorf("%v, events %v", err, s.ears.lines)
+		}
+		if c := s.condition(api.ConditionProgressing); c.Reason != reasonDeadline || !strings.Contains(c.Message, "exceeded quota") {
+			t.Errorf("condition %+v", c)
+		}
+		if c := s.condition(api.ConditionHeld); !strings.Contains(c.Message, "the API server refuses to take it back") {
+			t.Errorf("condition %+v", c)
+		}
+		s.refuse = nil
+		if err := s.passes(20); err != nil || s.serves("a:1") != 2 {
+			t.Errorf("%d pods serve: %v", s.serves("a:1"), err)
+		}
+		if c := s.condition(api.ConditionProgressing); c.Reason != reasonComplete || strings.Contains(c.Message, "quota") {
+			t.Errorf("condition %+v", c)
+		}
+	})
 }

@@ -60,7 +60,11 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in I
 	complete := status.CurrentRevision == status.UpdateRevision && int(status.UpdatedReplicas) == staying(in.Pods)
 	switch {
 	case decision.Progress.Failed:
-		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
+		message := fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339))
+		if refused := decision.Progress.Refused; refused != "" {
+			message += "; it cannot be taken " + refused
+		}
+		condition(set, status, api.ConditionProgressing, false, reasonDeadline, message)
 	case complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
