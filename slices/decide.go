@@ -60,7 +60,7 @@ func Decide(in Input) Decision {
 	}
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
-		Actions: d.actions, Held: d.held, Status: status, Progress: progress,
+		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures,
 		RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
 	}
 }
@@ -83,6 +83,8 @@ type decider struct {
 
 	actions []Action
 	held    []Hold
+	// failures are those of the input as they become.
+	failures []Failure
 	// told are ordinals that are acted on or held; going are pods that are to be deleted,
 	// at once or when nothing holds them back any more.
 	told, going map[int32]bool
@@ -106,6 +108,7 @@ func newDecider(in Input) *decider {
 	for _, ordinal := range d.surge {
 		d.stands[ordinal] = true
 	}
+	d.failures = d.recentFailures()
 	d.budget = in.Spec.mostUnavailable() - int32(len(d.owned))
 	for _, pod := range d.pods {
 		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {

@@ -29,6 +29,8 @@ type hands struct {
 	ledger *ledger
 	now    func() time.Time
 	pods   map[int32]*corev1.Pod
+	// unwritten is why something in the history could not be written that no pod waits for.
+	unwritten error
 	// refused is true when the budget did not let a pod go: it is asked again later.
 	refused atomic.Bool
 }

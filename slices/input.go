@@ -21,6 +21,8 @@ type Input struct {
 	StaleClaims []int32
 	// Progress is what is known of the roll-out from before.
 	Progress Progress
+	// Failures are what is known of pods that have ended, at most one for each ordinal.
+	Failures []Failure
 }
 
 // Spec is what is asked for, with defaults filled in and numbers resolved.
@@ -227,8 +229,9 @@ type Decision struct {
 	Actions []Action
 	Held    []Hold
 	Status  Status
-	// Progress is to be remembered.
+	// Progress and Failures are to be remembered.
 	Progress Progress
+	Failures []Failure
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool

@@ -44,6 +44,7 @@ type Reconciler struct {
 type memory struct {
 	uid      types.UID
 	progress Progress
+	failures []Failure
 	// told is when its status was written last.
 	told time.Time
 	// rest is until when it is not looked at again.
@@ -147,6 +148,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// Whatever was refused: what is taken back may be the reason.
 		err = errors.Join(err, r.rollBack(ctx, h, in.Revisions))
 	}
+	err = errors.Join(err, h.unwritten)
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed):
@@ -221,13 +223,16 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		return Input{}, nil, err
 	}
 	h := &hands{
-		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
-		client: r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
+		seen:      seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
+		unwritten: revisions.unwritten,
+		client:    r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
 	in := Input{
 		Now: now, Spec: spec, Revisions: revisions.names(),
-		Progress: r.recall(set).progress, StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
+		StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
 	}
+	known := r.recall(set)
+	in.Progress, in.Failures = known.progress, known.failures
 	for ordinal, pod := range pods {
 		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
 		if to, merged := revisions.relabel[view.Revision]; merged {
@@ -281,7 +286,7 @@ func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Sp
 func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
 	set := h.set
 	known := r.recall(set)
-	known.progress = decision.Progress
+	known.progress, known.failures = decision.Progress, decision.Failures
 	if unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}
@@ -310,7 +315,9 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 type revisionsSeen struct {
 	current, update string
 	collisions      int32
-	templates       map[string]*corev1.PodTemplateSpec
+	// unwritten is why something in the history could not be written that no pod waits for.
+	unwritten error
+	templates map[string]*corev1.PodTemplateSpec
 	// relabel leads from a revision to the one of the same meaning.
 	relabel map[string]string
 }
@@ -326,11 +333,11 @@ func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods m
 		labels = append(labels, pod.Labels[appsv1.StatefulSetRevisionLabel])
 	}
 	result, err := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, labels)
-	if err != nil {
+	if result.Update == nil {
 		return revisionsSeen{}, err
 	}
 	found := revisionsSeen{
-		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
+		unwritten: err, current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
 		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
 	}
 	maps.Copy(found.relabel, result.Relabel)

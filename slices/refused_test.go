@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -138,4 +139,41 @@ func TestRollBack(t *testing.T) {
 			t.Errorf("condition %+v", c)
 		}
 	})
+}
+
+// TestHealsBeside: a pod that is lost comes again, whatever else is refused meanwhile.
+func TestHealsBeside(t *testing.T) {
+	for name, refuse := range map[string]func(verb string, o client.Object) bool{
+		"X-20 a revision that cannot be pruned": func(verb string, o client.Object) bool {
+			_, is := o.(*appsv1.ControllerRevision)
+			return is && verb == "delete"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const pods = 12
+			s := newStage(t, pods)
+			s.change(func(spec *api.StatefulSetSpec) {
+				spec.PodManagementPolicy, spec.RevisionHistoryLimit = appsv1.ParallelPodManagement, new(int32)
+			})
+			if err := s.passes(10); err != nil || s.serves("a:1") != pods {
+				t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
+			}
+			refused := 0
+			s.refuse = func(verb string, o client.Object) error {
+				if !refuse(verb, o) {
+					return nil
+				}
+				refused++
+				return errQuota
+			}
+			s.image("b:1")
+			_ = s.passes(100)
+			if err := s.server.Delete(s.ctx, s.pods()["web-11"]); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.passes(5); !errors.Is(err, errQuota) || refused == 0 || s.serves("b:1") != pods {
+				t.Errorf("%d pods serve, %d writes were refused: %v", s.serves("b:1"), refused, err)
+			}
+		})
+	}
 }
