@@ -129,7 +129,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision De
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
 	for kind, verbs := range map[string][]Verb{
 		api.ConditionFailedCreatePod: {Create},
-		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims},
+		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, Repair, Relabel, Announce, Delete},
 	} {
 		message := refusal(failed, verbs)
 		switch {
@@ -141,18 +141,25 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 	}
 }
 
-// refusal is what the API server said to one of the verbs; empty: nothing. A write that
-// met a changed object is no refusal: it is done again at once.
-func refusal(failed error, verbs []Verb) string {
+// refusal is what the API server said to one of the verbs, of the first pod by name; empty:
+// nothing. A write that met a changed object is no refusal: it is done again at once.
+func refusal(failed error, verbs []Verb) (first string) {
+	if several, is := failed.(interface{ Unwrap() []error }); is {
+		for _, each := range several.Unwrap() {
+			if text := refusal(each, verbs); first == "" || text != "" && text < first {
+				first = text
+			}
+		}
+		return first
+	}
 	if failed == nil || apierrors.IsConflict(failed) {
 		return ""
 	}
-	for line := range strings.Lines(failed.Error()) {
-		if slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(line, string(v)+" of pod") }) {
-			return strings.TrimSpace(line)
-		}
+	text := failed.Error()
+	if !slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(text, string(v)+" of pod") }) {
+		return ""
 	}
-	return ""
+	return text
 }
 
 // urgent says whether a status must be written at once: others act upon what it says.
