@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -35,65 +34,8 @@ type hands struct {
 	refused atomic.Bool
 }
 
-// firstAtOnce is how many pods are written at the same time at first, mostAtOnce how many
-// in the end.
-const (
-	firstAtOnce = 8
-	mostAtOnce  = 64
-)
-
-// all carries out actions: those of one ordinal one after the other, those of several
-// ordinals at the same time. It begins with a few, and each that succeeds lets one more
-// run beside the others. After the first error no other is begun: what the API server
-// refuses once it would refuse often.
-func (h *hands) all(ctx context.Context, actions []Action) error {
-	chains := chainsOf(actions)
-	results := make(chan error)
-	var failed []error
-	for next, running, most := 0, 0, firstAtOnce; next < len(chains) || running > 0; {
-		if next < len(chains) && running < most && len(failed) == 0 {
-			chain := chains[next]
-			go func() { results <- h.chain(ctx, chain) }()
-			next, running = next+1, running+1
-			continue
-		}
-		if running == 0 {
-			break
-		}
-		if err := <-results; err != nil {
-			failed = append(failed, err)
-		}
-		running, most = running-1, min(most+1, mostAtOnce)
-	}
-	return errors.Join(failed...)
-}
-
-// chainsOf groups actions by ordinal, in the order in which the ordinals appear.
-func chainsOf(actions []Action) [][]Action {
-	var chains [][]Action
-	at := map[int32]int{}
-	for _, action := range actions {
-		i, found := at[action.Ordinal]
-		if !found {
-			i = len(chains)
-			at[action.Ordinal], chains = i, append(chains, nil)
-		}
-		chains[i] = append(chains[i], action)
-	}
-	return chains
-}
-
-func (h *hands) chain(ctx context.Context, actions []Action) error {
-	for _, action := range actions {
-		if err := h.one(ctx, action); err != nil {
-			return fmt.Errorf("%s of pod %s/%s: %w", action.Verb, h.set.Namespace, podName(h.set.Name, action.Ordinal), err)
-		}
-	}
-	return nil
-}
-
-func (h *hands) one(ctx context.Context, action Action) error {
-	pod := h.pods[action.Ordinal]
+// one carries out one action on a pod; nil: there is none.
+func (h *hands) one(ctx context.Context, action Action, pod *corev1.Pod) error {
 	if action.Verb != Create && (pod == nil || pod.UID != action.UID) {
 		return nil // it is gone meanwhile
 	}

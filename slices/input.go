@@ -223,8 +223,8 @@ type Progress struct {
 	Refused string
 }
 
-// Decision is what to do now: all actions may be carried out in this pass, in this
-// order; those that follow one that fails are left out.
+// Decision is what to do now: all actions may be carried out in this pass, those of one
+// ordinal in this order; those that follow one that fails are left out.
 type Decision struct {
 	Actions []Action
 	Held    []Hold

@@ -134,10 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	decision := Decide(in)
 	defer r.rest(set, in, decision.Status)
-	failed := h.setGates(ctx, decision.Held)
-	if failed == nil {
-		failed = h.all(ctx, decision.Actions)
-	}
+	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
 	if decision.LetGo {
 		if err := r.letGo(ctx, set); err != nil {
 			return whenChanged(err)

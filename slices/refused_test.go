@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -141,16 +142,33 @@ func TestRollBack(t *testing.T) {
 	})
 }
 
-// TestHealsBeside: a pod that is lost comes again, whatever else is refused meanwhile.
+// TestHealsBeside: a pod that is lost comes again, whatever else is refused meanwhile, and of however
+// many others.
 func TestHealsBeside(t *testing.T) {
-	for name, refuse := range map[string]func(verb string, o client.Object) bool{
-		"X-20 a revision that cannot be pruned": func(verb string, o client.Object) bool {
-			_, is := o.(*appsv1.ControllerRevision)
-			return is && verb == "delete"
+	const pods = 12
+	gate := func(verb string, o client.Object) bool { return verb == "patch status" && o.GetName() != "web-11" }
+	closeGate := func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
+	}
+	for name, tc := range map[string]struct {
+		// spoil is done to all pods but the one that is lost.
+		spoil  func(*corev1.Pod)
+		refuse func(verb string, o client.Object) bool
+		with   error
+		// rolls is true when a roll-out comes before that.
+		rolls bool
+	}{
+		"X-20 a revision that cannot be pruned": {
+			func(*corev1.Pod) {}, func(verb string, o client.Object) bool {
+				_, is := o.(*appsv1.ControllerRevision)
+				return is && verb == "delete"
+			}, errQuota, true,
 		},
+		"X-16 gates that cannot be opened":  {closeGate, gate, errQuota, false},
+		"X-16 gates of pods that change":    {closeGate, gate, apierrors.NewConflict(corev1.Resource("pods"), "web-1", errors.New("changed")), false},
+		"X-16 pods that cannot be repaired": {func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) }, func(verb string, _ client.Object) bool { return verb == "patch" }, errQuota, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const pods = 12
 			s := newStage(t, pods)
 			s.change(func(spec *api.StatefulSetSpec) {
 				spec.PodManagementPolicy, spec.RevisionHistoryLimit = appsv1.ParallelPodManagement, new(int32)
@@ -160,19 +178,35 @@ func TestHealsBeside(t *testing.T) {
 			}
 			refused := 0
 			s.refuse = func(verb string, o client.Object) error {
-				if !refuse(verb, o) {
+				if !tc.refuse(verb, o) {
 					return nil
 				}
 				refused++
-				return errQuota
+				return tc.with
 			}
-			s.image("b:1")
-			_ = s.passes(100)
-			if err := s.server.Delete(s.ctx, s.pods()["web-11"]); err != nil {
+			if tc.rolls {
+				s.image("b:1")
+				_ = s.passes(100)
+			}
+			for name, pod := range s.pods() {
+				if tc.spoil(pod); name == "web-11" {
+					continue
+				}
+				if err := errors.Join(s.server.Update(s.ctx, pod.DeepCopy()), s.server.Get(s.ctx, client.ObjectKeyFromObject(pod), pod)); err != nil {
+					t.Fatal(err)
+				}
+				if tc.spoil(pod); s.server.Status().Update(s.ctx, pod) != nil {
+					t.Fatal("no status")
+				}
+			}
+			lost := s.pods()["web-11"]
+			if err := s.server.Delete(s.ctx, lost); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.passes(5); !errors.Is(err, errQuota) || refused == 0 || s.serves("b:1") != pods {
-				t.Errorf("%d pods serve, %d writes were refused: %v", s.serves("b:1"), refused, err)
+			_ = s.passes(5)
+			now := s.pods()["web-11"]
+			if now == nil || now.UID == lost.UID || refused == 0 {
+				t.Errorf("it does not come again, and %d writes were refused", refused)
 			}
 		})
 	}
