@@ -93,16 +93,21 @@ func (h *hands) create(ctx context.Context, action Action) error {
 	return nil
 }
 
-// createClaims makes the claims that an ordinal lacks. One that is being deleted is
-// waited for: a pod that mounts it would hold it, and lose it in the end.
+// createClaims makes the claims that a new pod lacks. One that is being deleted is waited
+// for: a pod that mounts it would hold it, and lose it in the end.
 func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
+	for _, template := range h.set.Spec.VolumeClaimTemplates {
+		if have := h.claims[claimName(template.Name, h.set.Name, ordinal)]; have != nil && have.DeletionTimestamp != nil {
+			return fmt.Errorf("claim %s is being deleted", have.Name)
+		}
+	}
+	return h.createMissing(ctx, ordinal)
+}
+
+func (h *hands) createMissing(ctx context.Context, ordinal int32) error {
 	for i := range h.set.Spec.VolumeClaimTemplates {
-		template := &h.set.Spec.VolumeClaimTemplates[i]
-		claim := newClaim(h.set, template, ordinal)
-		if have := h.claims[claim.Name]; have != nil {
-			if have.DeletionTimestamp != nil {
-				return fmt.Errorf("claim %s is being deleted", have.Name)
-			}
+		claim := newClaim(h.set, &h.set.Spec.VolumeClaimTemplates[i], ordinal)
+		if h.claims[claim.Name] != nil {
 			continue
 		}
 		setOwners(claim, ownersOf(h.set, false), h.set, nil)
@@ -199,9 +204,9 @@ func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, chang
 }
 
 // repair makes the claims that a pod lacks, gives them their owners, and the pod the
-// labels of its ordinal.
+// labels of its ordinal. A claim that is being deleted goes with the pod, whoever owns it.
 func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) error {
-	if err := h.createClaims(ctx, action.Ordinal); err != nil {
+	if err := h.createMissing(ctx, action.Ordinal); err != nil {
 		return err
 	}
 	spec, err := SpecOf(h.set)
@@ -211,10 +216,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 	want := ownersOf(h.set, !spec.Owns(action.Ordinal))
 	for _, template := range h.set.Spec.VolumeClaimTemplates {
 		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
-		if claim == nil {
-			continue
-		}
-		if want.ownedBy(claim, h.set, pod) {
+		if claim == nil || claim.DeletionTimestamp != nil || want.ownedBy(claim, h.set, pod) {
 			continue
 		}
 		next := claim.DeepCopy()

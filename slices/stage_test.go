@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type stage struct {
 	clock  *testingclock.FakePassiveClock
 	ears   *heard
 	key    client.ObjectKey
+	mu     sync.Mutex
 	// refuse is asked before each write: its verb, and the object as it is to be.
 	refuse func(verb string, o client.Object) error
 	// made counts the pods, each of which gets a UID of its own.
@@ -75,10 +77,6 @@ func (s *stage) funcs() interceptor.Funcs {
 			if err := s.asks("create", o); err != nil {
 				return err
 			}
-			if _, is := o.(*corev1.Pod); is {
-				s.made++
-				o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
-			}
 			return c.Create(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -108,7 +106,14 @@ func (s *stage) funcs() interceptor.Funcs {
 	}
 }
 
+// asks whether a write is refused, one after the other; a pod that is made gets its UID.
 func (s *stage) asks(verb string, o client.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, is := o.(*corev1.Pod); is && verb == "create" {
+		s.made++
+		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
+	}
 	if s.refuse == nil {
 		return nil
 	}
