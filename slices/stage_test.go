@@ -33,6 +33,8 @@ type stage struct {
 	ears   *heard
 	key    client.ObjectKey
 	mu     sync.Mutex
+	// step is the time from one pass to the next.
+	step time.Duration
 	// refuse is asked before each write: its verb, and the object as it is to be.
 	refuse func(verb string, o client.Object) error
 	// made counts the pods, each of which gets a UID of its own.
@@ -59,7 +61,7 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	if err := appsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(noon), ears: &heard{}, key: client.ObjectKeyFromObject(set)}
+	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(noon), ears: &heard{}, key: client.ObjectKeyFromObject(set)}
 	s.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, set)...).
 		WithStatusSubresource(set, &corev1.Pod{}).WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).Build()
 	writes := interceptor.NewClient(s.server.(client.WithWatch), s.funcs())
@@ -186,7 +188,7 @@ func (s *stage) kubelets() {
 }
 
 func (s *stage) pass() (ctrl.Result, error) {
-	s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
+	s.clock.SetTime(s.clock.Now().Add(s.step))
 	return s.r.Reconcile(s.ctx, ctrl.Request{NamespacedName: s.key})
 }
 
