@@ -164,9 +164,12 @@ func TestHealsBeside(t *testing.T) {
 				return is && verb == "delete"
 			}, errQuota, true,
 		},
-		"X-16 gates that cannot be opened":  {closeGate, gate, errQuota, false},
-		"X-16 gates of pods that change":    {closeGate, gate, apierrors.NewConflict(corev1.Resource("pods"), "web-1", errors.New("changed")), false},
-		"X-16 pods that cannot be repaired": {func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) }, func(verb string, _ client.Object) bool { return verb == "patch" }, errQuota, false},
+		"X-16 gates that cannot be opened": {closeGate, gate, errQuota, false},
+		"X-16 gates of pods that change":   {closeGate, gate, apierrors.NewConflict(corev1.Resource("pods"), "web-1", errors.New("changed")), false},
+		"X-16 pods that cannot be repaired": {
+			func(pod *corev1.Pod) { delete(pod.Labels, appsv1.PodIndexLabel) },
+			func(verb string, _ client.Object) bool { return verb == "patch" }, errQuota, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, pods)
