@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,6 +77,75 @@ func TestMissingClaims(t *testing.T) {
 			claim := &corev1.PersistentVolumeClaim{}
 			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "data-web-0"}, claim); err != nil || !metav1.IsControlledBy(claim, h.set) {
 				t.Errorf("owners %v, %v", claim.OwnerReferences, err)
+			}
+		})
+	}
+}
+
+// TestLeavingClaimOfAPod: a claim that is being deleted while its pod uses it goes with the pod, and is
+// not waited for: nothing has to be put right of it, and of the others it is.
+func TestLeavingClaimOfAPod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		replicas  int32
+		templates []string
+		want      string
+	}{
+		"X-03 it is scaled away":                     {0, []string{"data"}, "Delete 0"},
+		"X-03 it is scaled away, and has two claims": {0, []string{"data", "logs"}, "Repair 0, Delete 0"},
+		"X-03 it stays":                              {1, []string{"data"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u", Labels: identityLabels("web", 0)},
+				Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+			}
+			pod.Labels[appsv1.StatefulSetRevisionLabel] = "r1"
+			var objects []client.Object
+			set := namedSet("web", map[string]string{"app": "web"})
+			for _, template := range tc.templates {
+				set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, *sized(template, "1Gi"))
+				claim := newClaim(set, sized(template, "1Gi"), 0)
+				if claim.ResourceVersion = "7"; template == "data" {
+					claim.Finalizers, claim.DeletionTimestamp = []string{"kubernetes.io/pvc-protection"}, &metav1.Time{Time: noon}
+				}
+				pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: template, VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+				}})
+				objects = append(objects, claim)
+			}
+			set.Spec.Replicas = new(tc.replicas)
+			set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			}
+			h, _ := newHands(t, interceptor.Funcs{}, append(objects, pod)...)
+			if h.set = set; h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod) != nil {
+				t.Fatal("no pod")
+			}
+			h.pods[0] = pod
+			for _, claim := range objects {
+				h.claims[claim.GetName()], _ = claim.(*corev1.PersistentVolumeClaim)
+			}
+			spec, err := SpecOf(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.Silent = true
+			view := h.viewPod(pod, 0, spec.Owns(0))
+			view.Change.Same = true
+			d := Decide(Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "r1", Update: "r1"}, Pods: []Pod{view}})
+			if got := short(d); got != tc.want {
+				t.Errorf("decided %q, want %q", got, tc.want)
+			}
+			if err := h.all(t.Context(), d.Actions); err != nil {
+				t.Error(err)
+			}
+			gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
+			if gone != (tc.replicas == 0) {
+				t.Errorf("it is gone: %t", gone)
+			}
+			logs := &corev1.PersistentVolumeClaim{}
+			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "logs-web-0"}, logs); err == nil && !metav1.IsControlledBy(logs, pod) {
+				t.Errorf("the other claim stays: owners %v", logs.OwnerReferences)
 			}
 		})
 	}

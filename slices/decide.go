@@ -48,7 +48,7 @@ func Decide(in Input) Decision {
 	d := newDecider(in)
 	status := d.status()
 	progress := d.progress()
-	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && in.Revisions.Current != in.Revisions.Update
+	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && status.CurrentRevision != in.Revisions.Update && !in.Revisions.SameTemplate
 	letGo := false
 	if in.Spec.Deleting {
 		letGo = d.announceDeletion()
@@ -62,7 +62,7 @@ func Decide(in Input) Decision {
 	}
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
-		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Complete: d.complete(status, progress),
+		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: d.complete(status, progress),
 		RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
 	}
 }
@@ -86,6 +86,8 @@ type decider struct {
 
 	actions []Action
 	held    []Hold
+	// failures are those of the input as they become.
+	failures []Failure
 	// told are ordinals that are acted on or held; going are pods that are to be deleted,
 	// at once or when nothing holds them back any more.
 	told, going map[int32]bool
@@ -109,6 +111,7 @@ func newDecider(in Input) *decider {
 	for _, ordinal := range d.surge {
 		d.stands[ordinal] = true
 	}
+	d.failures = d.recentFailures()
 	d.budget = int64(in.Spec.mostUnavailable()) - int64(len(d.owned))
 	for _, pod := range d.pods {
 		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {

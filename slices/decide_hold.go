@@ -16,6 +16,8 @@ const (
 	HeldScaleStrategy = "ScaleStrategy"
 	// HeldOldPods: all pods of old revisions must be gone first (Recreate).
 	HeldOldPods = "OldPodsRemain"
+	// HeldBackoff: the pod has ended, as others of its ordinal have shortly before it.
+	HeldBackoff = "Backoff"
 	// HeldStaleClaim: a claim of a former pod must be gone first.
 	HeldStaleClaim = "StaleClaim"
 	// HeldScaleDown: the pod leaves once the others are made and available.

@@ -380,6 +380,9 @@ func TestProgress(t *testing.T) {
 			in.Progress = Progress{Revision: "x", Since: noon.Add(-time.Hour), Updated: 3, Ready: 3, Failed: true}
 		}), onward: true},
 		{name: "rolled back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back), failed: true, rollBack: true},
+		{name: "X-19 it got on after it could not be taken back", in: slice(3, "a a b", rolling(time.Hour, 1, 0), func(in *Input) { in.Progress.Refused = "no" }), onward: true},
+		{name: "X-01 claims alone cannot be taken back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back, func(in *Input) { in.Revisions.SameTemplate = true }), failed: true},
+		{name: "X-01 nor is what has become the current one", in: slice(3, "b3 b3 b3", minReady(600), rolling(11*time.Minute, 3, 3), back), failed: true},
 		{name: "nothing to roll back to", in: slice(3, "b b b-", rolling(time.Minute, 3, 2), back, settledAt("b")), failed: true},
 		{name: "paused", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), back, paused)},
 		{name: "it waits for a migration", in: slice(3, "a a a", rolling(time.Hour, 0, 0), back, func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) }), onward: true},
@@ -395,6 +398,9 @@ func TestProgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := Decide(c.in)
 			onward := d.Progress.Since.Equal(noon)
+			if d.Progress.Refused != "" {
+				t.Errorf("it is still said to be refused: %s", d.Progress.Refused)
+			}
 			if d.Progress.Failed != c.failed || onward != c.onward || d.RollBack != c.rollBack || d.Progress.Complete != c.complete {
 				t.Errorf("failed %v, onward %v, rollBack %v, complete %v", d.Progress.Failed, onward, d.RollBack, d.Progress.Complete)
 			}

@@ -28,6 +28,12 @@ func anyInput(t *rapid.T) Input {
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
 		in.Pods = append(in.Pods, anyPod(t, ordinal))
 	}
+	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "failed") {
+		in.Failures = append(in.Failures, Failure{
+			Ordinal: ordinal, Revision: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "failed revision"), UID: "former",
+			At: noon.Add(-anyTime(t, "failed since")), Count: rapid.SampledFrom([]int32{1, 3, 5, math.MaxInt32}).Draw(t, "failures"),
+		})
+	}
 	return in
 }
 
@@ -306,7 +312,7 @@ func TestEverythingIsExplained(t *testing.T) {
 			if hold.Reason == "" || hold.Message == "" {
 				t.Fatalf("held without a word: %+v", hold)
 			}
-			timed := []string{HeldMinReady, HeldTerminationGrace, HeldInPlaceGrace}
+			timed := []string{HeldMinReady, HeldTerminationGrace, HeldInPlaceGrace, HeldBackoff}
 			if slices.Contains(timed, hold.Reason) && d.Wait <= 0 {
 				t.Fatalf("held for a time that is not waited for: %+v", hold)
 			}
@@ -359,12 +365,19 @@ func TestShift(t *testing.T) {
 		for i := range moved.StaleClaims {
 			moved.StaleClaims[i] += by
 		}
+		moved.Failures = slices.Clone(in.Failures)
+		for i := range moved.Failures {
+			moved.Failures[i].Ordinal += by
+		}
 		want, got := Decide(in), Decide(moved)
 		for i := range got.Actions {
 			got.Actions[i].Ordinal -= by
 		}
 		for i := range got.Held {
 			got.Held[i].Ordinal -= by
+		}
+		for i := range got.Failures {
+			got.Failures[i].Ordinal -= by
 		}
 		// Messages name ordinals.
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Hold{}, "Message")); diff != "" {

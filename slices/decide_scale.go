@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// mend puts right what is wrong with pods that stay, and deletes those that have
+// mend puts right what is wrong with pods that stay, and replaces those that have
 // ended. Neither waits for other pods.
 func (d *decider) mend() {
 	for _, pod := range d.pods {
@@ -16,7 +16,7 @@ func (d *decider) mend() {
 		case pod.Terminating:
 		case ended(pod):
 			if stays {
-				d.remove(pod, "")
+				d.replaceEnded(pod)
 			}
 		case !pod.ClaimsOK || stays && (!pod.IdentityOK || !pod.StorageOK):
 			d.act(Repair, pod, pod.Revision, "")

@@ -76,7 +76,9 @@ func (d *decider) progress() Progress {
 		return p
 	}
 	left := d.deadline() - d.Now.Sub(p.Since)
-	p.Failed = left <= 0
+	if p.Failed = left <= 0; !p.Failed {
+		p.Refused = ""
+	}
 	d.lookAgain(left)
 	return p
 }

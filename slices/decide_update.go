@@ -139,12 +139,19 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	case d.Spec.Paused:
 		return HeldPaused, d.pausedMessage()
 	case d.rollingBack:
-		return HeldRollback, "the update has failed and is taken back"
+		return HeldRollback, d.rollBackMessage()
 	case d.impossible(pod):
 		return HeldInPlaceOnly, cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
 	default:
 		return "", ""
 	}
+}
+
+func (d *decider) rollBackMessage() string {
+	if d.Progress.Refused != "" {
+		return "the update has failed, and the API server refuses to take it back"
+	}
+	return "the update has failed and is taken back"
 }
 
 func (d *decider) pausedMessage() string {

@@ -206,13 +206,21 @@ func TestRefusal(t *testing.T) {
 	quota := fmt.Errorf("%s of pod a/web-1: exceeded quota", Create)
 	gone := fmt.Errorf("%s of pod a/web-0: no", Delete)
 	conflict := fmt.Errorf("%s of pod a/web-0: %w", Create, apierrors.NewConflict(schema.GroupResource{}, "web-0", errors.New("changed")))
-	for _, tc := range []struct {
+	room := fmt.Errorf("%s of pod a/web-2: exceeded quota", Create)
+	for name, tc := range map[string]struct {
 		err  error
 		want string
-	}{{nil, ""}, {gone, ""}, {conflict, ""}, {errors.Join(gone, quota), quota.Error()}} {
-		if got := refusal(tc.err, []Verb{Create}); got != tc.want {
-			t.Errorf("refusal(%v) is %q", tc.err, got)
-		}
+	}{
+		"nothing": {nil, ""}, "another verb": {gone, ""}, "a conflict": {conflict, ""}, "one of several": {errors.Join(gone, quota), quota.Error()},
+		"X-21 beside a conflict":         {errors.Join(conflict, quota), quota.Error()},
+		"X-21 whichever was heard first": {errors.Join(room, quota), quota.Error()},
+		"X-21 of several several":        {errors.Join(errors.Join(conflict, room), gone), room.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := refusal(tc.err, []Verb{Create}); got != tc.want {
+				t.Errorf("refusal(%v) is %q", tc.err, got)
+			}
+		})
 	}
 }
 

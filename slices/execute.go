@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -29,69 +28,14 @@ type hands struct {
 	ledger *ledger
 	now    func() time.Time
 	pods   map[int32]*corev1.Pod
+	// unwritten is why something in the history could not be written that no pod waits for.
+	unwritten error
 	// refused is true when the budget did not let a pod go: it is asked again later.
 	refused atomic.Bool
 }
 
-// firstAtOnce is how many pods are written at the same time at first, mostAtOnce how many
-// in the end.
-const (
-	firstAtOnce = 8
-	mostAtOnce  = 64
-)
-
-// all carries out actions: those of one ordinal one after the other, those of several
-// ordinals at the same time. It begins with a few, and each that succeeds lets one more
-// run beside the others. After the first error no other is begun: what the API server
-// refuses once it would refuse often.
-func (h *hands) all(ctx context.Context, actions []Action) error {
-	chains := chainsOf(actions)
-	results := make(chan error)
-	var failed []error
-	for next, running, most := 0, 0, firstAtOnce; next < len(chains) || running > 0; {
-		if next < len(chains) && running < most && len(failed) == 0 {
-			chain := chains[next]
-			go func() { results <- h.chain(ctx, chain) }()
-			next, running = next+1, running+1
-			continue
-		}
-		if running == 0 {
-			break
-		}
-		if err := <-results; err != nil {
-			failed = append(failed, err)
-		}
-		running, most = running-1, min(most+1, mostAtOnce)
-	}
-	return errors.Join(failed...)
-}
-
-// chainsOf groups actions by ordinal, in the order in which the ordinals appear.
-func chainsOf(actions []Action) [][]Action {
-	var chains [][]Action
-	at := map[int32]int{}
-	for _, action := range actions {
-		i, found := at[action.Ordinal]
-		if !found {
-			i = len(chains)
-			at[action.Ordinal], chains = i, append(chains, nil)
-		}
-		chains[i] = append(chains[i], action)
-	}
-	return chains
-}
-
-func (h *hands) chain(ctx context.Context, actions []Action) error {
-	for _, action := range actions {
-		if err := h.one(ctx, action); err != nil {
-			return fmt.Errorf("%s of pod %s/%s: %w", action.Verb, h.set.Namespace, podName(h.set.Name, action.Ordinal), err)
-		}
-	}
-	return nil
-}
-
-func (h *hands) one(ctx context.Context, action Action) error {
-	pod := h.pods[action.Ordinal]
+// one carries out one action on a pod; nil: there is none.
+func (h *hands) one(ctx context.Context, action Action, pod *corev1.Pod) error {
 	if action.Verb != Create && (pod == nil || pod.UID != action.UID) {
 		return nil // it is gone meanwhile
 	}
@@ -149,16 +93,21 @@ func (h *hands) create(ctx context.Context, action Action) error {
 	return nil
 }
 
-// createClaims makes the claims that an ordinal lacks. One that is being deleted is
-// waited for: a pod that mounts it would hold it, and lose it in the end.
+// createClaims makes the claims that a new pod lacks. One that is being deleted is waited
+// for: a pod that mounts it would hold it, and lose it in the end.
 func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
+	for _, template := range h.set.Spec.VolumeClaimTemplates {
+		if have := h.claims[claimName(template.Name, h.set.Name, ordinal)]; have != nil && have.DeletionTimestamp != nil {
+			return fmt.Errorf("claim %s is being deleted", have.Name)
+		}
+	}
+	return h.createMissing(ctx, ordinal)
+}
+
+func (h *hands) createMissing(ctx context.Context, ordinal int32) error {
 	for i := range h.set.Spec.VolumeClaimTemplates {
-		template := &h.set.Spec.VolumeClaimTemplates[i]
-		claim := newClaim(h.set, template, ordinal)
-		if have := h.claims[claim.Name]; have != nil {
-			if have.DeletionTimestamp != nil {
-				return fmt.Errorf("claim %s is being deleted", have.Name)
-			}
+		claim := newClaim(h.set, &h.set.Spec.VolumeClaimTemplates[i], ordinal)
+		if h.claims[claim.Name] != nil {
 			continue
 		}
 		setOwners(claim, ownersOf(h.set, false), h.set, nil)
@@ -255,9 +204,9 @@ func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, chang
 }
 
 // repair makes the claims that a pod lacks, gives them their owners, and the pod the
-// labels of its ordinal.
+// labels of its ordinal. A claim that is being deleted goes with the pod, whoever owns it.
 func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) error {
-	if err := h.createClaims(ctx, action.Ordinal); err != nil {
+	if err := h.createMissing(ctx, action.Ordinal); err != nil {
 		return err
 	}
 	spec, err := SpecOf(h.set)
@@ -267,10 +216,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 	want := ownersOf(h.set, !spec.Owns(action.Ordinal))
 	for _, template := range h.set.Spec.VolumeClaimTemplates {
 		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
-		if claim == nil {
-			continue
-		}
-		if want.ownedBy(claim, h.set, pod) {
+		if claim == nil || claim.DeletionTimestamp != nil || want.ownedBy(claim, h.set, pod) {
 			continue
 		}
 		next := claim.DeepCopy()

@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 )
 
 // beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
-// second write fail, the note alone keeps the gate closed: see setGates.
+// second write fail, the note alone keeps the gate closed: see gates.
 func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
 	to := h.templates[action.Revision]
 	if to == nil {
@@ -135,24 +136,27 @@ func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// setGates brings the readiness gates in line with what the pods are in: closed in an
-// update in place, and while a hook holds that asks for it. New pods begin with it open.
-func (h *hands) setGates(ctx context.Context, held []Hold) error {
+// The verbs of the readiness gates, of which Decide knows nothing.
+const (
+	openGate  Verb = "OpenGate"
+	closeGate Verb = "CloseGate"
+)
+
+// gates bring the readiness gates in line with what the pods are in: closed in an update
+// in place, and while a hook holds that asks for it. New pods begin with it open.
+func (h *hands) gates(held []Hold) []Action {
+	var actions []Action
 	for ordinal, pod := range h.pods {
-		if pod.DeletionTimestamp != nil {
-			continue
-		}
-		status := corev1.ConditionTrue
+		verb, status := openGate, corev1.ConditionTrue
 		if inPlaceOf(pod) != nil || h.marksNotReady(ordinal, held) {
-			status = corev1.ConditionFalse
+			verb, status = closeGate, corev1.ConditionFalse
 		}
-		after, err := h.gate(ctx, pod, status)
-		if err != nil {
-			return err
+		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != status {
+			actions = append(actions, Action{Verb: verb, Ordinal: ordinal, UID: pod.UID})
 		}
-		h.pods[ordinal] = after
 	}
-	return nil
+	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return actions
 }
 
 // marksNotReady says whether a hook holds an ordinal's pod and wants it not Ready

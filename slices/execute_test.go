@@ -260,7 +260,7 @@ func TestReadyMeanwhile(t *testing.T) {
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	for name, do := range map[string]func(*hands) error{
-		"its gate is opened": func(h *hands) error { return h.setGates(t.Context(), nil) },
+		"its gate is opened": func(h *hands) error { return h.all(t.Context(), h.gates(nil)) },
 		"it is told to go": func(h *hands) error {
 			return h.all(t.Context(), []Action{{Verb: Announce, UID: "u", Reason: "Update"}})
 		},

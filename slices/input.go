@@ -21,6 +21,8 @@ type Input struct {
 	StaleClaims []int32
 	// Progress is what is known of the roll-out from before.
 	Progress Progress
+	// Failures are what is known of pods that have ended, at most one for each ordinal.
+	Failures []Failure
 }
 
 // Spec is what is asked for, with defaults filled in and numbers resolved.
@@ -81,6 +83,9 @@ type Range struct {
 type Revisions struct {
 	// Current is what pods below the partition have; Update is the template's.
 	Current, Update string
+	// SameTemplate is true when the two differ in nothing that can be taken back: only in what
+	// claims request, and no claim can shrink.
+	SameTemplate bool
 }
 
 // Phase is a pod's phase as far as it matters.
@@ -224,16 +229,19 @@ type Progress struct {
 	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool
+	// Refused is what the API server had against taking a failed roll-out back; empty: nothing.
+	Refused string
 }
 
-// Decision is what to do now: all actions may be carried out in this pass, in this
-// order; those that follow one that fails are left out.
+// Decision is what to do now: all actions may be carried out in this pass, those of one
+// ordinal in this order; those that follow one that fails are left out.
 type Decision struct {
 	Actions []Action
 	Held    []Hold
 	Status  Status
-	// Progress is to be remembered.
+	// Progress and Failures are to be remembered.
 	Progress Progress
+	Failures []Failure
 	// Complete is true when all pods have the update revision, and as far as they were
 	// rolled out were available with it.
 	Complete bool

@@ -44,6 +44,7 @@ type Reconciler struct {
 type memory struct {
 	uid      types.UID
 	progress Progress
+	failures []Failure
 	// told is when its status was written last.
 	told time.Time
 	// rest is until when it is not looked at again.
@@ -133,27 +134,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	decision := Decide(in)
 	defer r.rest(set, in, decision.Status)
-	failed := h.setGates(ctx, decision.Held)
-	if failed == nil {
-		failed = h.all(ctx, decision.Actions)
-	}
+	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
 	if decision.LetGo {
 		if err := r.letGo(ctx, set); err != nil {
 			return whenChanged(err)
 		}
 	}
 	wait, err := r.tell(ctx, h, in, decision, failed)
+	if decision.RollBack {
+		// Whatever was refused: what is taken back may be the reason.
+		err = errors.Join(err, r.rollBack(ctx, h, in.Revisions))
+	}
+	err = errors.Join(err, h.unwritten)
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed):
 		return whenChanged(err)
 	default:
 		return ctrl.Result{}, errors.Join(failed, err)
-	}
-	if decision.RollBack {
-		if err := r.rollBack(ctx, set, h); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	if h.refused.Load() {
 		wait = soonest(wait, retryRefused)
@@ -170,7 +168,12 @@ const (
 
 // changedMeanwhile says whether nothing went wrong but that an object had changed since
 // it was judged.
-func changedMeanwhile(err error) bool { return err == nil || apierrors.IsConflict(err) }
+func changedMeanwhile(err error) bool {
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		return !slices.ContainsFunc(several.Unwrap(), func(err error) bool { return !changedMeanwhile(err) })
+	}
+	return err == nil || apierrors.IsConflict(err)
+}
 
 // whenChanged looks again soon after a write met a changed object, and hands on any other
 // error.
@@ -217,13 +220,16 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		return Input{}, nil, err
 	}
 	h := &hands{
-		seen:   seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
-		client: r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
+		seen:      seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
+		unwritten: revisions.unwritten,
+		client:    r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
 	in := Input{
-		Now: now, Spec: spec, Revisions: Revisions{Current: revisions.current, Update: revisions.update},
-		Progress: r.recall(set).progress, StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
+		Now: now, Spec: spec, Revisions: revisions.names(),
+		StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
 	}
+	known := r.recall(set)
+	in.Progress, in.Failures = known.progress, known.failures
 	for ordinal, pod := range pods {
 		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
 		revisions.merge(&view)
@@ -275,7 +281,7 @@ func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Sp
 func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
 	set := h.set
 	known := r.recall(set)
-	known.progress = decision.Progress
+	known.progress, known.failures = decision.Progress, decision.Failures
 	if unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}
@@ -295,31 +301,18 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	if err := r.Client.Status().Update(ctx, next); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
+	h.set = next // what is written after this is written over it
 	known.told = r.now()
 	return later, nil
-}
-
-// rollBack gives the set the template of its current revision again: a roll-out that
-// failed is undone by another update.
-func (r *Reconciler) rollBack(ctx context.Context, set *api.StatefulSet, h *hands) error {
-	template := h.templates[set.Status.CurrentRevision]
-	if template == nil || set.Status.CurrentRevision == h.update {
-		return nil
-	}
-	next := set.DeepCopy()
-	next.Spec.Template = *template.DeepCopy()
-	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", h.update, set.Status.CurrentRevision)
-	return nil
 }
 
 // revisionsSeen are the revisions of a set.
 type revisionsSeen struct {
 	current, update string
 	collisions      int32
-	templates       map[string]*corev1.PodTemplateSpec
+	// unwritten is why something in the history could not be written that no pod waits for.
+	unwritten error
+	templates map[string]*corev1.PodTemplateSpec
 	// relabel leads from a revision to the one of the same meaning.
 	relabel map[string]string
 }
@@ -336,17 +329,22 @@ func (r revisionsSeen) merge(view *Pod) {
 	}
 }
 
+func (r revisionsSeen) names() Revisions {
+	same := equality.Semantic.DeepEqual(r.templates[r.current], r.templates[r.update])
+	return Revisions{Current: r.current, Update: r.update, SameTemplate: same}
+}
+
 func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {
 	labels := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		labels = append(labels, pod.Labels[appsv1.StatefulSetRevisionLabel])
 	}
 	result, err := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, labels)
-	if err != nil {
+	if result.Update == nil {
 		return revisionsSeen{}, err
 	}
 	found := revisionsSeen{
-		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
+		unwritten: err, current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
 		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
 	}
 	maps.Copy(found.relabel, result.Relabel)

@@ -60,7 +60,11 @@ const (
 func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in Input, decision Decision) {
 	switch {
 	case decision.Progress.Failed:
-		condition(set, status, api.ConditionProgressing, false, reasonDeadline, fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339)))
+		message := fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339))
+		if refused := decision.Progress.Refused; refused != "" {
+			message += "; it cannot be taken " + refused
+		}
+		condition(set, status, api.ConditionProgressing, false, reasonDeadline, message)
 	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
@@ -127,7 +131,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision De
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
 	for kind, verbs := range map[string][]Verb{
 		api.ConditionFailedCreatePod: {Create},
-		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims},
+		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, Repair, Relabel, Announce, Delete, openGate, closeGate},
 	} {
 		message := refusal(failed, verbs)
 		switch {
@@ -139,18 +143,25 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 	}
 }
 
-// refusal is what the API server said to one of the verbs; empty: nothing. A write that
-// met a changed object is no refusal: it is done again at once.
-func refusal(failed error, verbs []Verb) string {
+// refusal is what the API server said to one of the verbs, of the first pod by name; empty:
+// nothing. A write that met a changed object is no refusal: it is done again at once.
+func refusal(failed error, verbs []Verb) (first string) {
+	if several, is := failed.(interface{ Unwrap() []error }); is {
+		for _, each := range several.Unwrap() {
+			if text := refusal(each, verbs); first == "" || text != "" && text < first {
+				first = text
+			}
+		}
+		return first
+	}
 	if failed == nil || apierrors.IsConflict(failed) {
 		return ""
 	}
-	for line := range strings.Lines(failed.Error()) {
-		if slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(line, string(v)+" of pod") }) {
-			return strings.TrimSpace(line)
-		}
+	text := failed.Error()
+	if !slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(text, string(v)+" of pod") }) {
+		return ""
 	}
-	return ""
+	return text
 }
 
 // urgent says whether a status must be written at once: others act upon what it says.

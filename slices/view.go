@@ -99,7 +99,8 @@ func (s seen) changeFrom(revision string) Change {
 }
 
 // viewClaims says whether the claims of a pod exist with the owners that they are to
-// have, and whether they have grown as far as their templates ask for.
+// have, and whether they have grown as far as their templates ask for. One that is being
+// deleted needs no owner: it goes as soon as no pod uses it.
 func (s seen) viewClaims(pod *corev1.Pod, ordinal int32, owned bool) (ok, ready bool) {
 	ok, ready = true, true
 	want := ownersOf(s.set, !owned)
@@ -110,7 +111,7 @@ func (s seen) viewClaims(pod *corev1.Pod, ordinal int32, owned bool) (ok, ready 
 			ok = false
 			continue
 		}
-		ok = ok && want.ownedBy(claim, s.set, pod)
+		ok = ok && (claim.DeletionTimestamp != nil || want.ownedBy(claim, s.set, pod))
 		if growsClaims(s.set) {
 			ready = ready && growth(template, claim) == nil && grown(claim)
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -45,7 +46,9 @@ type Result struct {
 // status is read, not written. Nothing is written when the history is up to date, or
 // for a set that is being deleted.
 //
-// It may be repeated after any error.
+// It may be repeated after any error. An error beside a Result with an Update is of writes
+// that nothing waits for, such as the deletion of an old revision: the Result holds, and the
+// next Sync tries them again.
 func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (Result, error) {
 	p := &pass{Store: s, set: set}
 	p.alive = sync.OnceValue(func() error { return p.recheck(ctx) })
@@ -61,18 +64,29 @@ func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (R
 	if set.DeletionTimestamp != nil {
 		return result, nil
 	}
-	if result.Update, err = p.record(ctx, d, &result.CollisionCount); err != nil {
+	recorded, err := p.record(ctx, d, &result.CollisionCount)
+	switch {
+	case err == nil:
+		result.Update = recorded
+	case d.Create:
 		return Result{}, err
+	default: // its number is for people
+		p.postpone(err)
 	}
 	if d.Current == d.Update {
 		result.Current = result.Update
 	}
 	for _, revision := range d.Prune {
-		if err := p.prune(ctx, revision); err != nil {
-			return Result{}, err
-		}
+		p.postpone(p.prune(ctx, revision))
 	}
-	return result, nil
+	return result, errors.Join(p.postponed...)
+}
+
+// postpone leaves a write that has failed to the next pass: pods are not to wait for it.
+func (p *pass) postpone(err error) {
+	if err != nil {
+		p.postponed = append(p.postponed, err)
+	}
 }
 
 // pass is one Sync of one set.
@@ -81,6 +95,8 @@ type pass struct {
 	set *api.StatefulSet
 	// alive fails unless the set still exists as the cache knows it.
 	alive func() error
+	// postponed are the errors of writes that nothing waits for.
+	postponed []error
 }
 
 // recheck asks whether the set is still there and may own something: the cache may be
@@ -134,11 +150,12 @@ func (p *pass) claim(ctx context.Context, revision *appsv1.ControllerRevision, s
 	switch p.relation(revision, selector) {
 	case orphan:
 		if p.set.DeletionTimestamp == nil {
-			return p.adopt(ctx, revision.DeepCopy())
+			return p.claimOrphan(ctx, revision.DeepCopy(), needed)
 		}
 	case strayed:
 		if !needed {
-			return nil, p.release(ctx, revision.DeepCopy())
+			p.postpone(p.release(ctx, revision.DeepCopy()))
+			break
 		}
 		return revision.DeepCopy(), nil
 	case own:
@@ -146,6 +163,20 @@ func (p *pass) claim(ctx context.Context, revision *appsv1.ControllerRevision, s
 	case foreign:
 	}
 	return nil, nil //nolint:nilnil // nil is "not the set's"
+}
+
+// claimOrphan takes over a revision. One that neither the status nor a pod names, and that is not
+// the template's, can wait.
+func (p *pass) claimOrphan(ctx context.Context, revision *appsv1.ControllerRevision, needed bool) (*appsv1.ControllerRevision, error) {
+	if err := p.alive(); err != nil {
+		return nil, err
+	}
+	adopted, err := p.adopt(ctx, revision)
+	if needed || Matches(p.set, revision) {
+		return adopted, err
+	}
+	p.postpone(err)
+	return adopted, nil
 }
 
 // relation is what a revision is to a set.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -122,6 +123,38 @@ func TestRemove(t *testing.T) {
 			}
 			if left := s.all(t); len(left) != tc.left {
 				t.Errorf("%d revisions are left", len(left))
+			}
+		})
+	}
+}
+
+// TestPostponed: a write that no pod waits for keeps nobody from what is known without it, however
+// often it is refused; what makes a pod is waited for.
+func TestPostponed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set       *api.StatefulSet
+		revisions revisions
+		pods      []string
+		waits     bool
+	}{
+		"X-20 pruning":                       {set: limited(webSet("web:2"), 0), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}},
+		"X-20 renumbering":                   {set: at(webSet("web:1"), "b"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}},
+		"X-20 letting go":                    {set: webSet("web:2"), revisions: revisions{labelled(past("a", 1, "web:1"), "x"), past("b", 2, "web:2")}},
+		"X-20 taking over an old one":        {set: webSet("web:2"), revisions: revisions{orphaned(past("a", 1, "web:1")), past("b", 2, "web:2")}},
+		"X-20 taking over that of a pod":     {set: webSet("web:2"), revisions: revisions{orphaned(past("a", 1, "web:1")), past("b", 2, "web:2")}, pods: []string{"a"}, waits: true},
+		"X-20 taking over the template's":    {set: webSet("web:1"), revisions: revisions{orphaned(past("a", 1, "web:1")), past("b", 2, "web:2")}, waits: true},
+		"X-20 making that of a new template": {set: webSet("web:3"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{tc.set}
+			for _, revision := range tc.revisions {
+				objects = append(objects, revision)
+			}
+			s := newServer(t, objects...)
+			s.fails = errors.New("refused")
+			result, err := s.store().Sync(t.Context(), tc.set, tc.pods)
+			if !errors.Is(err, s.fails) || (result.Update == nil) != tc.waits || (result.Current == nil) != tc.waits {
+				t.Errorf("update %v, current %v: %v", result.Update, result.Current, err)
 			}
 		})
 	}

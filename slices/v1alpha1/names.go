@@ -81,7 +81,7 @@ const (
 	// message says which and why.
 	ConditionHeld = "Held"
 	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server
-	// refuses that.
+	// refuses to make a pod, or any other write of one or of its claims.
 	ConditionFailedCreatePod = "FailedCreatePod"
 	ConditionFailedUpdatePod = "FailedUpdatePod"
 )

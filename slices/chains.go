@@ -1,0 +1,111 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// firstAtOnce is how many pods are written at the same time at first, mostAtOnce how many
+// in the end.
+const (
+	firstAtOnce = 8
+	mostAtOnce  = 64
+)
+
+// failure is an action that failed.
+type failure struct {
+	verb Verb
+	err  error
+}
+
+// all carries out actions: those of one ordinal one after the other, those of several
+// ordinals at the same time. It begins with a few, and each that succeeds lets one more
+// run beside the others. What the API server refuses once it would refuse often, so that
+// no other action of that verb is begun; those of other verbs are, for no pod waits for
+// what has gone wrong with another one.
+func (h *hands) all(ctx context.Context, actions []Action) error {
+	chains, refused := chainsOf(actions), map[Verb]bool{}
+	results := make(chan []failure)
+	var failed []error
+	for next, running, most := 0, 0, firstAtOnce; next < len(chains) || running > 0; {
+		if next < len(chains) && running < most {
+			chain := worthwhile(chains[next], refused)
+			if next++; len(chain) > 0 {
+				go func() { results <- h.chain(ctx, chain) }()
+				running++
+			}
+			continue
+		}
+		for _, each := range <-results {
+			failed = append(failed, each.err)
+			refused[each.verb] = refused[each.verb] || !apierrors.IsConflict(each.err)
+		}
+		running, most = running-1, min(most+1, mostAtOnce)
+	}
+	return errors.Join(failed...)
+}
+
+// chainsOf groups actions by ordinal, in the order in which the ordinals appear.
+func chainsOf(actions []Action) [][]Action {
+	var chains [][]Action
+	at := map[int32]int{}
+	for _, action := range actions {
+		i, found := at[action.Ordinal]
+		if !found {
+			i = len(chains)
+			at[action.Ordinal], chains = i, append(chains, nil)
+		}
+		chains[i] = append(chains[i], action)
+	}
+	return chains
+}
+
+// worthwhile is what to begin of a chain when the API server has refused some verbs: nothing
+// of one that could not be carried through.
+func worthwhile(chain []Action, refused map[Verb]bool) []Action {
+	var out []Action
+	for i, action := range chain {
+		switch {
+		case !refused[action.Verb]:
+			out = append(out, action)
+		case keepsBack(chain[i:], nil):
+			return nil
+		}
+	}
+	return out
+}
+
+// chain carries out the actions of one ordinal.
+func (h *hands) chain(ctx context.Context, actions []Action) (failed []failure) {
+	pod := h.pods[actions[0].Ordinal]
+	for i, action := range actions {
+		var err error
+		switch action.Verb {
+		case openGate:
+			pod, err = h.gate(ctx, pod, corev1.ConditionTrue)
+		case closeGate:
+			pod, err = h.gate(ctx, pod, corev1.ConditionFalse)
+		default:
+			err = h.one(ctx, action, pod)
+		}
+		if err == nil {
+			continue
+		}
+		failed = append(failed, failure{action.Verb, fmt.Errorf("%s of pod %s/%s: %w", action.Verb, h.set.Namespace, podName(h.set.Name, action.Ordinal), err)})
+		if keepsBack(actions[i:], err) {
+			break
+		}
+	}
+	return failed
+}
+
+// keepsBack says whether the first of some actions, which has failed, keeps back the others. A
+// pod that has changed is to be judged anew first.
+func keepsBack(actions []Action, err error) bool {
+	verb := actions[0].Verb
+	return apierrors.IsConflict(err) || verb != openGate && verb != closeGate
+}

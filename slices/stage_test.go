@@ -1,0 +1,232 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// stage is one set with its Reconciler, over an API server that refuses what it is told to.
+type stage struct {
+	t      failer
+	ctx    context.Context //nolint:containedctx // that of the test
+	r      *Reconciler
+	server client.Client
+	clock  *testingclock.FakePassiveClock
+	ears   *heard
+	key    client.ObjectKey
+	mu     sync.Mutex
+	// step is the time from one pass to the next.
+	step time.Duration
+	// refuse is asked before each write: its verb, and the object as it is to be.
+	refuse func(verb string, o client.Object) error
+	// made counts the pods, each of which gets a UID of its own.
+	made int
+}
+
+// newStage is a stage for a set of n pods with a readiness gate, whose roll-outs have a deadline of
+// 5 minutes and are taken back after it.
+func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
+	t.Helper()
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Generation = 1
+	set.Finalizers = []string{api.Finalizer}
+	set.Spec.Replicas, set.Spec.ProgressDeadlineSeconds = new(n), new(int32(300))
+	set.Spec.UpdateStrategy = api.StatefulSetUpdateStrategy{Type: api.RollingUpdate, RollingUpdate: &api.RollingUpdateStrategy{OnFailure: api.Rollback}}
+	set.Spec.Template = corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}},
+			Containers:     []corev1.Container{{Name: "web", Image: "a:1"}},
+		},
+	}
+	scheme := testScheme(t)
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(noon), ears: &heard{}, key: client.ObjectKeyFromObject(set)}
+	s.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, set)...).
+		WithStatusSubresource(set, &corev1.Pod{}).WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).Build()
+	writes := interceptor.NewClient(s.server.(client.WithWatch), s.funcs())
+	s.r = &Reconciler{
+		Client: writes, Live: writes, Clock: s.clock, Events: s.ears,
+		ledger: newLedger(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
+	}
+	return s
+}
+
+// funcs ask refuse before each write.
+func (s *stage) funcs() interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := s.asks("create", o); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if err := s.asks("delete", o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := s.asks("patch", o); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := s.asks("patch "+sub, o); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			if err := s.asks("update "+sub, o); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+	}
+}
+
+// asks whether a write is refused, one after the other; a pod that is made gets its UID.
+func (s *stage) asks(verb string, o client.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, is := o.(*corev1.Pod); is && verb == "create" {
+		s.made++
+		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
+	}
+	if s.refuse == nil {
+		return nil
+	}
+	return s.refuse(verb, o)
+}
+
+func (s *stage) set() *api.StatefulSet {
+	s.t.Helper()
+	set := &api.StatefulSet{}
+	if err := s.server.Get(s.ctx, s.key, set); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	return set
+}
+
+// change edits the set as a person does; the fake API server does not count generations.
+func (s *stage) change(edit func(*api.StatefulSetSpec)) {
+	s.t.Helper()
+	set := s.set()
+	set.Generation++
+	edit(&set.Spec)
+	if err := s.server.Update(s.ctx, set); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+}
+
+// image rolls out another image.
+func (s *stage) image(name string) {
+	s.t.Helper()
+	s.change(func(spec *api.StatefulSetSpec) { spec.Template.Spec.Containers[0].Image = name })
+}
+
+// pods are those of the set, by name.
+func (s *stage) pods() map[string]*corev1.Pod {
+	s.t.Helper()
+	var list corev1.PodList
+	if err := s.server.List(s.ctx, &list); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		pods[list.Items[i].Name] = &list.Items[i]
+	}
+	return pods
+}
+
+// kubelets run every pod whose gate is open, but for those of an image that never gets Ready.
+func (s *stage) kubelets() {
+	s.t.Helper()
+	for _, pod := range s.pods() {
+		ready := corev1.ConditionFalse
+		if gateOf(pod) == corev1.ConditionTrue && pod.Spec.Containers[0].Image != "stuck" {
+			ready = corev1.ConditionTrue
+		}
+		if was, _ := readiness(pod); was == (ready == corev1.ConditionTrue) && pod.Status.Phase != "" || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		pod.Status.Phase = corev1.PodRunning
+		conditions := []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(s.clock.Now())}}
+		for _, c := range pod.Status.Conditions {
+			if c.Type != corev1.PodReady {
+				conditions = append(conditions, c)
+			}
+		}
+		pod.Status.Conditions = conditions
+		if err := s.server.Status().Update(s.ctx, pod); err != nil {
+			s.t.Fatalf("%v", err)
+		}
+	}
+}
+
+func (s *stage) pass() (ctrl.Result, error) {
+	s.clock.SetTime(s.clock.Now().Add(s.step))
+	return s.r.Reconcile(s.ctx, ctrl.Request{NamespacedName: s.key})
+}
+
+// passes let everybody do their part that often; whatever is refused is asked for again. It
+// returns the last error.
+func (s *stage) passes(n int) (err error) {
+	s.t.Helper()
+	for range n {
+		_, err = s.pass()
+		s.kubelets()
+	}
+	return err
+}
+
+func (s *stage) condition(kind string) *metav1.Condition {
+	s.t.Helper()
+	return meta.FindStatusCondition(s.set().Status.Conditions, kind)
+}
+
+// serves says how many pods are Ready and run an image.
+func (s *stage) serves(image string) (count int) {
+	s.t.Helper()
+	for _, pod := range s.pods() {
+		if is, _ := readiness(pod); is && pod.Spec.Containers[0].Image == image {
+			count++
+		}
+	}
+	return count
+}
+
+var errQuota = apierrors.NewForbidden(corev1.Resource("pods"), "web-1", errors.New("exceeded quota"))
+
+// refusesImage refuses to create pods of an image.
+func refusesImage(image string) func(string, client.Object) error {
+	return func(verb string, o client.Object) error {
+		if pod, is := o.(*corev1.Pod); is && verb == "create" && pod.Spec.Containers[0].Image == image {
+			return errQuota
+		}
+		return nil
+	}
+}
