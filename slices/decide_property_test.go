@@ -324,8 +324,7 @@ func TestEverythingIsExplained(t *testing.T) {
 		}
 		for i := range in.Pods {
 			pod := &in.Pods[i]
-			stays := !pod.Terminating && pod.InPlace == nil && pod.Phase != Failed && pod.Phase != Succeeded
-			if pod.SameAs != "" && stays && !slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Ordinal == pod.Ordinal }) {
+			if staysDuplicate(d, pod) {
 				t.Fatalf("a duplicate stays for nothing is done to %+v", pod)
 			}
 			if ordinal := pod.Ordinal; !told[ordinal] && !slices.Contains(counted(in), ordinal) {
@@ -336,6 +335,12 @@ func TestEverythingIsExplained(t *testing.T) {
 			t.Fatalf("not in order: %+v", d.Held)
 		}
 	})
+}
+
+// staysDuplicate says whether a pod keeps a revision that does not stay, and could have the other.
+func staysDuplicate(d Decision, pod *Pod) bool {
+	stays := !pod.Terminating && pod.InPlace == nil && pod.Phase != Failed && pod.Phase != Succeeded
+	return pod.SameAs != "" && stays && !slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Ordinal == pod.Ordinal })
 }
 
 // imperfect says whether an owned ordinal is not as it shall be.

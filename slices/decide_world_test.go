@@ -102,7 +102,7 @@ func (w *world) do(a Action) {
 		pod.Revision, pod.InPlace.Patched = a.Revision, true
 	case FinishInPlace:
 		pod.InPlace = nil
-	case GrowClaims, Create:
+	case GrowClaims, Create, openGate, closeGate:
 	}
 }
 

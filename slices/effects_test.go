@@ -214,7 +214,7 @@ func TestRefusal(t *testing.T) {
 		"nothing": {nil, ""}, "another verb": {gone, ""}, "a conflict": {conflict, ""}, "one of several": {errors.Join(gone, quota), quota.Error()},
 		"X-21 beside a conflict":         {errors.Join(conflict, quota), quota.Error()},
 		"X-21 whichever was heard first": {errors.Join(room, quota), quota.Error()},
-		"X-21 of several several":        {errors.Join(errors.Join(conflict, room), gone), room.Error()},
+		"X-21 of several in another":     {errors.Join(errors.Join(conflict, room), gone), room.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := refusal(tc.err, []Verb{Create}); got != tc.want {

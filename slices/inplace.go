@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -64,14 +63,6 @@ func blockerOf(from, to *corev1.PodSpec) string {
 	default:
 		return "spec.template.spec"
 	}
-}
-
-// pinsTag says whether an image with a tag that moves becomes one with a fixed tag, and the
-// pull policy changes only because of that. A pod that keeps the former one pulls more
-// often than it must; the other way round it would run what its node has of the tag.
-func pinsTag(from, to *corev1.Container) bool {
-	byImage := func(c *corev1.Container) bool { return c.ImagePullPolicy == history.PullPolicy(c.Image) }
-	return byImage(from) && byImage(to) && from.ImagePullPolicy == corev1.PullAlways
 }
 
 // progressInPlace is what a pod remembers of its update in place.
