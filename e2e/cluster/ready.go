@@ -56,8 +56,11 @@ func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Cont
 		}
 		attempt, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		last = probe(attempt)
-		return last == nil, nil
+		err := probe(attempt)
+		if last == nil || ctx.Err() == nil {
+			last = err // one that the end of the time has cut short says less than the one before
+		}
+		return err == nil, nil
 	})
 	switch {
 	case err == nil:
