@@ -8,31 +8,34 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-func migrating(in *Input) { in.Spec.Migrating = true }
-
 // hasReason is a pod that was told just now that it goes.
 func hasReason(pod *Pod) { pod.Reason, pod.ReasonSince = api.TerminationScaleDown, noon }
-
-// endedBefore is a slice, pods of whose lowest ordinal have ended nine times.
-func endedBefore(revision string, ago time.Duration) func(*Input) {
-	return func(in *Input) {
-		in.Failures = []Failure{{Revision: revision, UID: "former", At: noon.Add(-ago), Count: 9}}
-	}
-}
 
 // TestAsFarAsItIsHeld: what is acted on or held is told of once, and what is as it shall be is not
 // told of at all.
 func TestAsFarAsItIsHeld(t *testing.T) {
 	broken := func(p *Pod) { p.IdentityOK = false }
 	check(t, []row{
-		{name: "a pod that is mended is not said to be not Ready", in: slice(1, "b-", settledAt("b")).with(0, broken), want: "Repair 0", held: map[int32]string{0: ""}},
+		{
+			name: "a pod that is mended is not said to be not Ready", in: slice(1, "b-", settledAt("b")).with(0, broken),
+			want: "Repair 0", held: map[int32]string{0: ""},
+		},
 		{name: "a pod that keeps the current revision", in: slice(2, "a b", partition(1)), want: "", held: map[int32]string{0: "", 1: ""}},
 		{name: "a pod that keeps another one", in: slice(2, "x b", partition(1)), want: "", held: map[int32]string{0: HeldPartition, 1: ""}},
-		{name: "the one that goes is not said to wait", in: slice(1, "b b b", settledAt("b")), want: "Delete 2", held: map[int32]string{1: HeldScaleDown, 2: ""}},
-		{name: "one that is asked to go waits for the budget alone", in: slice(3, "b- a* b"), want: "", held: map[int32]string{0: HeldNotReady, 1: HeldBudget}},
+		{
+			name: "the one that goes is not said to wait", in: slice(1, "b b b", settledAt("b")),
+			want: "Delete 2", held: map[int32]string{1: HeldScaleDown, 2: ""},
+		},
+		{
+			name: "one that is asked to go waits for the budget alone", in: slice(3, "b- a* b"),
+			want: "", held: map[int32]string{0: HeldNotReady, 1: HeldBudget},
+		},
 		{name: "in place, on its way out", in: slice(2, "b bit", settledAt("b")), want: "", held: map[int32]string{1: HeldTerminating}},
 		{name: "in place, ended", in: slice(1, "b!i", settledAt("b")), want: "Delete 0", held: map[int32]string{0: ""}},
-		{name: "a stand-in that has ended", in: slice(2, "b b b! b", settledAt("b"), surge(1)), want: "Delete 2, Delete 3", held: map[int32]string{2: "", 3: ""}},
+		{
+			name: "a stand-in that has ended", in: slice(2, "b b b! b", settledAt("b"), surge(1)),
+			want: "Delete 2, Delete 3", held: map[int32]string{2: "", 3: ""},
+		},
 	})
 }
 
@@ -42,7 +45,9 @@ func TestEndedPods(t *testing.T) {
 	growing := func(p *Pod) { p.ClaimsReady = false }
 	duplicate := func(p *Pod) { p.SameAs = "a" }
 	preDelete := func(p *Pod) { p.HeldForDelete = true }
-	again := endedBefore("b", time.Second)
+	again := func(in *Input) {
+		in.Failures = []Failure{{Revision: "b", UID: "former", At: noon.Add(-time.Second), Count: 9}}
+	}
 	check(t, []row{
 		{name: "no hook holds it back", in: slice(1, "b!", settledAt("b")).with(0, preDelete), want: "Delete 0"},
 		{name: "nothing is taken back", in: slice(1, "b!", settledAt("b"), again).with(0, hasReason), want: "", held: map[int32]string{0: HeldBackoff}},
@@ -82,7 +87,7 @@ func TestFailuresCount(t *testing.T) {
 func TestScalesByItsRules(t *testing.T) {
 	broken := func(p *Pod) { p.IdentityOK = false }
 	settled := settledAt("b")
-	recreating := by(api.Recreate)
+	recreating, migrating := by(api.Recreate), func(in *Input) { in.Spec.Migrating = true }
 	scale := func(n int32) func(*Input) { return func(in *Input) { in.Spec.ScaleMaxUnavailable = n } }
 	check(t, []row{
 		{name: "the identity of a pod that goes is left as it is", in: slice(1, "b b", settled).with(1, broken), want: "Delete 1"},
@@ -90,18 +95,45 @@ func TestScalesByItsRules(t *testing.T) {
 		{name: "nor for one that the slice does not own", in: slice(2, "b b . b*", settled, unavailable(0), surge(1)), want: "Delete 3"},
 		{name: "nor for one that is on its way out", in: slice(3, "b b*t b", settled, unavailable(0), surge(1), parallel), want: ""},
 		{name: "a stand-in that is asked to go", in: slice(2, "a a b*", surge(1)), want: "Delete 2, Delete 1"},
-		{name: "beside a migration only the first ordinal is not waited for", in: slice(3, "b b- .", settled, migrating), want: "", held: map[int32]string{2: HeldPredecessor}},
-		{name: "scaleStrategy counts those that are not available", in: slice(4, "b- . . .", settled, parallel, scale(2)), want: "Create 1b", held: map[int32]string{2: HeldScaleStrategy, 3: HeldScaleStrategy}},
+		{
+			name: "beside a migration only the first ordinal is not waited for", in: slice(3, "b b- .", settled, migrating),
+			want: "", held: map[int32]string{2: HeldPredecessor},
+		},
+		{
+			name: "scaleStrategy counts those that are not available", in: slice(4, "b- . . .", settled, parallel, scale(2)),
+			want: "Create 1b", held: map[int32]string{2: HeldScaleStrategy, 3: HeldScaleStrategy},
+		},
 		{name: "scaleStrategy does not count the others", in: slice(4, "b b b .", settled, parallel, scale(1)), want: "Create 3b"},
-		{name: "scaleStrategy of 1", in: slice(3, "b- . .", settled, parallel, scale(1)), want: "", held: map[int32]string{1: HeldScaleStrategy, 2: HeldScaleStrategy}},
-		{name: "what was told to a pod that waits to go is not taken back", in: slice(1, "b- b", settled).with(1, hasReason), want: "", held: map[int32]string{1: HeldScaleDown}},
-		{name: "nor to a stand-in that waits", in: slice(2, "b b b b", settled, surge(1)).with(2, hasReason), want: "Delete 3", held: map[int32]string{2: HeldScaleDown}},
-		{name: "a paused Recreate scales down in order", in: slice(1, "a a a", recreating, paused), want: "Delete 2", held: map[int32]string{1: HeldScaleDown}},
-		{name: "so do the new pods of one that runs", in: slice(1, "a b b", recreating), want: "Delete 2, Delete 0", held: map[int32]string{1: HeldScaleDown}},
+		{
+			name: "scaleStrategy of 1", in: slice(3, "b- . .", settled, parallel, scale(1)),
+			want: "", held: map[int32]string{1: HeldScaleStrategy, 2: HeldScaleStrategy},
+		},
+		{
+			name: "what was told to a pod that waits to go is not taken back", in: slice(1, "b- b", settled).with(1, hasReason),
+			want: "", held: map[int32]string{1: HeldScaleDown},
+		},
+		{
+			name: "nor to a stand-in that waits", in: slice(2, "b b b b", settled, surge(1)).with(2, hasReason),
+			want: "Delete 3", held: map[int32]string{2: HeldScaleDown},
+		},
+		{
+			name: "a paused Recreate scales down in order", in: slice(1, "a a a", recreating, paused),
+			want: "Delete 2", held: map[int32]string{1: HeldScaleDown},
+		},
+		{
+			name: "so do the new pods of one that runs", in: slice(1, "a b b", recreating),
+			want: "Delete 2, Delete 0", held: map[int32]string{1: HeldScaleDown},
+		},
 		{name: "a paused set ends its stand-ins when nothing is left", in: slice(3, "b b b b", unavailable(0), surge(1), paused), want: "Delete 3"},
 		{name: "in Parallel they wait for nobody further up", in: slice(2, "b b b b", settled, surge(1), parallel), want: "Delete 3, Delete 2"},
-		{name: "in order they wait for ordinal 0 as well", in: slice(1, "0: b b b", from(1), settled, surge(1)), want: "Delete 0", held: map[int32]string{2: HeldScaleDown}},
-		{name: "all of them wait", in: slice(2, "b b b b b", settled, surge(2)), want: "Delete 4", held: map[int32]string{2: HeldScaleDown, 3: HeldScaleDown}},
+		{
+			name: "in order they wait for ordinal 0 as well", in: slice(1, "0: b b b", from(1), settled, surge(1)),
+			want: "Delete 0", held: map[int32]string{2: HeldScaleDown},
+		},
+		{
+			name: "all of them wait", in: slice(2, "b b b b b", settled, surge(2)),
+			want: "Delete 4", held: map[int32]string{2: HeldScaleDown, 3: HeldScaleDown},
+		},
 	})
 }
 
@@ -171,9 +203,18 @@ func TestUpdatesByItsRules(t *testing.T) {
 		{name: "one that goes is not relabelled", in: slice(2, "b c*").with(1, same), want: "Delete 1"},
 		{name: "nor one below the partition", in: slice(2, "c b", partition(1)).with(0, same), want: ""},
 		{name: "no claims grow below the partition", in: slice(2, "b b", partition(1)).with(0, growing), want: ""},
-		{name: "nor while the update is taken back", in: slice(2, "a b-", since(time.Hour, Progress{Updated: 1})).with(1, growing), want: "", held: map[int32]string{0: HeldRollback}},
-		{name: "in place, which is impossible now", in: slice(1, "a", only).with(0, blocked), want: "FinishInPlace 0", held: map[int32]string{0: HeldInPlaceOnly}},
-		{name: "one in place below one that is through", in: slice(3, "a a b", mixed, unavailable(2)).with(1, begun), want: "", held: map[int32]string{0: HeldBatch, 1: HeldInPlaceGrace}},
+		{
+			name: "nor while the update is taken back", in: slice(2, "a b-", since(time.Hour, Progress{Updated: 1})).with(1, growing),
+			want: "", held: map[int32]string{0: HeldRollback},
+		},
+		{
+			name: "in place, which is impossible now", in: slice(1, "a", only).with(0, blocked),
+			want: "FinishInPlace 0", held: map[int32]string{0: HeldInPlaceOnly},
+		},
+		{
+			name: "one in place below one that is through", in: slice(3, "a a b", mixed, unavailable(2)).with(1, begun),
+			want: "", held: map[int32]string{0: HeldBatch, 1: HeldInPlaceGrace},
+		},
 	})
 }
 
