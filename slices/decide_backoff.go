@@ -54,7 +54,7 @@ func (d *decider) replaceEnded(pod *Pod) {
 	}
 	last := &d.failures[at]
 	again := last.Revision == pod.Revision && d.revisionOfNew(pod.Ordinal) == pod.Revision
-	if last.Count > 0 && last.UID == pod.UID {
+	if last.UID == pod.UID {
 		d.remove(pod, "") // it was to be deleted already
 		return
 	}

@@ -274,7 +274,7 @@ func (d *decider) deletes(pod *Pod) bool {
 // first: those of an old revision, and at the end of the update all. They count as
 // available until then, so that their going is paid for.
 func (d *decider) endSurge() {
-	over := !d.standInsWanted() && (!d.Spec.Paused || !d.remaining())
+	over := !d.standInsWanted() && !d.remaining()
 	// In OrderedReady one by one, after those further up.
 	before := int32(-1)
 	if condemned := d.condemned(); !d.Spec.Parallel && len(condemned) > 0 {

@@ -8,11 +8,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// release deletes the pods that a person asked to go, as far as the budget allows.
+// release deletes the pods that a person asked to go, as far as the budget allows. Those
+// that the slice does not own are going anyway.
 func (d *decider) release() {
 	for _, pod := range slices.Backward(d.pods) {
-		stays := d.ours[pod.Ordinal] || d.stands[pod.Ordinal]
-		if !pod.AskedToGo || !stays || pod.Terminating || d.going[pod.Ordinal] {
+		if !pod.AskedToGo || pod.Terminating || d.going[pod.Ordinal] {
 			continue
 		}
 		if d.strategy.together && d.updating() && d.toUpdate(pod) {
