@@ -23,7 +23,7 @@ test: ## Unit and property tests, a part of the model, end-to-end tests; what ta
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
-	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 20m ./e2e
+	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 30m ./e2e
 
 soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEED repeats them.
 	@SLICESHIFT_SOAK=10m SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 20m -run TestSoak -v ./e2e/slices

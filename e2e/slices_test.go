@@ -78,23 +78,7 @@ func TestRollbackOfKinds(t *testing.T) {
 	})
 	v.expectKind(v.here(), slice, 3)
 	v.expectVolumes(v.here(), 3)
-	v.auditHandover()
-}
-
-// auditHandover is the auditor's verdict where no pod may go, and for a moment nobody owns them:
-// between two kinds it cannot tell whose they are, and takes them for held down (I4). That each was
-// available all the time, it sees.
-func (v *move) auditHandover() {
-	v.t.Helper()
-	verdict := v.auditor.Finish(v.ctx)
-	for _, violation := range verdict.Violations {
-		if violation.Invariant != auditor.I4 {
-			v.t.Errorf("the auditor does not agree: %s", violation.Message)
-		}
-	}
-	if verdict.FewestAvailable != v.app.Replicas || len(verdict.Unproved) > 0 {
-		v.t.Errorf("%d of %d replicas were available at least, and not proved is %v", verdict.FewestAvailable, v.app.Replicas, verdict.Unproved)
-	}
+	v.audit()
 }
 
 // TestRolloutDuringMove edits the template of both slices in mid-move, between two handoffs or
@@ -289,7 +273,23 @@ func TestAdoptCommand(t *testing.T) {
 		t.Errorf("pods were made anew:\n%s\n%s", before, after)
 	}
 	v.expectVolumes(v.here(), 3)
-	v.audit()
+	v.auditHandover()
+}
+
+// auditHandover is the auditor's verdict where no pod may go, and for a moment nobody owns them:
+// between two kinds it cannot tell whose they are, and takes them for held down (I4). That each was
+// available all the time, it sees.
+func (v *move) auditHandover() {
+	v.t.Helper()
+	verdict := v.auditor.Finish(v.ctx)
+	for _, violation := range verdict.Violations {
+		if violation.Invariant != auditor.I4 {
+			v.t.Errorf("the auditor does not agree: %s", violation.Message)
+		}
+	}
+	if verdict.FewestAvailable != v.app.Replicas || len(verdict.Unproved) > 0 {
+		v.t.Errorf("%d of %d replicas were available at least, at %s, and not proved is %v\n%s", verdict.FewestAvailable, v.app.Replicas, verdict.FewestAt, verdict.Unproved, verdict)
+	}
 }
 
 // podUIDs are those of the source's pods.
