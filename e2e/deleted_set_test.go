@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -42,7 +43,15 @@ func TestGiverLosesItsSet(t *testing.T) {
 			v := newMove(t, usual(3), acrossClusters)
 			mover := v.mover()
 			pods := v.destination.CoreV1().Pods(v.toNamespace)
-			lose := func() error { return v.deleteSet(v.there(), tc.propagation) }
+			lose := func() error {
+				if tc.stopped { // its controller has acted by then
+					v.eventually("the pod is Terminating", func(ctx context.Context) (bool, error) {
+						found, err := pods.Get(ctx, pod, metav1.GetOptions{})
+						return err == nil && found.DeletionTimestamp != nil, err
+					})
+				}
+				return v.deleteSet(v.there(), tc.propagation)
+			}
 			waited := false
 			v.drive(mover, arrival(2)(func() error {
 				if err := v.finalize(v.there(), pod, `["example.com/hold"]`); err != nil {
