@@ -127,7 +127,9 @@ func (r *report) table() string {
 	if untried := r.tally("").untried; untried > 0 {
 		fmt.Fprintf(&b, "\n%d were not tried with every test that comes to them: there was no time for it.\n", untried)
 	}
-	if !r.partly {
+	if r.partly {
+		b.WriteString("\nWhat an earlier run had killed was not tried again.\n")
+	} else {
 		fmt.Fprintf(&b, "\nIt took %.0f minutes on %d processors.\n", r.took.Minutes(), runtime.NumCPU())
 	}
 	return b.String()
