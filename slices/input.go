@@ -245,6 +245,8 @@ type Decision struct {
 	// Complete is true when all pods have the update revision, and as far as they were
 	// rolled out were available with it.
 	Complete bool
+	// Readiness is whether the slice is as it was asked for.
+	Readiness Readiness
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool

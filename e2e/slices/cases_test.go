@@ -17,6 +17,7 @@ var onKind = []string{
 	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestScaleSubresource",
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
+	"TestConditionsOfClients",
 }
 
 // embeddedOnly are the others, with the reason.
@@ -42,6 +43,7 @@ var embeddedOnly = map[string]string{
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
 	"TestEveryCaseHasItsGround": nothingRuns,
+	"TestKubectlWait":           slowStarts,
 }
 
 const (

@@ -70,7 +70,7 @@ type StatefulSetStatus struct {
 	// +listType=map
 	// +listMapKey=volumeClaimName
 	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
-	// conditions: Progressing, Held, FailedCreatePod, FailedUpdatePod.
+	// conditions: Ready, Reconciling, Stalled, Progressing, Held, FailedCreatePod, FailedUpdatePod.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

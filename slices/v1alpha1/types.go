@@ -31,6 +31,7 @@ type StatefulSet struct {
 	Spec StatefulSetSpec `json:"spec"`
 	// status is what was found.
 	// +optional
+	// +kubebuilder:default={observedGeneration: 0}
 	Status StatefulSetStatus `json:"status,omitempty"`
 }
 
