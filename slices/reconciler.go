@@ -104,6 +104,7 @@ func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.ledger.forget(set)
 	r.told.forget(set)
+	forgetSet(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memory, set)
@@ -133,6 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: forgetAfter}, nil
 	}
 	decision := Decide(in)
+	recordSet(request.NamespacedName, in, decision)
 	defer r.rest(set, in, decision.Status)
 	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
 	if decision.LetGo {
@@ -298,7 +300,9 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	}
 	next := set.DeepCopy()
 	next.Status = status
-	if err := r.Client.Status().Update(ctx, next); err != nil {
+	err := r.Client.Status().Update(ctx, next)
+	recordWrite(writeStatus, err)
+	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	h.set = next // what is written after this is written over it
