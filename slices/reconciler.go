@@ -289,8 +289,8 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	}
 	defer func() { r.memorise(set, known) }()
 	status, later := h.statusOf(in, decision, failed), time.Duration(0)
-	if left := r.unconfirmed(set, known); left > 0 && !equality.Semantic.DeepEqual(set.Status.ObservedMaxUnavailable, in.Spec.Share) {
-		status.ObservedMaxUnavailable, later = set.Status.ObservedMaxUnavailable, left
+	if left := r.unconfirmed(set, known); left > 0 && withhold(set, &status) {
+		later = left
 	}
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return later, nil
