@@ -372,21 +372,23 @@ func TestEndingPods(t *testing.T) {
 
 // TestFailedRolloutIsTakenBack: with onFailure: Rollback.
 func TestFailedRolloutIsTakenBack(t *testing.T) {
-	for _, isParallel := range []bool{false, true} {
-		t.Run(fmt.Sprintf("D-033 Parallel %t", isParallel), func(t *testing.T) {
-			spec := slice(4, "").Spec
-			spec.Parallel, spec.OnFailure, spec.Deadline = isParallel, api.Rollback, 5*time.Minute
-			w := newWorld(t, spec)
-			w.run()
-			w.in.Revisions.Update = "x1"
-			for range 10 {
+	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.Recreate} {
+		for _, isParallel := range []bool{false, true} {
+			t.Run(fmt.Sprintf("D-033, U-04 %s Parallel %t", strategy, isParallel), func(t *testing.T) {
+				spec := slice(4, "").Spec
+				spec.Strategy, spec.Parallel, spec.OnFailure, spec.Deadline = strategy, isParallel, api.Rollback, 5*time.Minute
+				w := newWorld(t, spec)
 				w.run()
-			}
-			if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
-				t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
-			}
-			w.atRest()
-		})
+				w.in.Revisions.Update = "x1"
+				for range 10 {
+					w.run()
+				}
+				if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
+					t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
+				}
+				w.atRest()
+			})
+		}
 	}
 }
 
