@@ -247,6 +247,8 @@ type Decision struct {
 	Complete bool
 	// Readiness is whether the slice is as it was asked for.
 	Readiness Readiness
+	// RangeWarning is what to tell of a range that is moved by more than it keeps; empty: nothing.
+	RangeWarning string
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool

@@ -53,6 +53,8 @@ type memory struct {
 	unsettled time.Time
 	// kept is the version in which it got its finalizer.
 	kept string
+	// warned is the generation of which it was told that its range is moved far.
+	warned int64
 }
 
 // tellEvery bounds how often the counts of a status are written.
@@ -135,6 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	decision := Decide(in)
 	recordSet(request.NamespacedName, in, decision)
+	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
 	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
 	if decision.LetGo {
