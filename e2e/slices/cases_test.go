@@ -14,7 +14,7 @@ var onKind = []string{
 	"TestQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",
 	"TestPreDelete", "TestPreDeleteFinalizer", "TestInPlaceHook", "TestSpecifiedDelete", "TestPausedHeals", "TestTerminationGrace",
 	"TestUnorderedUpdate", "TestReserveOrdinals",
-	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestScaleSubresource",
+	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestBadAutoscaler", "TestScaleSubresource",
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
 	"TestConditionsOfClients",

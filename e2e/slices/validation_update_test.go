@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -243,9 +244,24 @@ func TestScaleSubresource(t *testing.T) {
 			t.Errorf("scaling what is missing: %v", err)
 		}
 	})
-	if err := patchScale(t, object, `{"spec":{"replicas":-1}}`); !apierrors.IsInvalid(err) {
-		t.Errorf("scaling to -1: %v", err)
-	}
+	t.Run("U-11: to what no set may have", func(t *testing.T) {
+		for replicas, says := range map[int]string{
+			-1: "spec.replicas", 1000001: "less than or equal to 1000000", 2147483647: "less than or equal to 1000000",
+		} {
+			err := patchScale(t, object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), says) {
+				t.Errorf("scaling to %d: %v", replicas, err)
+			}
+		}
+		wantReplicas(t, object, 4)
+	})
+	t.Run("U-11: beyond the last ordinal", func(t *testing.T) {
+		high := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "1"), put("spec.ordinals.start", "2147483640"))
+		mustCreate(t, high)
+		if err := patchScale(t, high, `{"spec":{"replicas":9}}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "2147483647") {
+			t.Errorf("scaling beyond the last ordinal: %v", err)
+		}
+	})
 }
 
 func newScale() *unstructured.Unstructured {
