@@ -19,6 +19,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -47,6 +48,11 @@ func TestRefused(t *testing.T) {
 				set.Spec.Template.Labels = map[string]string{"app": "other"}
 			})
 		}, api.ReasonDestinationDiffers, "spec.selector"},
+		"X-14 destination has a readiness gate that nobody opens": {usual(1), acrossClusters, func(v *move) {
+			v.putDestination(func(set *appsv1.StatefulSet) {
+				set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: slicesapi.InPlaceUpdateReady}}
+			})
+		}, api.ReasonKindUnsupported, "InPlaceUpdateReady"},
 		"destination has replicas": {usual(1), acrossClusters, func(v *move) {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](1), nil })
 			v.must(fixture.App{Namespace: v.toNamespace, Name: v.app.Name}.AwaitReady(v.ctx, v.destination))

@@ -40,7 +40,7 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	if finding := e.uncountable(m, source, destination); finding != nil {
 		return []Finding{*finding}, nil
 	}
-	findings := append(owned(e.source, source), tracked(e.source, source)...)
+	findings := slices.Concat(owned(e.source, source), tracked(e.source, source), unopenedGate(e.destination, source, destination))
 	for _, check := range []func() ([]Finding, error){
 		func() ([]Finding, error) { return e.beyond(ctx) },
 		func() ([]Finding, error) { return autoscaled(ctx, e.source) },

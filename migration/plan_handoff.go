@@ -128,7 +128,7 @@ func (s Side) replacedTogether() *Hold {
 	return &Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: s.object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
-		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\"}}}'",
+		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
 			s.Set.resource(), s.Namespace, s.Set.Name),
 	}
 }

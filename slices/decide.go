@@ -63,7 +63,7 @@ func Decide(in Input) Decision {
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
 		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: d.complete(status, progress),
-		RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
+		Readiness: d.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
 	}
 }
 

@@ -27,6 +27,8 @@ type world struct {
 	broken bool
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
+	// set is told of.
+	set *api.StatefulSet
 }
 
 type failer interface {
@@ -35,7 +37,7 @@ type failer interface {
 }
 
 func newWorld(t failer, spec Spec) *world {
-	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}}
+	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}, set: namedSet("web", nil)}
 }
 
 func (w *world) observe() Input {
@@ -61,6 +63,8 @@ func (w *world) reconcile(most int) Decision {
 		w.do(action)
 	}
 	w.verify(before, d)
+	w.set.Status = seen{set: w.set}.statusOf(before, d, nil)
+	checkTold(w.t, before, d, w.set.Status)
 	w.in.Progress, w.in.Failures = d.Progress, d.Failures
 	w.in.Revisions.Current = d.Status.CurrentRevision
 	if d.RollBack && most >= len(d.Actions) {
@@ -252,6 +256,9 @@ func (w *world) atRest() {
 			w.t.Fatalf("ordinal %d is left: %+v", ordinal, d.Held)
 		}
 	}
+	if !d.Readiness.Ready {
+		w.t.Fatalf("at rest, and not Ready: %+v", d.Readiness)
+	}
 	if len(d.Actions) > 0 || len(d.Held) > 0 && in.Spec.Strategy != api.OnDelete {
 		w.t.Fatalf("not at rest: %s, %+v", short(d), d.Held)
 	}
@@ -365,21 +372,23 @@ func TestEndingPods(t *testing.T) {
 
 // TestFailedRolloutIsTakenBack: with onFailure: Rollback.
 func TestFailedRolloutIsTakenBack(t *testing.T) {
-	for _, isParallel := range []bool{false, true} {
-		t.Run(fmt.Sprintf("D-033 Parallel %t", isParallel), func(t *testing.T) {
-			spec := slice(4, "").Spec
-			spec.Parallel, spec.OnFailure, spec.Deadline = isParallel, api.Rollback, 5*time.Minute
-			w := newWorld(t, spec)
-			w.run()
-			w.in.Revisions.Update = "x1"
-			for range 10 {
+	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.Recreate} {
+		for _, isParallel := range []bool{false, true} {
+			t.Run(fmt.Sprintf("D-033, U-04 %s Parallel %t", strategy, isParallel), func(t *testing.T) {
+				spec := slice(4, "").Spec
+				spec.Strategy, spec.Parallel, spec.OnFailure, spec.Deadline = strategy, isParallel, api.Rollback, 5*time.Minute
+				w := newWorld(t, spec)
 				w.run()
-			}
-			if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
-				t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
-			}
-			w.atRest()
-		})
+				w.in.Revisions.Update = "x1"
+				for range 10 {
+					w.run()
+				}
+				if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
+					t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
+				}
+				w.atRest()
+			})
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // A pod that is made or deleted has an event of its own, up to these limits for one
@@ -59,4 +61,15 @@ func (m *moderate) forget(set types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.limits, set)
+}
+
+// warnOfRange tells once of a generation by which a range is moved far.
+func (r *Reconciler) warnOfRange(set *api.StatefulSet, warning string) {
+	known := r.recall(set)
+	if warning == "" || set.Status.ObservedGeneration >= set.Generation || known.warned == set.Generation {
+		return
+	}
+	known.warned = set.Generation
+	r.memorise(set, known)
+	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RangeMoved", "Scale", "%s", warning)
 }

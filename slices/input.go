@@ -245,6 +245,10 @@ type Decision struct {
 	// Complete is true when all pods have the update revision, and as far as they were
 	// rolled out were available with it.
 	Complete bool
+	// Readiness is whether the slice is as it was asked for.
+	Readiness Readiness
+	// RangeWarning is what to tell of a range that is moved by more than it keeps; empty: nothing.
+	RangeWarning string
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool

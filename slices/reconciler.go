@@ -53,6 +53,8 @@ type memory struct {
 	unsettled time.Time
 	// kept is the version in which it got its finalizer.
 	kept string
+	// warned is the generation of which it was told that its range is moved far.
+	warned int64
 }
 
 // tellEvery bounds how often the counts of a status are written.
@@ -104,6 +106,7 @@ func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.ledger.forget(set)
 	r.told.forget(set)
+	forgetSet(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memory, set)
@@ -133,6 +136,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: forgetAfter}, nil
 	}
 	decision := Decide(in)
+	recordSet(request.NamespacedName, in, decision)
+	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
 	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
 	if decision.LetGo {
@@ -287,8 +292,8 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	}
 	defer func() { r.memorise(set, known) }()
 	status, later := h.statusOf(in, decision, failed), time.Duration(0)
-	if left := r.unconfirmed(set, known); left > 0 && !equality.Semantic.DeepEqual(set.Status.ObservedMaxUnavailable, in.Spec.Share) {
-		status.ObservedMaxUnavailable, later = set.Status.ObservedMaxUnavailable, left
+	if left := r.unconfirmed(set, known); left > 0 && withhold(set, &status) {
+		later = left
 	}
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return later, nil
@@ -298,7 +303,9 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	}
 	next := set.DeepCopy()
 	next.Status = status
-	if err := r.Client.Status().Update(ctx, next); err != nil {
+	err := r.Client.Status().Update(ctx, next)
+	recordWrite(writeStatus, err)
+	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	h.set = next // what is written after this is written over it

@@ -58,6 +58,9 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 			return Spec{}, err
 		}
 	}
+	if recreate := set.Spec.UpdateStrategy.Recreate; recreate != nil && spec.Strategy == api.Recreate {
+		spec.OnFailure = cmp.Or(recreate.OnFailure, api.Halt)
+	}
 	if spec.Migrating {
 		spec.besideMigration(api.ShareOf(set.Annotations))
 	}

@@ -96,6 +96,31 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
+// TestOnFailure: each strategy that rolls out by itself says what a failed roll-out does; a block of
+// another strategy means nothing.
+func TestOnFailure(t *testing.T) {
+	back := &api.RollingUpdateStrategy{OnFailure: api.Rollback}
+	for name, c := range map[string]struct {
+		strategy api.StatefulSetUpdateStrategy
+		want     api.OnFailure
+	}{
+		"U-04 Recreate":                {api.StatefulSetUpdateStrategy{Type: api.Recreate, Recreate: &api.RecreateStrategy{OnFailure: api.Rollback}}, api.Rollback},
+		"U-04 Recreate, nothing said":  {api.StatefulSetUpdateStrategy{Type: api.Recreate, Recreate: &api.RecreateStrategy{}}, api.Halt},
+		"U-04 Recreate without":        {api.StatefulSetUpdateStrategy{Type: api.Recreate}, api.Halt},
+		"U-04 Recreate, of another":    {api.StatefulSetUpdateStrategy{Type: api.Recreate, RollingUpdate: back}, api.Halt},
+		"U-04 RollingUpdate":           {api.StatefulSetUpdateStrategy{RollingUpdate: back}, api.Rollback},
+		"U-04 RollingUpdate, of other": {api.StatefulSetUpdateStrategy{Recreate: &api.RecreateStrategy{OnFailure: api.Rollback}}, api.Halt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := namedSet("web", nil)
+			set.Spec.UpdateStrategy = c.strategy
+			if got, err := SpecOf(set); err != nil || got.OnFailure != c.want {
+				t.Errorf("%s, %v", got.OnFailure, err)
+			}
+		})
+	}
+}
+
 func TestMaxUnavailable(t *testing.T) {
 	for _, c := range []struct {
 		name              string

@@ -35,6 +35,7 @@ func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSe
 	renderProgressing(set, &status, in, decision)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
+	renderReady(set, &status, decision)
 	return status
 }
 
@@ -143,6 +144,31 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 	}
 }
 
+// renderReady tells whoever waits for the set (kstatus, kubectl wait): Ready is always there, and while
+// it is False one of Reconciling and Stalled, unless somebody else is waited for.
+func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
+	is, failed := decision.Readiness, decision.Progress.Failed
+	reason, message := is.Reason, is.Message
+	if !is.Ready && !failed {
+		for _, kind := range []string{api.ConditionFailedUpdatePod, api.ConditionFailedCreatePod} {
+			if refused := meta.FindStatusCondition(status.Conditions, kind); refused != nil {
+				reason, message = kind, is.Message+": "+refused.Message
+			}
+		}
+	}
+	condition(set, status, api.ConditionReady, is.Ready, reason, message)
+	for kind, abnormal := range map[string]bool{
+		api.ConditionReconciling: !is.Ready && !is.Waiting && !failed,
+		api.ConditionStalled:     failed,
+	} {
+		if abnormal {
+			condition(set, status, kind, true, reason, message)
+		} else {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
+}
+
 // refusal is what the API server said to one of the verbs, of the first pod by name; empty:
 // nothing. A write that met a changed object is no refusal: it is done again at once.
 func refusal(failed error, verbs []Verb) (first string) {
@@ -182,8 +208,11 @@ func settled(s api.StatefulSetStatus, want int) bool {
 func statuses(s api.StatefulSetStatus) string {
 	var text strings.Builder
 	for _, c := range s.Conditions {
-		if c.Type == api.ConditionProgressing {
+		switch c.Type {
+		case api.ConditionProgressing:
 			text.WriteString(c.Type + string(c.Status) + c.Reason)
+		case api.ConditionReady:
+			text.WriteString(c.Type + string(c.Status))
 		}
 	}
 	return text.String()

@@ -206,8 +206,9 @@ func TestStatusTells(t *testing.T) {
 	s := seen{set: set, collisions: 2}
 	in := Input{Spec: Spec{Share: &share}, Revisions: Revisions{Current: "r1", Update: "r2"}}
 	decision := Decision{
-		Status:   Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
-		Progress: Progress{Revision: "r2", Since: since, Failed: true},
+		Status:    Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
+		Progress:  Progress{Revision: "r2", Since: since, Failed: true},
+		Readiness: Readiness{Reason: reasonDeadline, Message: "6 of 8 pods are available"},
 	}
 	got := s.statusOf(in, decision, nil)
 	want := api.StatefulSetStatus{
@@ -217,6 +218,10 @@ func TestStatusTells(t *testing.T) {
 		Conditions: []metav1.Condition{{
 			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7,
 			Message: "the roll-out of revision r2 has made no progress since 2026-01-01T12:00:00Z",
+		}, {
+			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+		}, {
+			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
@@ -293,7 +298,10 @@ func TestUrgent(t *testing.T) {
 	base := func() api.StatefulSetStatus {
 		return api.StatefulSetStatus{
 			ObservedGeneration: 1, CurrentRevision: "r1", UpdateRevision: "r1", LabelSelector: "app=web", ObservedMaxUnavailable: new(int32(1)),
-			Conditions: []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonUpdating}},
+			Conditions: []metav1.Condition{
+				{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonUpdating},
+				{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonUnavailable},
+			},
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -314,6 +322,8 @@ func TestUrgent(t *testing.T) {
 		"the selector": {func(s *api.StatefulSetStatus) { s.LabelSelector = "app=db" }, true},
 		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = reasonDeadline }, true},
 		"the state":    {func(s *api.StatefulSetStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
+		"U-01 Ready":   {func(s *api.StatefulSetStatus) { s.Conditions[1].Status = metav1.ConditionTrue }, true},
+		"U-01 why not": {func(s *api.StatefulSetStatus) { s.Conditions[1].Reason = reasonOutdated }, false},
 	} {
 		after := base()
 		if tc.change(&after); urgent(base(), after) != tc.want {

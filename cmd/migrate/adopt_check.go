@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -105,6 +106,12 @@ func (a *adoption) lost() []string {
 		}
 	case err != nil:
 		problems = append(problems, fmt.Sprintf("it cannot be read as apps/v1: %v", err))
+	}
+	opened := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
+	if gate := slices.IndexFunc(set.Spec.Template.Spec.ReadinessGates, opened); gate >= 0 {
+		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not open: no pod that it makes would get Ready; "+
+			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s", slicesapi.InPlaceUpdateReady,
+			a.kubectl(fmt.Sprintf(`patch statefulsets.%s %s -n %s --type json -p '[{"op":"remove","path":"/spec/template/spec/readinessGates/%d"}]'`, a.from.Group, a.name, a.namespace, gate))))
 	}
 	if set.Spec.UpdateStrategy.Type == appsv1.StatefulSetUpdateStrategyType(slicesapi.Recreate) {
 		problems = append(problems, "apps/v1 has no updateStrategy.type Recreate: set RollingUpdate or OnDelete")

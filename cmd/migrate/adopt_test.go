@@ -48,6 +48,15 @@ func nativeSet(name string, changes ...func(*appsv1.StatefulSet)) *appsv1.Statef
 	return set
 }
 
+// gated gives the template readiness gates.
+func gated(gates ...corev1.PodConditionType) func(*slicesapi.StatefulSet) {
+	return func(s *slicesapi.StatefulSet) {
+		for _, gate := range gates {
+			s.Spec.Template.Spec.ReadinessGates = append(s.Spec.Template.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+		}
+	}
+}
+
 // overtaken has somebody else change shop/web after it was read.
 func overtaken(t *testing.T, s *sliceServer) func(*http.Request) error {
 	t.Helper()
@@ -80,6 +89,10 @@ func TestAdopt(t *testing.T) {
 	}{
 		"to ours":    {nativeSet("web"), "apps.sliceshift.io", []string{"DELETE apps/web", "POST apps.sliceshift.io/web"}, "statefulset.apps.sliceshift.io/web adopted\n"},
 		"to apps/v1": {webSlice(), "apps", []string{"DELETE apps.sliceshift.io/web", "POST apps/web"}, "statefulset.apps/web adopted\n"},
+		"X-14: to apps/v1, with a readiness gate of somebody else": {
+			webSlice(gated("example.com/up")), "apps",
+			[]string{"DELETE apps.sliceshift.io/web", "POST apps/web"}, "statefulset.apps/web adopted\n",
+		},
 		"to apps/v1, without its controller": {
 			webSlice(func(s *slicesapi.StatefulSet) { s.Finalizers = []string{slicesapi.Finalizer} }), "apps",
 			[]string{"DELETE apps.sliceshift.io/web", "PATCH apps.sliceshift.io/web", "POST apps/web"},
@@ -194,6 +207,11 @@ func TestAdoptRefused(t *testing.T) {
 				s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = slicesapi.InPlaceOnly
 			})},
 			to: "apps", wantErr: []string{`"spec.updateStrategy.rollingUpdate.maxSurge"`, `"spec.updateStrategy.rollingUpdate.podUpdatePolicy"`},
+		},
+		"X-14: its pods would never be Ready under apps/v1": {
+			objects: []client.Object{webSlice(gated("example.com/up", slicesapi.InPlaceUpdateReady))},
+			to:      "apps",
+			wantErr: []string{"the readiness gate InPlaceUpdateReady", `--type json -p '[{"op":"remove","path":"/spec/template/spec/readinessGates/1"}]'`},
 		},
 		"the API server would not create it": {
 			objects: []client.Object{nativeSet("web")},

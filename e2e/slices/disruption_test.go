@@ -2,6 +2,8 @@ package slices
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -234,14 +236,46 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 			t.Errorf("scale %+v %+v", scale.Spec, scale.Status)
 		}
 	})
+	p.autoscale(3, 5)
+	p.eventually("the autoscaler has scaled up", func() bool { return *p.read().Spec.Replicas == 3 })
+	p.complete()
+}
+
+// autoscale has the set scaled between two numbers.
+func (p *play) autoscale(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
+	p.t.Helper()
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: sliceapi.GroupVersion.String(), Kind: "StatefulSet", Name: p.set.Name},
-			MinReplicas:    new(int32(3)), MaxReplicas: 5,
+			MinReplicas:    &least, MaxReplicas: most,
 		},
 	}
 	p.must(api.Create(p.ctx, scaler))
-	p.eventually("the autoscaler has scaled up", func() bool { return *p.read().Spec.Replicas == 3 })
-	p.complete()
+	return scaler
+}
+
+// TestBadAutoscaler: what an autoscaler asks for that no set may have is refused, it hears why, and
+// goes on when it is mended.
+func TestBadAutoscaler(t *testing.T) {
+	p := begin(t, slice(1))
+	scaler := p.autoscale(1000001, 1000001)
+	p.step("U-11: it hears that it asks for too many", func(t *testing.T) {
+		p.eventually("the autoscaler is refused", func() bool {
+			_ = api.Get(p.ctx, client.ObjectKeyFromObject(scaler), scaler)
+			return slices.ContainsFunc(scaler.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+				return c.Type == autoscalingv2.AbleToScale && c.Status == corev1.ConditionFalse && strings.Contains(c.Message, "less than or equal to 1000000")
+			})
+		})
+		if replicas := *p.read().Spec.Replicas; replicas != 1 || len(p.pods()) != 1 {
+			t.Errorf("scaled to %d", replicas)
+		}
+	})
+	p.step("U-11: it is mended", func(*testing.T) {
+		before := scaler.DeepCopy()
+		scaler.Spec.MinReplicas, scaler.Spec.MaxReplicas = new(int32(2)), 3
+		p.must(api.Patch(p.ctx, scaler, client.MergeFrom(before)))
+		p.eventually("the autoscaler has scaled up", func() bool { return *p.read().Spec.Replicas == 2 })
+		p.complete()
+	})
 }

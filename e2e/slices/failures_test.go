@@ -296,6 +296,29 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// TestRecreateIsTakenBack: all pods went at once, and those of the new template do not get Ready: the
+// old ones come again.
+func TestRecreateIsTakenBack(t *testing.T) {
+	t.Parallel()
+	t.Run("U-04: at its deadline", func(t *testing.T) {
+		set := slice(2)
+		set.Spec.ProgressDeadlineSeconds = new(int32(2))
+		set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.Recreate, Recreate: &sliceapi.RecreateStrategy{OnFailure: sliceapi.Rollback}}
+		p := begin(t, set)
+		before, first := p.uids(), p.read().Status.CurrentRevision
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image = stuck
+			s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
+		})
+		p.event("RolledBack", first)
+		p.complete()
+		s := p.read()
+		if s.Spec.Template.Spec.Containers[0].Image != "web:1" || s.Status.UpdateRevision != first || p.uids()["web-0"] == before["web-0"] {
+			t.Errorf("taken back to %s: %s", s.Spec.Template.Spec.Containers[0].Image, p)
+		}
+	})
+}
+
 // TestCollision: a revision of the same name and other content is none of ours: another name
 // is found.
 func TestCollision(t *testing.T) {

@@ -36,6 +36,9 @@ var (
 	api client.Client
 )
 
+// embedded is that cluster where it runs as processes of this machine.
+var embedded *cluster.Cluster
+
 // limit bounds every test: none waits for ever.
 var limit = time.Minute
 
@@ -82,7 +85,7 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 	if err != nil {
 		return nil, err
 	}
-	one = c.RESTConfig()
+	one, embedded = c.RESTConfig(), c
 	if api, err = connect(one); err == nil {
 		err = errors.Join(install(ctx), restart(ctx, c))
 	}

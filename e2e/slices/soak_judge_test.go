@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -35,6 +36,7 @@ const (
 //   - nothing below the partition is updated, and nothing while the set is paused;
 //   - an ordinal never has two pods;
 //   - pods that nobody asks for leave;
+//   - no condition of its status contradicts another, or the counts;
 //   - a claim is deleted only with the pod of an ordinal that was scaled away, where the
 //     retention policy says so, and none shrinks.
 //
@@ -354,3 +356,19 @@ func readySince(pod *corev1.Pod) time.Time {
 }
 
 func isPod(owner metav1.OwnerReference) bool { return owner.Kind == "Pod" }
+
+// contradiction finds what a status says both of, or against its counts.
+func contradiction(set *sliceapi.StatefulSet) error {
+	status := set.Status
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(status.Conditions, kind) }
+	ready, reconciling, stalled := is(sliceapi.ConditionReady), is(sliceapi.ConditionReconciling), is(sliceapi.ConditionStalled)
+	switch {
+	case ready && (reconciling || stalled), reconciling && stalled:
+		return fmt.Errorf("the conditions contradict each other: %+v", status.Conditions)
+	case ready && (status.ReadyReplicas != status.Replicas || status.AvailableReplicas != status.Replicas):
+		return fmt.Errorf("it is Ready with these counts: %+v", status)
+	case ready && status.ObservedGeneration == set.Generation && int(status.Replicas) != len(ordinalsOf(&set.Spec)):
+		return fmt.Errorf("it is Ready with %d pods of %d", status.Replicas, len(ordinalsOf(&set.Spec)))
+	}
+	return nil
+}

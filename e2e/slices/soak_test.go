@@ -191,9 +191,10 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	s.judge.spec(time.Now(), &set.Spec)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	seen := make(chan error, 2)
+	seen := make(chan error, 3)
 	go func() { seen <- s.watchPods(watching) }()
 	go func() { seen <- s.watchClaims(watching) }()
+	go func() { seen <- s.watchSet(watching) }()
 	end := time.Now().Add(duration)
 	for i := 0; time.Now().Before(end); i++ {
 		draw := steps.Example(s.seed + i)
@@ -208,7 +209,7 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	}
 	err := s.settle(ctx)
 	stop()
-	return errors.Join(err, <-seen, <-seen)
+	return errors.Join(err, <-seen, <-seen, <-seen)
 }
 
 // first is the set as it begins; its pods can be updated in place, and have the label of
@@ -262,7 +263,7 @@ func (s *soak) settle(ctx context.Context) error {
 			return false, nil
 		}
 		return slices.Equal(want, have) && len(have) == len(pods.Items) && st.ObservedGeneration == set.Generation &&
-			st.CurrentRevision == st.UpdateRevision && int(st.UpdatedReplicas) == len(want) && int(st.AvailableReplicas) == len(want), nil
+			meta.IsStatusConditionTrue(st.Conditions, sliceapi.ConditionReady) && st.CurrentRevision == st.UpdateRevision && int(st.UpdatedReplicas) == len(want) && int(st.AvailableReplicas) == len(want), nil
 	})
 	if err != nil {
 		return fmt.Errorf("it does not get complete: %w\n%s", err, state)
@@ -270,7 +271,7 @@ func (s *soak) settle(ctx context.Context) error {
 	return nil
 }
 
-// watchPods and watchClaims hand every event of the set's objects to the judge, until the
+// watchPods, watchClaims and watchSet hand every event of the set's objects to the judge, until the
 // context ends.
 func (s *soak) watchPods(ctx context.Context) error {
 	return watchPods(ctx, s.namespace, map[string]string{"app": s.name}, func(pod *corev1.Pod, gone bool) error {
@@ -285,6 +286,16 @@ func (s *soak) watchClaims(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.judge.claim(time.Now(), object.(*corev1.PersistentVolumeClaim), gone)
+	})
+}
+
+func (s *soak) watchSet(ctx context.Context) error {
+	return watchAll(ctx, &sliceapi.StatefulSetList{}, s.namespace, map[string]string{mortalKey: "yes"}, func(object client.Object, _ bool) error {
+		set := object.(*sliceapi.StatefulSet)
+		if set.Name != s.name {
+			return nil
+		}
+		return contradiction(set)
 	})
 }
 

@@ -17,12 +17,19 @@ import (
 )
 
 // TestSameManifestAgain: who writes the very spec again that they wrote first, without the
-// defaults, changes nothing, nor is it a change of the claim templates.
+// defaults, changes nothing, nor is it a change of the claim templates. A status is there: the first
+// write stores the default of one.
 func TestSameManifestAgain(t *testing.T) {
 	t.Run("K-030: without the defaults", func(t *testing.T) {
 		sent := manifest(t, quiet(t), newNamespace(t), claimed)
 		stored := sent.DeepCopy()
 		mustCreate(t, stored)
+		if err := put("status", "{replicas: 0}")(stored.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Status().Update(bounded(t), stored); err != nil {
+			t.Fatal(err)
+		}
 		sent.SetResourceVersion(stored.GetResourceVersion())
 		if err := api.Update(bounded(t), sent); err != nil {
 			t.Fatal(err)

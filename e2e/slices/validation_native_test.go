@@ -458,7 +458,7 @@ func compareUpdate(ctx context.Context, r reporter, theirs, own *unstructured.Un
 // TestStatusAsNative: which counts a status may have.
 func TestStatusAsNative(t *testing.T) {
 	t.Parallel()
-	t.Run("K-213: several counts at once", func(t *testing.T) {
+	t.Run("K-213, X-25: several counts at once, and conditions", func(t *testing.T) {
 		namespace := newNamespace(t)
 		stored := put("status", "{replicas: 0, collisionCount: 2}")
 		theirs, own := manifest(t, native, namespace), manifest(t, quiet(t), namespace)
@@ -483,6 +483,9 @@ func TestStatusAsNative(t *testing.T) {
 					status[name] = value
 				}
 			}
+			if condition := anyCondition(r); condition != nil {
+				status["conditions"] = []any{condition}
+			}
 			text, err := json.Marshal(status)
 			if err != nil {
 				r.Fatal(err)
@@ -498,4 +501,24 @@ func TestStatusAsNative(t *testing.T) {
 			}
 		})
 	})
+}
+
+// anyCondition is what a client may send; nil: none.
+func anyCondition(r *rapid.T) map[string]any {
+	if !rapid.Bool().Draw(r, "condition") {
+		return nil
+	}
+	condition := map[string]any{"type": "Theirs", "status": "True"}
+	for _, field := range []struct {
+		name   string
+		values []any
+	}{
+		{"status", []any{"", "True", "Perhaps"}}, {"reason", []any{"", "Why", "not yet"}}, {"message", []any{"", "for people"}},
+		{"lastTransitionTime", []any{nil, "2026-01-01T00:00:00Z", "yesterday"}},
+	} {
+		if rapid.Bool().Draw(r, field.name) {
+			condition[field.name] = rapid.SampledFrom(field.values).Draw(r, field.name+" is")
+		}
+	}
+	return condition
 }

@@ -36,7 +36,7 @@ var refusals = []struct {
 
 	// Selector and template.
 	{"no selector", drop("spec.selector"), "spec.selector: Required"},
-	{"empty selector", put("spec.selector", "{}"), "selector must not be empty"},
+	{"U-04 empty selector", put("spec.selector", "{}"), "selector must not be empty: name labels of template.metadata.labels in selector.matchLabels"},
 	{"empty lists in the selector", put("spec.selector", "{matchLabels: {}, matchExpressions: []}"), "selector must not be empty"},
 	{"bad label value in the selector", put("spec.selector.matchLabels", "{app: '-web'}"), "spec.selector.matchLabels.app"},
 	{"bad label key in the selector", put("spec.selector.matchLabels", "{app: web, a b: c}"), "matchLabels must have valid label keys"},
@@ -79,6 +79,9 @@ var refusals = []struct {
 	{"unknown strategy", put("spec.updateStrategy.type", "BlueGreen"), "spec.updateStrategy.type"},
 	{"OnDelete with rollingUpdate", put("spec.updateStrategy", "{type: OnDelete, rollingUpdate: {partition: 0}}"), "updateStrategy.rollingUpdate is only allowed with type RollingUpdate"},
 	{"Recreate with rollingUpdate", put("spec.updateStrategy", "{type: Recreate, rollingUpdate: {}}"), "updateStrategy.rollingUpdate is only allowed with type RollingUpdate"},
+	{"U-04 RollingUpdate with recreate", put("spec.updateStrategy", "{recreate: {onFailure: Rollback}}"), "updateStrategy.recreate is only allowed with type Recreate"},
+	{"U-04 OnDelete with recreate", put("spec.updateStrategy", "{type: OnDelete, recreate: {}}"), "updateStrategy.recreate is only allowed with type Recreate"},
+	{"U-04 Recreate that does something else on failure", put("spec.updateStrategy", "{type: Recreate, recreate: {onFailure: Panic}}"), "spec.updateStrategy.recreate.onFailure"},
 	{"partition negative", put(rollingPath+".partition", "-1"), rollingPath + ".partition"},
 	{"S-015 partition above the range", all(put("spec.replicas", "3"), put(rollingPath+".partition", "4")), "updateStrategy.rollingUpdate.partition is an ordinal"},
 	{"S-015 partition below the range", all(put("spec.replicas", "3"), put("spec.ordinals.start", "5"), put(rollingPath+".partition", "4")), "updateStrategy.rollingUpdate.partition is an ordinal"},

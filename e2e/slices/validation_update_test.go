@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -120,9 +122,17 @@ func TestPartitionIsLeftAlone(t *testing.T) {
 func TestStatusRules(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("status", "{replicas: 9, collisionCount: 9}"))
 	mustCreate(t, object)
-	t.Run("K-207: a new object has no status, and generation 1", func(t *testing.T) {
-		if status, generation := at(object, "status"), object.GetGeneration(); status != nil || generation != 1 {
-			t.Errorf("status %v, generation %d", status, generation)
+	t.Run("K-207: a new object has no status but the generation observed, and generation 1", func(t *testing.T) {
+		if got, generation := fmt.Sprint(at(object, "status")), object.GetGeneration(); got != "map[observedGeneration:0]" || generation != 1 {
+			t.Errorf("status %v, generation %d", got, generation)
+		}
+	})
+	t.Run("U-01: nobody takes one that no controller has seen for ready", func(t *testing.T) {
+		if err := api.Get(bounded(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := status.Compute(object); err != nil || got.Status != status.InProgressStatus {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	good := changed(t, object, put("status", "{replicas: 3, readyReplicas: 2, availableReplicas: 1, currentReplicas: 3, updatedReplicas: 0, collisionCount: 2, observedGeneration: 1}"), put("spec.minReadySeconds", "4"))
@@ -234,9 +244,24 @@ func TestScaleSubresource(t *testing.T) {
 			t.Errorf("scaling what is missing: %v", err)
 		}
 	})
-	if err := patchScale(t, object, `{"spec":{"replicas":-1}}`); !apierrors.IsInvalid(err) {
-		t.Errorf("scaling to -1: %v", err)
-	}
+	t.Run("U-11: to what no set may have", func(t *testing.T) {
+		for replicas, says := range map[int]string{
+			-1: "spec.replicas", 1000001: "less than or equal to 1000000", 2147483647: "less than or equal to 1000000",
+		} {
+			err := patchScale(t, object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), says) {
+				t.Errorf("scaling to %d: %v", replicas, err)
+			}
+		}
+		wantReplicas(t, object, 4)
+	})
+	t.Run("U-11: beyond the last ordinal", func(t *testing.T) {
+		high := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "1"), put("spec.ordinals.start", "2147483640"))
+		mustCreate(t, high)
+		if err := patchScale(t, high, `{"spec":{"replicas":9}}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "2147483647") {
+			t.Errorf("scaling beyond the last ordinal: %v", err)
+		}
+	})
 }
 
 func newScale() *unstructured.Unstructured {

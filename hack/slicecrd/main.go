@@ -1,7 +1,7 @@
 // Command slicecrd finishes what controller-gen made of the slice API: it puts the
 // rules and defaults of amendments.yaml into the parts of the schema that are types of
-// Kubernetes, where our own types can carry no marker, and takes the descriptions out
-// of them, which alone would be three quarters of the file.
+// Kubernetes, where our own types can carry no marker, takes out rules that apps/v1 does
+// not have, and the descriptions, which alone would be three quarters of the file.
 package main
 
 import (
@@ -26,13 +26,15 @@ type amendments struct {
 	Amend []amendment `json:"amend"`
 }
 
-// amendment is one addition.
+// amendment is one addition, or what stands in place of what was there.
 type amendment struct {
 	// At are the places: names of properties with dots between them, "[]" after a
 	// list and "{}" after a map for what is in it.
 	At []string `json:"at"`
 	// Add is laid over the schema there.
 	Add apiextensionsv1.JSONSchemaProps `json:"add"`
+	// Replace is all that the schema there says from then on.
+	Replace *apiextensionsv1.JSONSchemaProps `json:"replace"`
 }
 
 func main() {
@@ -90,6 +92,9 @@ func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
 	for _, each := range a.Amend {
 		for _, path := range each.At {
 			err := at(root, path, func(schema *apiextensionsv1.JSONSchemaProps) error {
+				if each.Replace != nil {
+					*schema = *each.Replace.DeepCopy()
+				}
 				return overlay(schema, each.Add)
 			})
 			if err != nil {

@@ -61,6 +61,23 @@ amend:
 	}
 }
 
+// TestFinishReplaces: nothing is left of what was there, and what is added comes after it.
+func TestFinishReplaces(t *testing.T) {
+	finished, err := finish([]byte(definition), []byte(`
+amend:
+- at: ["template.names"]
+  replace: {type: array, items: {type: integer}}
+  add: {minItems: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(finished)
+	if strings.Contains(text, "rule: first") || strings.Contains(text, "maxItems") || !strings.Contains(text, "type: integer") || !strings.Contains(text, "minItems: 1") {
+		t.Error(text)
+	}
+}
+
 // TestFinishKnowsItsPlaces: what Kubernetes renames must not pass unnoticed.
 func TestFinishKnowsItsPlaces(t *testing.T) {
 	for path, want := range map[string]string{

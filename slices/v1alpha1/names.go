@@ -84,4 +84,12 @@ const (
 	// refuses to make a pod, or any other write of one or of its claims.
 	ConditionFailedCreatePod = "FailedCreatePod"
 	ConditionFailedUpdatePod = "FailedUpdatePod"
+	// ConditionReady is True while every ordinal has a pod that is available and has the
+	// revision that it shall have, and no other pod is left.
+	ConditionReady = "Ready"
+	// ConditionReconciling and ConditionStalled are there while Ready is False: Reconciling
+	// while the controller is at it, Stalled once the roll-out has failed. Neither is there
+	// while it waits for somebody, because the set is paused or is being deleted.
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
 )

@@ -70,11 +70,10 @@ type StatefulSetStatus struct {
 	// +listType=map
 	// +listMapKey=volumeClaimName
 	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
-	// conditions: Progressing, Held, FailedCreatePod, FailedUpdatePod.
+	// conditions: Ready, Reconciling, Stalled, Progressing, Held, FailedCreatePod, FailedUpdatePod.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -31,6 +31,7 @@ type StatefulSet struct {
 	Spec StatefulSetSpec `json:"spec"`
 	// status is what was found.
 	// +optional
+	// +kubebuilder:default={observedGeneration: 0}
 	Status StatefulSetStatus `json:"status,omitempty"`
 }
 
@@ -71,7 +72,7 @@ type StatefulSetSpec struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector matches the labels of the template. It cannot be changed.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="selector must not be empty"
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="selector must not be empty: name labels of template.metadata.labels in selector.matchLabels; there is no default, as in apps/v1"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable",reason="FieldValueForbidden"
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is what the pods are made from.
@@ -194,6 +195,7 @@ const (
 // StatefulSetUpdateStrategy is how pods get another revision.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'RollingUpdate' || !has(self.rollingUpdate)",message="updateStrategy.rollingUpdate is only allowed with type RollingUpdate",fieldPath=".rollingUpdate"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Recreate' || !has(self.recreate)",message="updateStrategy.recreate is only allowed with type Recreate",fieldPath=".recreate"
 type StatefulSetUpdateStrategy struct {
 	// type of the strategy.
 	// +optional
@@ -202,6 +204,9 @@ type StatefulSetUpdateStrategy struct {
 	// rollingUpdate is for type RollingUpdate only.
 	// +optional
 	RollingUpdate *RollingUpdateStrategy `json:"rollingUpdate,omitempty"`
+	// recreate is for type Recreate only.
+	// +optional
+	Recreate *RecreateStrategy `json:"recreate,omitempty"`
 }
 
 // PodUpdatePolicy says whether a pod may keep running through an update.
@@ -231,6 +236,13 @@ const (
 	// Rollback takes the pods back to the current revision.
 	Rollback OnFailure = "Rollback"
 )
+
+// RecreateStrategy parameterises an update by type Recreate.
+type RecreateStrategy struct {
+	// onFailure is what a roll-out does that makes no progress within its deadline.
+	// +optional
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+}
 
 // RollingUpdateStrategy parameterises a rolling update.
 //

@@ -1,0 +1,45 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestUnopenedGate: pods with the readiness gate of updates in place get Ready under the kind whose
+// controller opens it, and under no other.
+func TestUnopenedGate(t *testing.T) {
+	gated := func(gates ...corev1.PodConditionType) *appsv1.StatefulSet {
+		set := &appsv1.StatefulSet{}
+		for _, gate := range gates {
+			set.Spec.Template.Spec.ReadinessGates = append(set.Spec.Template.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+		}
+		return set
+	}
+	for name, tc := range map[string]struct {
+		source, destination *appsv1.StatefulSet
+		version             string
+		want                string
+	}{
+		"X-14 to apps/v1, which is to be made":       {gated("example.com/up", slicesapi.InPlaceUpdateReady), nil, nativeVersion, "spec.readinessGates[1]"},
+		"X-14 to apps/v1, whose template has none":   {gated(slicesapi.InPlaceUpdateReady), gated(), nativeVersion, ""},
+		"X-14 to apps/v1, whose template has it":     {gated(), gated(slicesapi.InPlaceUpdateReady), nativeVersion, "spec.readinessGates[0]"},
+		"X-14 to apps/v1, with a gate of the user's": {gated("example.com/up"), nil, nativeVersion, ""},
+		"X-14 to our own kind":                       {gated(slicesapi.InPlaceUpdateReady), nil, sliceVersion, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := unopenedGate(place{version: tc.version, namespace: "shop", set: "web"}, tc.source, tc.destination)
+			if (len(found) == 0) != (tc.want == "") {
+				t.Fatalf("got %+v", found)
+			}
+			if len(found) > 0 && (found[0].Reason != api.ReasonKindUnsupported || found[0].Warning || !strings.Contains(found[0].Remedy, tc.want)) {
+				t.Errorf("got %+v", found[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package slices
+
+import (
+	"fmt"
+	"time"
+)
+
+// Reasons of the condition Ready, beside those of Progressing.
+const (
+	reasonAvailable   = "PodsAvailable"
+	reasonOutdated    = "PodsOutdated"
+	reasonLeaving     = "PodsLeaving"
+	reasonUnavailable = "PodsUnavailable"
+	reasonDeleted     = "StatefulSetDeleted"
+)
+
+// Readiness is whether a slice is as it was asked for: every ordinal has a pod that is available
+// and has the revision that it shall have, and no other pod is left.
+type Readiness struct {
+	Ready bool
+	// Waiting is true when it is not Ready, and nothing is done about it: others must act.
+	Waiting         bool
+	Reason, Message string
+}
+
+func (d *decider) readiness(p Progress) Readiness {
+	available, outdated, leaving := 0, 0, len(d.pods)
+	for _, ordinal := range d.owned {
+		pod := d.at[ordinal]
+		if pod == nil {
+			continue
+		}
+		leaving--
+		available += int(one(d.available(pod)))
+		outdated += int(one(d.strategy.order != nil && d.inScope(ordinal) && d.outdated(pod)))
+	}
+	message := fmt.Sprintf("%d of %d pods are available", available, len(d.owned))
+	if outdated > 0 {
+		message += fmt.Sprintf(", %d have another revision than %s", outdated, d.Revisions.Update)
+	}
+	if leaving > 0 {
+		message += fmt.Sprintf(", %d are to go", leaving)
+	}
+	not := func(reason string) Readiness { return Readiness{Reason: reason, Message: message} }
+	switch {
+	case p.Failed:
+		message = fmt.Sprintf("the roll-out of revision %s has made no progress since %s: %s", d.Revisions.Update, p.Since.UTC().Format(time.RFC3339), message)
+		return not(reasonDeadline)
+	case outdated == 0 && leaving == 0 && available == len(d.owned):
+		return Readiness{Ready: true, Reason: reasonAvailable, Message: message}
+	case d.Spec.Deleting:
+		return Readiness{Waiting: true, Reason: reasonDeleted, Message: message}
+	case outdated > 0 && !d.Spec.Paused:
+		return not(reasonOutdated)
+	case leaving > 0:
+		return not(reasonLeaving)
+	case available < len(d.owned):
+		return not(reasonUnavailable)
+	default:
+		return Readiness{Waiting: true, Reason: reasonPaused, Message: message}
+	}
+}

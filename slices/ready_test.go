@@ -1,0 +1,175 @@
+package slices
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// kstatusOf is what Flux, Helm and others take a set for.
+func kstatusOf(t failer, set *api.StatefulSet) status.Status {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(kind)
+	result, err := status.Compute(object)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return result.Status
+}
+
+// toldOf is a set whose status tells of an input.
+func toldOf(in Input, failed error) *api.StatefulSet {
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Generation = 3
+	set.Status = seen{set: set}.statusOf(in, Decide(in), failed)
+	return set
+}
+
+// TestKstatus: what waits for a set hears when it is as it was asked for, when that is not to be expected
+// any more, and that it is to wait otherwise.
+func TestKstatus(t *testing.T) {
+	late := func(in *Input) {
+		in.Spec.Deadline = 1
+		in.Progress = Progress{Revision: "b", Since: noon.Add(-1), Updated: 1}
+	}
+	onDelete, deleting := by(api.OnDelete), func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon }
+	for _, c := range []struct {
+		name   string
+		in     Input
+		failed error
+		want   status.Status
+		// reason is that of the condition Ready.
+		reason string
+	}{
+		{"all are as they shall be", slice(2, "b b", settledAt("b")), nil, status.CurrentStatus, reasonAvailable},
+		{"none is asked for", slice(0, "", settledAt("b")), nil, status.CurrentStatus, reasonAvailable},
+		{"the canary of a partition is complete", slice(3, "a a b", partition(2)), nil, status.CurrentStatus, reasonAvailable},
+		{"OnDelete, pods wait to be deleted", slice(2, "a b", onDelete), nil, status.CurrentStatus, reasonAvailable},
+		{"paused with nothing left to do", slice(2, "b b", settledAt("b"), paused), nil, status.CurrentStatus, reasonAvailable},
+		{"the labels of a pod name another revision that means the same", slice(2, "c b", settledAt("b")).with(0, func(p *Pod) { p.Change.Same = true }), nil, status.CurrentStatus, reasonAvailable},
+		{"a new set", slice(2, ""), nil, status.InProgressStatus, reasonUnavailable},
+		{"rolling out, all serve", slice(2, "a b"), nil, status.InProgressStatus, reasonOutdated},
+		{"rolling out, one is on its way out", slice(2, "a at"), nil, status.InProgressStatus, reasonOutdated},
+		{"the last one is not Ready", slice(2, "b b-", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
+		{"the last one is not available", slice(2, "b b5", settledAt("b"), minReady(60)), nil, status.InProgressStatus, reasonUnavailable},
+		{"one is updated in place", slice(2, "b bi", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
+		{"a scale-up", slice(3, "b b", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
+		{"a scale-down", slice(1, "b bt", settledAt("b")), nil, status.InProgressStatus, reasonLeaving},
+		{"a stand-in is left", slice(2, "b b b", settledAt("b"), surge(1)), nil, status.InProgressStatus, reasonLeaving},
+		{"the canary of a partition is not complete", slice(3, "a a b-", partition(2)), nil, status.InProgressStatus, reasonUnavailable},
+		{"one below the partition is lost", slice(3, ". a b", partition(2)), nil, status.InProgressStatus, reasonUnavailable},
+		{"paused in mid-way", slice(2, "a b", paused), nil, status.InProgressStatus, reasonPaused},
+		{"paused, one is lost", slice(2, ". b", paused), nil, status.InProgressStatus, reasonUnavailable},
+		{"OnDelete, one is not there", slice(2, "b .", onDelete), nil, status.InProgressStatus, reasonUnavailable},
+		{"the API server refuses a pod", slice(2, "b", settledAt("b")), errNoRoom, status.InProgressStatus, api.ConditionFailedCreatePod},
+		{"the API server refuses an update", slice(2, "a b"), fmt.Errorf("%s of pod shop/web-0: no", Delete), status.InProgressStatus, api.ConditionFailedUpdatePod},
+		{"no progress in time", slice(2, "a b-", late), nil, status.FailedStatus, reasonDeadline},
+		{"no progress in time, and refused", slice(2, "a .", late), errNoRoom, status.FailedStatus, reasonDeadline},
+		{"being deleted", slice(2, "b b", settledAt("b"), deleting), nil, status.CurrentStatus, reasonAvailable},
+		{"being deleted, one has gone", slice(2, "b .", settledAt("b"), deleting), nil, status.InProgressStatus, reasonDeleted},
+	} {
+		t.Run("U-01 "+c.name, func(t *testing.T) {
+			set := toldOf(c.in, c.failed)
+			ready := meta.FindStatusCondition(set.Status.Conditions, api.ConditionReady)
+			if ready == nil || ready.Reason != c.reason || ready.ObservedGeneration != 3 || ready.Message == "" {
+				t.Errorf("%+v, want reason %s", ready, c.reason)
+			}
+			if got := kstatusOf(t, set); got != c.want {
+				t.Errorf("%s, want %s: %+v", got, c.want, set.Status.Conditions)
+			}
+			agree(t, set.Status)
+			set.Generation++
+			if got := kstatusOf(t, set); got != status.InProgressStatus {
+				t.Errorf("a change that was not seen yet: %s", got)
+			}
+			set.DeletionTimestamp = &metav1.Time{Time: noon}
+			if got := kstatusOf(t, set); got != status.TerminatingStatus {
+				t.Errorf("deleted: %s", got)
+			}
+		})
+	}
+}
+
+// agree checks that no condition of a status contradicts another.
+func agree(t failer, s api.StatefulSetStatus) {
+	t.Helper()
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(s.Conditions, kind) }
+	ready, reconciling, stalled := is(api.ConditionReady), is(api.ConditionReconciling), is(api.ConditionStalled)
+	switch {
+	case ready && (reconciling || stalled), reconciling && stalled:
+		t.Fatalf("more than one of Ready, Reconciling and Stalled: %+v", s.Conditions)
+	case stalled != meta.IsStatusConditionFalse(s.Conditions, api.ConditionProgressing):
+		t.Fatalf("Stalled and Progressing: %+v", s.Conditions)
+	case ready && s.AvailableReplicas != s.Replicas:
+		t.Fatalf("Ready with %d of %d available", s.AvailableReplicas, s.Replicas)
+	}
+	for _, c := range s.Conditions {
+		abnormal := c.Type == api.ConditionReconciling || c.Type == api.ConditionStalled
+		if abnormal && c.Status != metav1.ConditionTrue {
+			t.Fatalf("%s is there though there is nothing abnormal: %+v", c.Type, c)
+		}
+	}
+}
+
+// asAsked says whether a slice is as it was asked for, said once more.
+func asAsked(in Input) bool {
+	owned := in.Spec.Ordinals()
+	for _, ordinal := range owned {
+		pod := podAt(in, ordinal)
+		keeps := in.Spec.Strategy == api.OnDelete || in.Spec.Strategy == api.RollingUpdate && ordinal < in.Spec.Partition
+		if !serves(in, pod) || !keeps && pod.Revision != in.Revisions.Update && !pod.Change.Same {
+			return false
+		}
+	}
+	return len(in.Pods) == len(owned)
+}
+
+// checkTold checks what a status says of an input.
+func checkTold(t failer, in Input, d Decision, s api.StatefulSetStatus) {
+	t.Helper()
+	agree(t, s)
+	is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady)
+	if is != (asAsked(in) && !d.Progress.Failed) {
+		t.Fatalf("Ready is %t: %+v of %+v", is, s.Conditions, in)
+	}
+	idle := in.Spec.Paused || in.Spec.Deleting
+	if !is && !idle && !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReconciling) && !d.Progress.Failed {
+		t.Fatalf("nobody is said to be at it: %+v", s.Conditions)
+	}
+	if is && (int(s.Replicas) != len(in.Spec.Ordinals()) || s.ReadyReplicas != s.Replicas) {
+		t.Fatalf("Ready with counts %+v", s)
+	}
+}
+
+// TestReadyIsAsAsked: whatever the pods are, Ready is True when all is as it was asked for, and at no
+// other time, and no condition contradicts another.
+func TestReadyIsAsAsked(t *testing.T) {
+	t.Run("U-01: in any state", func(t *testing.T) {
+		property(t, func(t *rapid.T, in Input, d Decision) {
+			var failed error
+			if seldom(t, "refused") {
+				failed = errNoRoom
+			}
+			set := namedSet("web", nil)
+			for _, kind := range []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionProgressing} {
+				if rapid.Bool().Draw(t, kind) { // of a pass before this one
+					condition(set, &set.Status, kind, true, "Before", "")
+				}
+			}
+			checkTold(t, in, d, seen{set: set}.statusOf(in, d, failed))
+		})
+	})
+}
