@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -20,11 +21,14 @@ import (
 // beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
 // second write fail, the note alone keeps the gate closed: see gates.
 func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
-	to := h.templates[action.Revision]
-	if to == nil {
+	if h.templates[action.Revision] == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
-	pod, err := h.remember(ctx, action, pod, progressInPlace{Revision: action.Revision, Since: h.now().UTC(), Before: containersBefore(pod, to)}, nil)
+	progress := progressInPlace{Revision: action.Revision, Since: h.now().UTC()}
+	if overtaken := inPlaceOf(pod); overtaken != nil {
+		progress.Before, progress.Resized = overtaken.Before, overtaken.Resized
+	}
+	pod, err := h.remember(ctx, action, pod, progress, nil)
 	if err != nil {
 		return h.failedUpdate(pod, err)
 	}
@@ -46,7 +50,8 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 		pod = resized
 	}
 	now := h.now().UTC()
-	progress.Patched = &now
+	progress.Patched, progress.Before = &now, progress.containersBefore(pod, changedImages(pod, from, to))
+	progress.Resized = sets.List(sets.New(progress.Resized...).Insert(resizes(from, to)...))
 	_, err := h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
 	return h.failedUpdate(pod, err)
 }
@@ -143,12 +148,14 @@ const (
 )
 
 // gates bring the readiness gates in line with what the pods are in: closed in an update
-// in place, and while a hook holds that asks for it. New pods begin with it open.
+// in place, unless what is left of it is a resize that the pod may serve through, and while a
+// hook holds that asks for it. New pods begin with it open.
 func (h *hands) gates(held []Hold) []Action {
 	var actions []Action
 	for ordinal, pod := range h.pods {
 		verb, status := openGate, corev1.ConditionTrue
-		if inPlaceOf(pod) != nil || h.marksNotReady(ordinal, held) {
+		progress := inPlaceOf(pod)
+		if progress != nil && !progress.serves(pod) || h.marksNotReady(ordinal, held) {
 			verb, status = closeGate, corev1.ConditionFalse
 		}
 		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != status {

@@ -2,7 +2,6 @@ package slices
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -187,39 +186,6 @@ func TestResizedPod(t *testing.T) {
 	}
 }
 
-// TestContainersBefore: what is remembered of the containers whose image changes, so that their
-// successors are known.
-func TestContainersBefore(t *testing.T) {
-	running := func(name, id string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, ImageID: id, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon)}}}
-	}
-	waiting := running("log", "b")
-	waiting.State = corev1.ContainerState{}
-	pod := &corev1.Pod{Spec: template(nil).Spec}
-	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected"})
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{running("injected", "c"), waiting, running("web", "a")}
-	images := func(web, log string) *corev1.PodTemplateSpec {
-		return template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = web, log })
-	}
-	web := ranBefore{ImageID: "a", Started: metav1.NewTime(noon)}
-	for name, tc := range map[string]struct {
-		to   *corev1.PodTemplateSpec
-		want map[string]ranBefore
-	}{
-		"none":                  {images("web:1", "log:1"), map[string]ranBefore{}},
-		"one":                   {images("web:2", "log:1"), map[string]ranBefore{"web": web}},
-		"one that does not run": {images("web:1", "log:2"), map[string]ranBefore{"log": {ImageID: "b"}}},
-	} {
-		if diff := cmp.Diff(tc.want, containersBefore(pod, tc.to)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-	}
-	pod.Status.ContainerStatuses = nil
-	if diff := cmp.Diff(map[string]ranBefore{"web": {}}, containersBefore(pod, images("web:2", "log:1"))); diff != "" {
-		t.Errorf("without a status: -want +got\n%s", diff)
-	}
-}
-
 // TestInPlaceOf: a pod is in an update in place when it remembers one that can be read.
 func TestInPlaceOf(t *testing.T) {
 	for text, want := range map[string]*progressInPlace{
@@ -230,37 +196,6 @@ func TestInPlaceOf(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.InPlaceUpdateAnnotationKey: text}}}
 		if diff := cmp.Diff(want, inPlaceOf(pod)); diff != "" {
 			t.Errorf("%q: -want +got\n%s", text, diff)
-		}
-	}
-}
-
-// TestNotDoneInPlace: an update in place is not done before the pod was patched, nor while a
-// container that changes is not told of, or does not run.
-func TestNotDoneInPlace(t *testing.T) {
-	patched := noon
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(time.Second))}}
-	pod := func(name string, state corev1.ContainerState, conditions ...corev1.PodCondition) *corev1.Pod {
-		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: name, ImageID: "b", State: state}}, Conditions: conditions}}
-	}
-	pending := corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue}
-	other := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
-	before := map[string]ranBefore{"web": {ImageID: "a"}}
-	for name, tc := range map[string]struct {
-		progress progressInPlace
-		pod      *corev1.Pod
-		want     bool
-	}{
-		"done":               {progressInPlace{Patched: &patched, Before: before}, pod("web", running, other), true},
-		"not patched":        {progressInPlace{Before: before}, pod("web", running), false},
-		"nothing is told":    {progressInPlace{Patched: &patched, Before: before}, pod("log", running), false},
-		"it does not run":    {progressInPlace{Patched: &patched, Before: before}, pod("web", corev1.ContainerState{}), false},
-		"a resize waits":     {progressInPlace{Patched: &patched, Before: before}, pod("web", running, pending), false},
-		"only metadata":      {progressInPlace{Patched: &patched}, pod("web", corev1.ContainerState{}), true},
-		"only resources":     {progressInPlace{Patched: &patched}, pod("web", running, pending), false},
-		"patched in between": {progressInPlace{Patched: new(noon.Add(1500 * time.Millisecond)), Before: map[string]ranBefore{"web": {ImageID: "b"}}}, pod("web", running), true},
-	} {
-		if got := tc.progress.done(tc.pod); got != tc.want {
-			t.Errorf("%s: done %t", name, got)
 		}
 	}
 }
