@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ func changeOf(from, to *corev1.PodTemplateSpec) Change {
 	if equality.Semantic.DeepEqual(from.Labels, to.Labels) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) && equality.Semantic.DeepEqual(from.Spec, to.Spec) {
 		return Change{Same: true}
 	}
-	if blocker := blockerOf(&from.Spec, &to.Spec); blocker != "" {
+	if blocker := cmp.Or(blockerOf(&from.Spec, &to.Spec), restartAsked(from, to), staleVariable(from, to)); blocker != "" {
 		return Change{Blocker: blocker}
 	}
 	return Change{InPlace: true}

@@ -45,6 +45,30 @@ func TestChangeOf(t *testing.T) {
 			t.Spec = history.Canonical(t).Spec
 		}
 	}
+	restarted := func(at string) func(*spec) {
+		return func(t *spec) { t.Annotations[api.RestartedAtAnnotationKey] = at }
+	}
+	// reads has the second container read a field; tier is a label and an annotation.
+	reads := func(path, tier string) func(*spec) {
+		return func(t *spec) {
+			t.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "PLAIN", Value: "x"}, {Name: "TIER", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}}
+			if tier != "" {
+				t.Labels["tier"], t.Annotations["tier"] = tier, tier
+			}
+		}
+	}
+	first := func(change func(*spec)) func(*spec) {
+		return func(t *spec) {
+			change(t)
+			t.Spec.InitContainers[0].Env, t.Spec.Containers[1].Env = t.Spec.Containers[1].Env, nil
+		}
+	}
+	volume := func(tier string) func(*spec) {
+		return func(t *spec) {
+			t.Labels["tier"] = tier
+			t.Spec.Volumes[0].DownwardAPI = &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{Path: "tier", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['tier']"}}}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		from, to func(*spec)
 		want     Change
@@ -75,6 +99,31 @@ func TestChangeOf(t *testing.T) {
 		"a volume":                                         {nil, func(t *spec) { t.Spec.Volumes = nil }, Change{Blocker: "spec.template.spec.volumes"}},
 		"what goes first":                                  {nil, func(t *spec) { t.Spec.InitContainers[0].Image = "prepare:2" }, Change{Blocker: "spec.template.spec.initContainers"}},
 		"something else":                                   {nil, func(t *spec) { t.Spec.NodeName = "node" }, Change{Blocker: "spec.template.spec"}},
+		"X-09 a restart":                                   {nil, restarted("now"), Change{Blocker: "spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]"}},
+		"X-09 another restart":                             {restarted("then"), restarted("now"), Change{Blocker: "spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]"}},
+		"X-09 no restart":                                  {restarted("then"), func(t *spec) { restarted("then")(t); t.Labels["app"] = "shop" }, Change{InPlace: true}},
+		"X-09 a restart is gone":                           {restarted("then"), nil, Change{InPlace: true}},
+		"X-09 a variable reads the label": {
+			reads("metadata.labels['tier']", ""), reads("metadata.labels['tier']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable reads the annotation": {
+			reads("metadata.annotations['tier']", "front"), reads("metadata.annotations['tier']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable reads the annotation that goes": {
+			reads("metadata.annotations['tier']", "front"), reads("metadata.annotations['tier']", ""), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable of the same name as the other kind's": {
+			reads("metadata.labels['team']", ""), func(t *spec) { reads("metadata.labels['team']", "")(t); t.Annotations["team"] = "y" }, Change{InPlace: true},
+		},
+		"X-09 a variable reads another label":        {reads("metadata.labels['app']", "front"), reads("metadata.labels['app']", "back"), Change{InPlace: true}},
+		"X-09 a variable reads another field":        {reads("metadata.name", "front"), reads("metadata.name", "back"), Change{InPlace: true}},
+		"X-09 a variable reads the revision":         {reads("metadata.labels['controller-revision-hash']", "front"), reads("metadata.labels['controller-revision-hash']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"}},
+		"X-09 a variable reads it, of another image": {reads("metadata.labels['tier']", "front"), func(t *spec) { reads("metadata.labels['tier']", "back")(t); t.Spec.Containers[1].Image = "log:2" }, Change{InPlace: true}},
+		"X-09 a variable reads it that goes first": {
+			first(reads("metadata.labels['tier']", "front")), first(func(t *spec) { reads("metadata.labels['tier']", "back")(t); t.Spec.Containers[1].Image = "log:2" }),
+			Change{Blocker: "spec.template.spec.initContainers[prepare].env[TIER]"},
+		},
+		"X-09 a volume reads the label": {volume("front"), volume("back"), Change{InPlace: true}},
 		"resources of the pod decide the class": {
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{} },
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{}; cpu("1")(t) },
@@ -154,6 +203,11 @@ func TestPatchedPod(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, pod); diff != "" {
 		t.Errorf("the pod that was read has changed\n%s", diff)
+	}
+	rewritten := before.DeepCopy()
+	rewritten.Spec.Containers[0].Image = "mirror.example/web:1"
+	if got := patchedPod(rewritten, from, to); got.Spec.Containers[0].Image != "mirror.example/web:1" || got.Spec.Containers[1].Image != "log:2" {
+		t.Errorf("a pod whose image somebody has rewritten gets %v", got.Spec.Containers)
 	}
 	bare := patchedPod(&corev1.Pod{}, template(nil), template(nil))
 	if bare.Labels["app"] != "web" || bare.Annotations["team"] != "x" {

@@ -19,6 +19,9 @@ const (
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
 )
 
+// RestartedAtAnnotationKey is what kubectl writes on a template to have its pods made anew.
+const RestartedAtAnnotationKey = "kubectl.kubernetes.io/restartedAt"
+
 // Finalizer keeps a StatefulSet that is deleted until its pods carry the reason: the
 // garbage collector deletes them as soon as it is gone.
 const Finalizer = "apps.sliceshift.io/termination-reason"
