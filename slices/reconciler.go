@@ -134,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	decision := Decide(in)
 	defer r.rest(set, in, decision.Status)
-	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
+	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), h.states(decision), decision.Actions))
 	if decision.LetGo {
 		if err := r.letGo(ctx, set); err != nil {
 			return whenChanged(err)

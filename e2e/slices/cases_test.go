@@ -17,6 +17,7 @@ var onKind = []string{
 	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestScaleSubresource",
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
+	"TestInPlaceTakenBack", "TestInPlaceVariable", "TestInPlaceRestart", "TestResizeInfeasible", "TestResizeMadeAnew",
 }
 
 // embeddedOnly are the others, with the reason.
@@ -24,6 +25,8 @@ var embeddedOnly = map[string]string{
 	"TestInPlace":            slowPulls,
 	"TestInPlaceResumes":     slowPulls,
 	"TestInPlaceResize":      "it plays the kubelet's part of a resize; a real one does in TestInPlaceResources of e2e/kind/suite",
+	"TestInPlaceUnseen":      "it needs a kubelet that does not see a change for a while",
+	"TestResizeDeferred":     "it needs a node that has room later",
 	"TestLostClaim":          slowStarts,
 	"TestPodsToCome":         slowStarts,
 	"TestUnhealthyEvictions": slowStarts,
