@@ -7,10 +7,17 @@ func (d *decider) inPlace(pod *Pod) bool {
 	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate && !d.infeasible(pod)
 }
 
-// infeasible says whether a pod has been changed in place to what its node can never
+// infeasible says whether a pod was to be changed in place to what its node can never
 // give it: it does not get there but as another pod.
 func (d *decider) infeasible(pod *Pod) bool {
-	return pod.InPlace != nil && pod.InPlace.Infeasible && pod.Revision == d.Revisions.Update
+	switch in := pod.InPlace; {
+	case in == nil || !in.Infeasible:
+		return false
+	case in.Patched:
+		return pod.Revision == d.Revisions.Update
+	default:
+		return in.Revision == d.Revisions.Update
+	}
 }
 
 // settleInPlace ends updates in place: those that are done, and those that were begun

@@ -126,7 +126,7 @@ func anyInPlace(t *rapid.T) *InPlace {
 		Revision: rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "to"), Since: noon.Add(-anyTime(t, "since")),
 		Patched: rapid.Bool().Draw(t, "patched"), Done: rapid.Bool().Draw(t, "done"), Unseen: seldom(t, "unseen"),
 	}
-	if in.Patched && !in.Done && rapid.Bool().Draw(t, "waits") {
+	if in.Patched != in.Done && rapid.Bool().Draw(t, "waits") {
 		in.Waits, in.Infeasible, in.Serves = "no room", rapid.Bool().Draw(t, "infeasible"), rapid.Bool().Draw(t, "serves")
 	}
 	return in

@@ -141,16 +141,16 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	case d.rollingBack:
 		return HeldRollback, d.rollBackMessage()
 	case d.impossible(pod):
-		return HeldInPlaceOnly, impossibleMessage(pod)
+		return HeldInPlaceOnly, d.impossibleMessage(pod)
 	default:
 		return "", ""
 	}
 }
 
 // impossibleMessage names the field, and the way out.
-func impossibleMessage(pod *Pod) string {
+func (d *decider) impossibleMessage(pod *Pod) string {
 	message := cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
-	if pod.InPlace != nil && pod.InPlace.Infeasible {
+	if d.infeasible(pod) {
 		message += ", and its node says: " + pod.InPlace.Waits
 	}
 	return message + "; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to have the pod made anew"

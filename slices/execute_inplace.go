@@ -44,7 +44,14 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
 	}
 	if resized := resizedPod(pod, from, to); resized != nil {
-		if err := h.client.SubResource("resize").Update(ctx, resized); err != nil {
+		err := h.client.SubResource("resize").Update(ctx, resized)
+		if resizeIsInfeasible(err) {
+			progress.Refused = err.Error()
+			_ = h.failedUpdate(pod, err)
+			_, err = h.remember(ctx, action, pod, *progress, nil)
+			return err
+		}
+		if err != nil {
 			return h.failedUpdate(pod, err)
 		}
 		pod = resized

@@ -76,6 +76,9 @@ type progressInPlace struct {
 	Before map[string]ranBefore `json:"before,omitempty"`
 	// Resized are the names of the containers whose resources change, likewise.
 	Resized []string `json:"resized,omitempty"`
+	// Refused is why the API server says that the pod's node can never resize it: the pod was
+	// not patched.
+	Refused string `json:"refused,omitempty"`
 }
 
 // ranBefore is what tells a container from its successor, and the image that the pod's spec
@@ -142,6 +145,9 @@ func (p progressInPlace) unseen(pod *corev1.Pod) bool {
 // serves says whether nothing is left but a resize that restarts no container, or does not
 // get on: what runs may be Ready meanwhile.
 func (p progressInPlace) serves(pod *corev1.Pod) bool {
+	if p.Refused != "" {
+		return p.done(pod)
+	}
 	if p.Patched == nil || !specSeen(pod) || !p.imagesRun(pod) || p.resized(pod) {
 		return false
 	}

@@ -2,13 +2,17 @@ package slices
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -52,7 +56,7 @@ func TestDoneInPlace(t *testing.T) {
 		changing
 		want bool
 	}{
-		"R-065 as before":                                    {changing{spec: "web:2", before: first, container: "c1", generation: 2, observed: 2}, false},
+		"R-065 as before": {changing{spec: "web:2", before: first, container: "c1", generation: 2, observed: 2}, false},
 		"R-065 another container, of the same image ID":      {changing{spec: "web:2", before: first, container: "c2", generation: 2, observed: 2}, true},
 		"X-04 another container, by a clock that is behind":  {changing{spec: "web:2", before: first, container: "c2"}, true},
 		"X-04 the container was restarted":                   {changing{spec: "web:2", before: first, container: "c1", restarts: 1}, true},
@@ -62,9 +66,9 @@ func TestDoneInPlace(t *testing.T) {
 		"X-04 taken back, the first one has stopped already": {changing{spec: "web:1", before: first, container: "c1", waits: true, generation: 3, observed: 3}, false},
 		"X-04 taken back, the kubelet does not tell":         {changing{spec: "web:1", before: first, container: "c1", generation: 3}, false},
 		"another container, of before the patch was seen":    {changing{spec: "web:2", before: first, container: "c2", generation: 2, observed: 1}, false},
-		"it does not run":                                    {changing{spec: "web:2", before: first, container: "c2", waits: true, generation: 2, observed: 2}, false},
-		"noted before there was a container":                 {changing{spec: "web:2", container: "c1", generation: 2, observed: 2}, true},
-		"noted by a former version":                          {changing{spec: "web:2", before: ranBefore{}, container: "c1"}, true},
+		"it does not run":                    {changing{spec: "web:2", before: first, container: "c2", waits: true, generation: 2, observed: 2}, false},
+		"noted before there was a container": {changing{spec: "web:2", container: "c1", generation: 2, observed: 2}, true},
+		"noted by a former version":          {changing{spec: "web:2", before: ranBefore{}, container: "c1"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			progress := progressInPlace{Patched: &noon, Before: map[string]ranBefore{"web": tc.before}}
@@ -287,6 +291,90 @@ func TestOvertakenInPlace(t *testing.T) {
 		pod.Spec.Containers[0].Image = "web:2"
 		if note := inPlaceOf(run(t, pod, Action{Verb: PatchInPlace, Revision: "r2"}, templates)); len(note.Before) > 0 {
 			t.Errorf("note %+v", note)
+		}
+	})
+}
+
+// errResize is how the API server refuses what a node can never have, and how it refuses a resize for a
+// reason that may go.
+func errResize(cause metav1.CauseType) error {
+	err := apierrors.NewForbidden(corev1.Resource("pods"), "web-1", errors.New("node didn't have enough allocatable resources: cpu"))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: cause})
+	return err
+}
+
+// TestRefusedResize: what the API server says that no resize can do is as if the kubelet had said it.
+func TestRefusedResize(t *testing.T) {
+	invalid := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "web-1", nil)
+	begin := func(t *testing.T, policy api.PodUpdatePolicy, refusal error) (*stage, map[string]types.UID) {
+		s := newStage(t, 2)
+		s.change(func(spec *api.StatefulSetSpec) {
+			spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = policy
+			spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "1")
+		})
+		if err := s.passes(10); err != nil {
+			t.Fatal(err)
+		}
+		uids := map[string]types.UID{}
+		for name, pod := range s.pods() {
+			uids[name] = pod.UID
+		}
+		s.refuse = func(verb string, _ client.Object) error {
+			if verb == "update resize" {
+				return refusal
+			}
+			return nil
+		}
+		s.change(func(spec *api.StatefulSetSpec) {
+			spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "100")
+		})
+		return s, uids
+	}
+	for name, refusal := range map[string]error{"X-05 by its node": errResize("NodeCapacity"), "X-05 by its platform": errResize("UnsupportedPlatform"), "X-05 by its rules": invalid} {
+		t.Run(name+", InPlaceOnly: held, and it serves", func(t *testing.T) {
+			s, before := begin(t, api.InPlaceOnly, refusal)
+			if err := s.passes(20); err != nil {
+				t.Fatal(err)
+			}
+			held := s.condition(api.ConditionHeld)
+			if held == nil || held.Status != metav1.ConditionTrue || !strings.Contains(held.Message, "web-1: spec.template.spec.containers[].resources cannot be changed in place") {
+				t.Errorf("held: %+v", held)
+			}
+			pods := s.pods()
+			for name, uid := range before {
+				if is, _ := readiness(pods[name]); !is || pods[name].UID != uid {
+					t.Errorf("%s does not go on: %+v", name, pods[name].Status)
+				}
+			}
+			if inPlaceOf(pods["web-0"]) != nil {
+				t.Error("the roll-out went on")
+			}
+			s.change(func(spec *api.StatefulSetSpec) {
+				spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "1")
+			})
+			if err := s.passes(20); err != nil || inPlaceOf(s.pods()["web-1"]) != nil {
+				t.Errorf("taken back: %v, note %+v", err, inPlaceOf(s.pods()["web-1"]))
+			}
+		})
+		t.Run(name+", InPlaceIfPossible: made anew", func(t *testing.T) {
+			s, before := begin(t, api.InPlaceIfPossible, refusal)
+			if err := s.passes(60); err != nil {
+				t.Fatal(err)
+			}
+			for name, pod := range s.pods() {
+				if is, _ := readiness(pod); !is || pod.UID == before[name] || pod.Spec.Containers[0].Resources.Requests.Cpu().Value() != 100 {
+					t.Errorf("%s was not made anew", name)
+				}
+			}
+		})
+	}
+	t.Run("X-05 for now: it is asked for again", func(t *testing.T) {
+		s, before := begin(t, api.InPlaceIfPossible, errQuota)
+		if err := s.passes(20); err == nil {
+			t.Error("no refusal is told")
+		}
+		if now := s.pods()["web-1"]; now.UID != before["web-1"] || s.condition(api.ConditionFailedUpdatePod) == nil {
+			t.Errorf("conditions %+v", s.set().Status.Conditions)
 		}
 	})
 }

@@ -205,7 +205,7 @@ func TestPatchedPod(t *testing.T) {
 		t.Errorf("the pod that was read has changed\n%s", diff)
 	}
 	rewritten := before.DeepCopy()
-	rewritten.Spec.Containers[0].Image = "mirror.example/web:1"
+	rewritten.Spec.Containers[0].Image = "mirror.example/web:1"
 	if got := patchedPod(rewritten, from, to); got.Spec.Containers[0].Image != "mirror.example/web:1" || got.Spec.Containers[1].Image != "log:2" {
 		t.Errorf("a pod whose image somebody has rewritten gets %v", got.Spec.Containers)
 	}

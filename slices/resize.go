@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // resizable says whether the resize subresource takes a container from one to the
@@ -116,6 +117,13 @@ func hasResources(pod *corev1.Pod, name string) bool {
 func restartsToResize(pod *corev1.Pod, name string) bool {
 	container := containerOf(&pod.Spec, name)
 	return container != nil && slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool { return p.RestartPolicy == corev1.RestartContainer })
+}
+
+// resizeIsInfeasible says whether the API server will never accept a resize of this pod: its
+// node has not as much, or is none whose pods can be resized, or the pod is not fit for it. Of
+// anything else, such as a quota, somebody may think better.
+func resizeIsInfeasible(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, "NodeCapacity") || apierrors.HasStatusCause(err, "UnsupportedPlatform")
 }
 
 // stalledResize is the condition of a resize that does not get on by itself; nil: there is none.

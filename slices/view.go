@@ -80,7 +80,7 @@ func (s seen) viewChange(view *Pod, pod *corev1.Pod) {
 	if p := inPlaceOf(pod); p != nil {
 		view.InPlace = viewInPlace(p, pod)
 	}
-	if view.InPlace != nil && view.InPlace.Infeasible && view.Change.Same {
+	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.update {
 		view.Change.Blocker = "spec.template.spec.containers[].resources"
 	}
 }
@@ -90,7 +90,11 @@ func viewInPlace(p *progressInPlace, pod *corev1.Pod) *InPlace {
 		Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil,
 		Done: p.done(pod), Unseen: p.unseen(pod), Serves: p.serves(pod),
 	}
-	if stalled := stalledResize(pod); stalled != nil && len(p.Resized) > 0 && specSeen(pod) {
+	if p.Refused != "" {
+		view.Waits, view.Infeasible = p.Refused, true
+		return view
+	}
+	if stalled := stalledResize(pod); stalled != nil && p.Patched != nil && len(p.Resized) > 0 && specSeen(pod) {
 		view.Waits = cmp.Or(stalled.Message, stalled.Reason)
 		view.Infeasible = stalled.Type == corev1.PodResizePending && stalled.Reason == corev1.PodReasonInfeasible
 	}
