@@ -81,6 +81,9 @@ type decider struct {
 	// budget is how many more pods may become unavailable; below 0: fewer should be. The
 	// largest maxUnavailable and a pod that stands in are more than 32 bits hold.
 	budget int64
+	// spare is likewise how many more may not serve: it bounds what happens to pods that are
+	// not available only because a resize is not done.
+	spare int64
 	// rollingBack is true when the update is about to be taken back.
 	rollingBack bool
 
@@ -113,9 +116,11 @@ func newDecider(in Input) *decider {
 	}
 	d.failures = d.recentFailures()
 	d.budget = int64(in.Spec.mostUnavailable()) - int64(len(d.owned))
+	d.spare = d.budget
 	for _, pod := range d.pods {
-		if (d.ours[pod.Ordinal] || d.stands[pod.Ordinal]) && d.available(pod) {
-			d.budget++
+		if d.ours[pod.Ordinal] || d.stands[pod.Ordinal] {
+			d.budget += int64(one(d.available(pod)))
+			d.spare += int64(one(d.serving(pod)))
 		}
 	}
 	return d
@@ -145,18 +150,37 @@ func (d *decider) spend(pod *Pod) bool {
 	switch {
 	case free(pod):
 		return true
+	case pod.InPlace != nil:
+		return d.spendResized(pod)
 	case !d.available(pod):
 		return d.budget >= 0
 	case d.budget <= 0:
 		return false
 	}
 	d.budget--
+	d.spare--
+	return true
+}
+
+// spendResized takes a pod that serves while it is resized. It was taken from the budget when
+// that began: what counts is how many serve.
+func (d *decider) spendResized(pod *Pod) bool {
+	switch {
+	case !d.serving(pod):
+		return d.spare >= 0
+	case d.spare <= 0:
+		return false
+	}
+	d.spare--
 	return true
 }
 
 // free says whether nothing is lost when a pod is taken down. One that is being updated
-// in place was paid for, though its kubelet may still say that it is Ready.
-func free(pod *Pod) bool { return pod.Terminating || pod.InPlace != nil || !ready(pod) }
+// in place was paid for, though its kubelet may still say that it is Ready, unless it serves
+// while it is resized.
+func free(pod *Pod) bool {
+	return pod.Terminating || pod.InPlace != nil && !pod.InPlace.Serves || !ready(pod)
+}
 
 // ready says whether a pod serves.
 func ready(pod *Pod) bool { return pod.Phase == Running && pod.Ready }
@@ -165,9 +189,16 @@ func ready(pod *Pod) bool { return pod.Phase == Running && pod.Ready }
 // take its place.
 func ended(pod *Pod) bool { return pod.Phase == Failed || pod.Phase == Succeeded }
 
-// available says whether a pod counts as one that serves, and will for a while.
+// available says whether a pod counts as one that serves, and will for a while. To an
+// update, one that is under way to another revision does not.
 func (d *decider) available(pod *Pod) bool {
-	return pod != nil && !pod.Terminating && pod.InPlace == nil && ready(pod) && d.minReadyLeft(pod) <= 0
+	return d.serving(pod) && pod.InPlace == nil
+}
+
+// serving says so of a pod that scaling may build upon: one that is being resized, and serves
+// through that, as well.
+func (d *decider) serving(pod *Pod) bool {
+	return pod != nil && !pod.Terminating && (pod.InPlace == nil || pod.InPlace.Serves) && ready(pod) && d.minReadyLeft(pod) <= 0
 }
 
 func (d *decider) minReadyLeft(pod *Pod) time.Duration {
@@ -178,9 +209,9 @@ func (d *decider) minReadyLeft(pod *Pod) time.Duration {
 }
 
 // outdated says whether a pod has a revision that means something else than the
-// template does.
+// template does, or cannot get to what its own asks for.
 func (d *decider) outdated(pod *Pod) bool {
-	return pod.Revision != d.Revisions.Update && !pod.Change.Same
+	return pod.Revision != d.Revisions.Update && !pod.Change.Same || d.infeasible(pod)
 }
 
 // partition is the ordinal below which pods keep their revision.
@@ -196,7 +227,7 @@ func (d *decider) inScope(ordinal int32) bool { return d.ours[ordinal] && ordina
 
 // impossible says whether a pod cannot be updated as the policy asks for.
 func (d *decider) impossible(pod *Pod) bool {
-	return d.Spec.Policy == api.InPlaceOnly && !pod.Change.InPlace
+	return d.Spec.Policy == api.InPlaceOnly && (!pod.Change.InPlace || d.infeasible(pod))
 }
 
 // updating says whether pods are updated at all now.

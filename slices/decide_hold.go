@@ -46,6 +46,8 @@ const (
 	HeldInPlaceGrace = "InPlaceGracePeriod"
 	// HeldInPlace: the pod has been patched, and its containers do not run it yet.
 	HeldInPlace = "UpdatesInPlace"
+	// HeldResize: the pod has been patched, and its node does not resize it.
+	HeldResize = "ResizePending"
 	// HeldClaims: a claim of the pod grows first.
 	HeldClaims = "ClaimsGrow"
 	// HeldPreDelete: lifecycle.preDelete holds the pod back.

@@ -4,7 +4,20 @@ import api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 
 // inPlace says whether a pod is updated in place.
 func (d *decider) inPlace(pod *Pod) bool {
-	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate
+	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate && !d.infeasible(pod)
+}
+
+// infeasible says whether a pod was to be changed in place to what its node can never
+// give it: it does not get there but as another pod.
+func (d *decider) infeasible(pod *Pod) bool {
+	switch in := pod.InPlace; {
+	case in == nil || !in.Infeasible:
+		return false
+	case in.Patched:
+		return pod.Revision == d.Revisions.Update
+	default:
+		return in.Revision == d.Revisions.Update
+	}
 }
 
 // settleInPlace ends updates in place: those that are done, and those that were begun
@@ -14,11 +27,13 @@ func (d *decider) settleInPlace() {
 		if pod.InPlace == nil || pod.Terminating || ended(pod) {
 			continue
 		}
-		wanted := d.toUpdate(pod) && d.updating() && !d.impossible(pod)
+		wanted := d.toUpdate(pod) && (d.infeasible(pod) || d.updating() && !d.impossible(pod))
 		switch {
 		case wanted:
-		case pod.InPlace.Done || !pod.InPlace.Patched:
+		case pod.InPlace.Done:
 			d.act(FinishInPlace, pod, pod.Revision, "")
+		case pod.InPlace.Waits != "":
+			d.hold(pod.Ordinal, HeldResize, "its node does not resize it: "+pod.InPlace.Waits)
 		default:
 			d.hold(pod.Ordinal, HeldInPlace, "its containers do not run what it was updated to yet")
 		}
@@ -33,6 +48,8 @@ func (d *decider) changeInPlace(pod *Pod) {
 	switch {
 	case pod.HeldForUpdate:
 		d.hold(pod.Ordinal, HeldInPlaceUpdate, "lifecycle.inPlaceUpdate holds it back before it is updated")
+	case !begun && pod.InPlace != nil && pod.InPlace.Unseen:
+		d.hold(pod.Ordinal, HeldInPlace, "its kubelet has not taken up the change in place before this one")
 	case !begun:
 		d.act(BeginInPlace, pod, d.Revisions.Update, "")
 	default:

@@ -130,9 +130,11 @@ func TestInPlace(t *testing.T) {
 	begun := func(revision string, ago time.Duration) func(*Pod) {
 		return func(pod *Pod) {
 			possible(pod)
-			pod.Ready, pod.InPlace = false, &InPlace{Revision: revision, Since: noon.Add(-ago)}
+			pod.Ready, pod.InPlace = false, &InPlace{Revision: revision, Since: noon.Add(-ago), Done: true}
 		}
 	}
+	inFlight := func(pod *Pod) { pod.InPlace.Done = false }
+	unseen := func(pod *Pod) { pod.InPlace.Unseen = true }
 	finished := func(pod *Pod) { pod.InPlace.Done = true }
 	check(t, []row{
 		{name: "R-060 the gate is closed", in: slice(2, "a a", mixed).with(1, possible), want: "BeginInPlace 1"},
@@ -150,10 +152,63 @@ func TestInPlace(t *testing.T) {
 		{name: "another revision, of a patched pod", in: slice(2, "a xi", mixed).with(1, possible), want: "BeginInPlace 1"},
 		{name: "rolled back before it was patched", in: slice(2, "b b", mixed).with(1, begun("x", 0)).with(1, same), want: "FinishInPlace 1"},
 		{name: "paused before it was patched", in: slice(2, "a a", mixed, paused).with(1, begun("b", 0)), want: "FinishInPlace 1"},
+		{name: "X-04 paused before it was patched, and the one before is not done", in: slice(2, "a a", mixed, paused).with(1, begun("b", 0)).with(1, inFlight), want: "", held: map[int32]string{1: HeldInPlace + "," + HeldPaused}},
+		{name: "X-04 another revision, before the kubelet has taken up the former", in: slice(2, "a xi", mixed).with(1, possible).with(1, unseen), want: "", held: map[int32]string{1: HeldInPlace}},
 		{name: "paused after it", in: slice(2, "a bi", mixed, paused), want: "", held: map[int32]string{1: HeldInPlace}},
 		{name: "R-041 a broken pod costs nothing", in: slice(3, "a a- b-", mixed).with(1, possible), want: "BeginInPlace 1"},
 		{name: "OrderedReady: the others of a batch", in: slice(4, "a a a a", mixed, unavailable(2)).with(3, begun("b", 0)).with(2, possible), want: "BeginInPlace 2"},
 		{name: "it counts as unavailable though the gate is not seen yet", in: slice(2, "a b", mixed).with(1, func(p *Pod) { p.InPlace = &InPlace{Revision: "b", Patched: true} }), want: ""},
+	})
+}
+
+// TestResizes: a resize that a node does not carry out holds up the roll-out while the pod serves; one that
+// it never can is made up for by another pod, where that is allowed.
+func TestResizes(t *testing.T) {
+	mixed := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
+	only := func(in *Input) { in.Spec.Policy = api.InPlaceOnly }
+	waits := func(pod *Pod) {
+		possible(pod)
+		pod.Change.Same = pod.Revision == "b"
+		pod.InPlace = &InPlace{Revision: pod.Revision, Since: noon, Patched: true, Serves: true, Waits: "no room"}
+	}
+	never := func(pod *Pod) { pod.InPlace.Infeasible = true; pod.Change.InPlace = false }
+	pressed := func(pod *Pod) { pod.InPlace.Serves, pod.Ready = false, false }
+	hooked := func(pod *Pod) { pod.HeldForDelete = true }
+	check(t, []row{
+		{name: "X-05 deferred: the next one waits", in: slice(3, "a a b", mixed).with(2, waits), want: "", held: map[int32]string{0: HeldBatch, 1: HeldBatch, 2: HeldResize}},
+		{name: "X-05 deferred, Parallel", in: slice(3, "a a b", mixed, parallel).with(2, waits), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldResize}},
+		{name: "X-05 infeasible, InPlaceOnly: the next one waits", in: slice(3, "a a b", only).with(2, waits).with(2, never).with(1, possible).with(0, possible), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldInPlaceOnly}},
+		{name: "X-05 infeasible, InPlaceIfPossible: another pod", in: slice(3, "a a b", mixed).with(2, waits).with(2, never).with(1, possible).with(0, possible), want: "Delete 2", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+		{name: "X-05 infeasible, beside one that was updated", in: slice(3, "a b b", mixed).with(1, waits).with(1, never).with(0, possible), want: "Delete 1", held: map[int32]string{0: HeldBatch}},
+		{name: "X-05 infeasible, and it does not serve", in: slice(2, "a b", mixed).with(1, waits).with(1, never).with(1, pressed), want: "Delete 1", held: map[int32]string{0: HeldBudget}},
+		{name: "X-05 infeasible, and more are down than may be", in: slice(3, "b- a b", mixed).with(2, waits).with(2, never).with(1, possible), want: "", held: map[int32]string{0: HeldNotReady, 1: HeldBatch, 2: HeldBatch}},
+		{name: "X-05 infeasible, a hook", in: slice(2, "a b", mixed).with(1, waits).with(1, never).with(1, hooked), want: "Announce 1 Update", held: map[int32]string{0: HeldBudget, 1: HeldPreDelete}},
+		{name: "X-05 infeasible, paused", in: slice(2, "a b", mixed, paused).with(1, waits).with(1, never), want: "", held: map[int32]string{0: HeldPaused, 1: HeldPaused}},
+		{name: "X-05 infeasible, below the partition", in: slice(2, "b b", mixed, partition(1)).with(0, waits).with(0, never), want: "", held: map[int32]string{0: HeldResize}},
+		{name: "X-05 infeasible, and another revision comes", in: slice(2, "a x", mixed).with(1, waits).with(1, possible).with(1, func(p *Pod) { p.InPlace.Infeasible = true }), want: "BeginInPlace 1", held: map[int32]string{0: HeldBudget}},
+	})
+	t.Run("X-05 the way out is told", func(t *testing.T) {
+		in := slice(1, "b", only).with(0, waits).with(0, never).with(0, func(p *Pod) { p.Change.Blocker = "spec.template.spec.containers[].resources" })
+		for _, says := range []string{"spec.template.spec.containers[].resources cannot be changed in place", "no room", "podUpdatePolicy to InPlaceIfPossible"} {
+			if message := Decide(in).Held[0].Message; !strings.Contains(message, says) {
+				t.Errorf("held because %q, want to be told %q", message, says)
+			}
+		}
+	})
+	t.Run("X-05 the roll-out is not complete, though all pods are Ready with its revision", func(t *testing.T) {
+		in := slice(1, "b", mixed).with(0, waits)
+		in.Revisions.Current = "a"
+		if d := Decide(in); d.Complete || d.Status.CurrentRevision != "a" {
+			t.Errorf("complete %t, current revision %s", d.Complete, d.Status.CurrentRevision)
+		}
+	})
+	t.Run("X-05 it meets the deadline", func(t *testing.T) {
+		in := slice(1, "b", mixed).with(0, waits)
+		in.Spec.Deadline = time.Minute
+		in.Progress = Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1}
+		if d := Decide(in); !d.Progress.Failed {
+			t.Errorf("progress %+v", d.Progress)
+		}
 	})
 }
 

@@ -77,7 +77,7 @@ func (d *decider) lacksPod() bool {
 	if d.strategy.together && d.oldRemain() {
 		return false
 	}
-	unavailable := func(ordinal int32) bool { return d.at[ordinal] != nil && !d.available(d.at[ordinal]) }
+	unavailable := func(ordinal int32) bool { return d.at[ordinal] != nil && !d.serving(d.at[ordinal]) }
 	atOnce := d.Spec.Parallel && d.Spec.ScaleMaxUnavailable == 0
 	waits := d.Spec.Parallel && !atOnce && slices.ContainsFunc(d.owned, unavailable)
 	for _, ordinal := range d.owned {

@@ -110,11 +110,8 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 	}
 	pod.SameAs = map[string]string{"c": "b", "d": "a"}[pod.Revision]
 	if seldom(t, "in place under way") {
-		patched := rapid.Bool().Draw(t, "patched")
-		pod.Ready, pod.InPlace = false, &InPlace{
-			Revision: rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "to"), Since: noon.Add(-anyTime(t, "since")),
-			Patched: patched, Done: patched && rapid.Bool().Draw(t, "done"),
-		}
+		pod.InPlace = anyInPlace(t)
+		pod.Ready = pod.Ready && pod.InPlace.Serves
 	}
 	if seldom(t, "told") {
 		pod.Reason = rapid.SampledFrom([]api.TerminationReason{api.TerminationUpdate, api.TerminationScaleDown, api.TerminationDeletion}).Draw(t, "reason")
@@ -122,6 +119,17 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 	}
 	pod.Priority = []int64{rapid.Int64Range(0, 2).Draw(t, "priority")}
 	return pod
+}
+
+func anyInPlace(t *rapid.T) *InPlace {
+	in := &InPlace{
+		Revision: rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "to"), Since: noon.Add(-anyTime(t, "since")),
+		Patched: rapid.Bool().Draw(t, "patched"), Done: rapid.Bool().Draw(t, "done"), Unseen: seldom(t, "unseen"),
+	}
+	if in.Patched != in.Done && rapid.Bool().Draw(t, "waits") {
+		in.Waits, in.Infeasible, in.Serves = "no room", rapid.Bool().Draw(t, "infeasible"), rapid.Bool().Draw(t, "serves")
+	}
+	return in
 }
 
 func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
@@ -158,7 +166,7 @@ func serving(in Input) int { return countOf(in, serves) }
 
 // isReady says whether a pod answers, be it for long enough to be available or not.
 func isReady(_ Input, pod *Pod) bool {
-	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && pod.InPlace == nil
+	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && (pod.InPlace == nil || pod.InPlace.Serves)
 }
 
 func countOf(in Input, is func(Input, *Pod) bool) int {
@@ -288,7 +296,7 @@ func unlawfulDelete(in Input, a Action, pod *Pod) string {
 	switch {
 	case pod.HeldForDelete:
 		return "the hook is passed over"
-	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same):
+	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same && (pod.InPlace == nil || !pod.InPlace.Infeasible)):
 		return "deleted without need"
 	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0 && !in.Spec.Silent:
 		return "deleted without a word"

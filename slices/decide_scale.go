@@ -84,7 +84,7 @@ func (d *decider) createInOrder(missing []int32) {
 		if ordinal >= next {
 			break
 		}
-		if handedOver := i == 0 && d.Spec.Migrating; !d.available(d.at[ordinal]) && !handedOver {
+		if handedOver := i == 0 && d.Spec.Migrating; !d.serving(d.at[ordinal]) && !handedOver {
 			waitsFor = ordinal
 			break
 		}
@@ -108,7 +108,7 @@ func (d *decider) createFreely(missing []int32) {
 	if d.Spec.ScaleMaxUnavailable > 0 {
 		most = d.Spec.ScaleMaxUnavailable
 		for _, ordinal := range d.owned {
-			if pod := d.at[ordinal]; pod != nil && !d.available(pod) {
+			if pod := d.at[ordinal]; pod != nil && !d.serving(pod) {
 				most--
 			}
 		}
@@ -224,7 +224,7 @@ func (d *decider) scaleDownInOrder(condemned []*Pod) {
 		blocker = fmt.Sprintf("it goes when ordinal %d is gone", first.Ordinal)
 	case d.firstOwnedUnavailable() >= 0:
 		blocker = fmt.Sprintf("it goes when ordinal %d is available", d.firstOwnedUnavailable())
-	case !d.available(first) && first != last && !ended(first) && !d.outdated(first):
+	case !d.serving(first) && first != last && !ended(first) && !d.outdated(first):
 		blocker = fmt.Sprintf("it goes when it is available, or ordinal %d is", last.Ordinal)
 	default:
 		d.remove(first, d.leaving())
@@ -241,7 +241,7 @@ func (d *decider) scaleDownInOrder(condemned []*Pod) {
 // firstOwnedUnavailable is the lowest owned ordinal that is not available; -1: none.
 func (d *decider) firstOwnedUnavailable() int32 {
 	for _, ordinal := range d.owned {
-		if !d.available(d.at[ordinal]) {
+		if !d.serving(d.at[ordinal]) {
 			return ordinal
 		}
 	}
@@ -251,7 +251,7 @@ func (d *decider) firstOwnedUnavailable() int32 {
 // firstUnavailable is the pod with the lowest ordinal that is not available; nil: none.
 func firstUnavailable(d *decider, descending []*Pod) *Pod {
 	for _, pod := range slices.Backward(descending) {
-		if !d.available(pod) {
+		if !d.serving(pod) {
 			return pod
 		}
 	}

@@ -187,7 +187,7 @@ func TestUpdatesByItsRules(t *testing.T) {
 	growing := func(p *Pod) { p.ClaimsReady = false }
 	blocked := func(p *Pod) {
 		p.Change = Change{Blocker: "spec"}
-		p.InPlace = &InPlace{Revision: "x", Since: noon}
+		p.InPlace = &InPlace{Revision: "x", Since: noon, Done: true}
 	}
 	begun := func(p *Pod) {
 		possible(p)

@@ -41,7 +41,8 @@ func (d *decider) completed(s Status) bool {
 	if replicas == 0 && d.partition() > d.Spec.Start {
 		return false
 	}
-	return s.Updated == replicas && s.Ready == replicas && s.Replicas == replicas
+	inPlace := func(pod *Pod) bool { return pod.InPlace != nil }
+	return s.Updated == replicas && s.Ready == replicas && s.Replicas == replicas && !slices.ContainsFunc(d.pods, inPlace)
 }
 
 // progress is how far the roll-out has got. It gets on when there are more updated

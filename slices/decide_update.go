@@ -42,7 +42,7 @@ func (d *decider) update() {
 	}
 	var rest []*Pod
 	for _, pod := range outdated {
-		if free(pod) {
+		if free(pod) || d.infeasible(pod) && d.spend(pod) {
 			d.replace(pod)
 			continue
 		}
@@ -141,10 +141,19 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 	case d.rollingBack:
 		return HeldRollback, d.rollBackMessage()
 	case d.impossible(pod):
-		return HeldInPlaceOnly, cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
+		return HeldInPlaceOnly, d.impossibleMessage(pod)
 	default:
 		return "", ""
 	}
+}
+
+// impossibleMessage names the field, and the way out.
+func (d *decider) impossibleMessage(pod *Pod) string {
+	message := cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
+	if d.infeasible(pod) {
+		message += ", and its node says: " + pod.InPlace.Waits
+	}
+	return message + "; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to have the pod made anew"
 }
 
 func (d *decider) rollBackMessage() string {

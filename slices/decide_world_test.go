@@ -15,7 +15,8 @@ import (
 
 // world is a cluster with one slice, in which Decide is all that acts on purpose. A
 // revision is a letter and a number: from one to another with the same letter a pod
-// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end.
+// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end; to the
+// number 9 no node resizes a pod.
 type world struct {
 	t    failer
 	in   Input
@@ -101,10 +102,14 @@ func (w *world) do(a Action) {
 	case Relabel:
 		pod.Revision = a.Revision
 	case BeginInPlace:
-		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now}
+		former := pod.InPlace
+		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now, Done: former == nil || former.Done}
 	case PatchInPlace:
-		pod.Revision, pod.InPlace.Patched = a.Revision, true
+		pod.Revision, pod.InPlace.Patched, pod.InPlace.Done, pod.InPlace.Unseen = a.Revision, true, false, true
 	case FinishInPlace:
+		if !pod.InPlace.Done {
+			w.t.Fatalf("what ordinal %d was changed to does not run yet", a.Ordinal)
+		}
 		pod.InPlace = nil
 	case GrowClaims, Create, openGate, closeGate:
 	}
@@ -188,9 +193,13 @@ func (w *world) on(pod *Pod) {
 	case pod.Phase != Running:
 	case pod.Revision[0] == 'f':
 		pod.Phase = Failed
-	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[0] != 'x':
+	case pod.InPlace != nil && pod.InPlace.Unseen:
+		pod.InPlace.Unseen = false
+	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[1] == '9' && !pod.InPlace.Serves:
+		pod.InPlace.Waits, pod.InPlace.Infeasible, pod.InPlace.Serves = "no room", true, true
+	case pod.InPlace != nil && !pod.InPlace.Serves && pod.Revision[0] != 'x':
 		pod.InPlace.Done = true
-	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
+	case (pod.InPlace == nil || pod.InPlace.Serves) && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	pod.ClaimsReady = true
@@ -289,7 +298,7 @@ func TestWorldConverges(t *testing.T) {
 				},
 				"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
 				"template": func(t *rapid.T) {
-					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1", "x1", "x2", "f1"}).Draw(t, "template")
+					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "x1", "x2", "x9", "f1"}).Draw(t, "template")
 				},
 				"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
 				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
@@ -299,7 +308,7 @@ func TestWorldConverges(t *testing.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
 			})
-			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
+			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a9", "b1"}).Draw(t, "template")
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false

@@ -18,54 +18,6 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestDoneInPlace: what shows that a container runs what it was changed to.
-func TestDoneInPlace(t *testing.T) {
-	patched := noon
-	for _, tc := range []struct {
-		name    string
-		imageID string
-		started time.Duration
-		resize  corev1.ConditionStatus
-		want    bool
-	}{
-		{"R-065 as before", "a", -time.Hour, "", false},
-		{"R-065 another image", "b", -time.Hour, "", true},
-		{"R-065 another name of the same image", "a", time.Second, "", true},
-		{"as before, and as young as the patch", "a", 0, "", false},
-		{"being resized", "b", time.Second, corev1.ConditionTrue, false},
-		{"resized", "b", time.Second, corev1.ConditionFalse, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			before := ranBefore{ImageID: "a", Started: metav1.NewTime(noon.Add(min(tc.started, 0)))}
-			progress := progressInPlace{Patched: &patched, Before: map[string]ranBefore{"web": before}}
-			pod := &corev1.Pod{Status: corev1.PodStatus{
-				Conditions: []corev1.PodCondition{{Type: corev1.PodResizeInProgress, Status: tc.resize}},
-				ContainerStatuses: []corev1.ContainerStatus{{
-					Name: "web", ImageID: tc.imageID,
-					State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(tc.started))}},
-				}},
-			}}
-			if got := progress.done(pod); got != tc.want {
-				t.Errorf("done: %v", got)
-			}
-		})
-	}
-}
-
-// TestDoneWithoutAWord: what is done where a pod has no note, or its kubelet has said nothing.
-func TestDoneWithoutAWord(t *testing.T) {
-	t.Run("R-065 no note", func(t *testing.T) {
-		if inPlaceOf(&corev1.Pod{}) != nil {
-			t.Error("a pod without a note is taken for one in an update in place")
-		}
-	})
-	t.Run("R-065 no status", func(t *testing.T) {
-		if (progressInPlace{Patched: &noon, Before: map[string]ranBefore{"web": {ImageID: "a"}}}).done(&corev1.Pod{}) {
-			t.Error("a pod without a status is done")
-		}
-	})
-}
-
 // TestWaitsForTheKubelet: a pod that still looks Ready is not patched.
 func TestWaitsForTheKubelet(t *testing.T) {
 	pod := Pod{

@@ -30,6 +30,8 @@ type hands struct {
 	pods   map[int32]*corev1.Pod
 	// unwritten is why something in the history could not be written that no pod waits for.
 	unwritten error
+	// held are the holds of the decision that is carried out.
+	held []Hold
 	// refused is true when the budget did not let a pod go: it is asked again later.
 	refused atomic.Bool
 }
@@ -58,6 +60,8 @@ func (h *hands) one(ctx context.Context, action Action, pod *corev1.Pod) error {
 		return h.patchInPlace(ctx, action, pod)
 	case FinishInPlace:
 		return h.finishInPlace(ctx, action, pod)
+	case tellState:
+		return h.tellState(ctx, action, pod)
 	case openGate, closeGate: // what they write is what is written next: chain carries them out
 	}
 	return fmt.Errorf("unknown verb %q", action.Verb)
@@ -70,7 +74,13 @@ func (h *hands) announce(ctx context.Context, action Action, pod *corev1.Pod) er
 		annotations[api.TerminationReasonAnnotationKey] = string(action.Reason)
 		annotations[api.TerminationTimeAnnotationKey] = h.now().UTC().Format(time.RFC3339Nano)
 	}
-	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	metadata := map[string]any{"annotations": annotations}
+	if tellsStates(h.set) && h.set.Spec.Lifecycle != nil && h.set.Spec.Lifecycle.PreDelete != nil {
+		next := pod.DeepCopy()
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, api.TerminationReasonAnnotationKey, string(action.Reason))
+		metadata["labels"] = map[string]any{api.LifecycleStateLabelKey: string(lifecycleState(h.set, next, false))}
+	}
+	return h.patch(ctx, action, pod, map[string]any{"metadata": metadata})
 }
 
 func (h *hands) key() types.NamespacedName { return client.ObjectKeyFromObject(h.set) }
@@ -81,6 +91,7 @@ func (h *hands) create(ctx context.Context, action Action) error {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
 	pod := newPod(h.set, template, action.Revision, action.Ordinal)
+	labelState(h.set, pod, false)
 	if err := h.createClaims(ctx, action.Ordinal); err != nil {
 		h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
 		return err

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -20,11 +21,14 @@ import (
 // beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
 // second write fail, the note alone keeps the gate closed: see gates.
 func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
-	to := h.templates[action.Revision]
-	if to == nil {
+	if h.templates[action.Revision] == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
-	pod, err := h.remember(ctx, action, pod, progressInPlace{Revision: action.Revision, Since: h.now().UTC(), Before: containersBefore(pod, to)}, nil)
+	progress := progressInPlace{Revision: action.Revision, Since: h.now().UTC()}
+	if overtaken := inPlaceOf(pod); overtaken != nil {
+		progress.Before, progress.Resized = overtaken.Before, overtaken.Resized
+	}
+	pod, err := h.remember(ctx, action, pod, progress, nil)
 	if err != nil {
 		return h.failedUpdate(pod, err)
 	}
@@ -40,13 +44,21 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
 	}
 	if resized := resizedPod(pod, from, to); resized != nil {
-		if err := h.client.SubResource("resize").Update(ctx, resized); err != nil {
+		err := h.client.SubResource("resize").Update(ctx, resized)
+		if resizeIsInfeasible(err) {
+			progress.Refused = err.Error()
+			_ = h.failedUpdate(pod, err)
+			_, err = h.remember(ctx, action, pod, *progress, nil)
+			return err
+		}
+		if err != nil {
 			return h.failedUpdate(pod, err)
 		}
 		pod = resized
 	}
 	now := h.now().UTC()
-	progress.Patched = &now
+	progress.Patched, progress.Before = &now, progress.containersBefore(pod, changedImages(pod, from, to))
+	progress.Resized = sets.List(sets.New(progress.Resized...).Insert(resizes(from, to)...))
 	_, err := h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
 	return h.failedUpdate(pod, err)
 }
@@ -75,6 +87,7 @@ func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, pr
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
+	labelState(h.set, next, false)
 	return next, h.change(ctx, pod, next)
 }
 
@@ -91,6 +104,7 @@ func (h *hands) change(ctx context.Context, pod, next *corev1.Pod) error {
 func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
 	delete(next.Annotations, api.InPlaceUpdateAnnotationKey)
+	labelState(h.set, next, false)
 	if err := h.change(ctx, pod, next); err != nil {
 		return err
 	}
@@ -143,12 +157,14 @@ const (
 )
 
 // gates bring the readiness gates in line with what the pods are in: closed in an update
-// in place, and while a hook holds that asks for it. New pods begin with it open.
+// in place, unless what is left of it is a resize that the pod may serve through, and while a
+// hook holds that asks for it. New pods begin with it open.
 func (h *hands) gates(held []Hold) []Action {
 	var actions []Action
 	for ordinal, pod := range h.pods {
 		verb, status := openGate, corev1.ConditionTrue
-		if inPlaceOf(pod) != nil || h.marksNotReady(ordinal, held) {
+		progress := inPlaceOf(pod)
+		if progress != nil && !progress.serves(pod) || h.marksNotReady(ordinal, held) {
 			verb, status = closeGate, corev1.ConditionFalse
 		}
 		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != status {

@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -24,7 +24,7 @@ func changeOf(from, to *corev1.PodTemplateSpec) Change {
 	if equality.Semantic.DeepEqual(from.Labels, to.Labels) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) && equality.Semantic.DeepEqual(from.Spec, to.Spec) {
 		return Change{Same: true}
 	}
-	if blocker := blockerOf(&from.Spec, &to.Spec); blocker != "" {
+	if blocker := cmp.Or(blockerOf(&from.Spec, &to.Spec), restartAsked(from, to), staleVariable(from, to)); blocker != "" {
 		return Change{Blocker: blocker}
 	}
 	return Change{InPlace: true}
@@ -71,14 +71,27 @@ type progressInPlace struct {
 	Since    time.Time `json:"since"`
 	// Patched is when the pod was patched.
 	Patched *time.Time `json:"patched,omitempty"`
-	// Before is what the containers were whose image changes, by name.
+	// Before is what the containers were whose image changes, by name; also those of an
+	// update that this one has overtaken.
 	Before map[string]ranBefore `json:"before,omitempty"`
+	// Resized are the names of the containers whose resources change, likewise.
+	Resized []string `json:"resized,omitempty"`
+	// Refused is why the API server says that the pod's node can never resize it: the pod was
+	// not patched.
+	Refused string `json:"refused,omitempty"`
 }
 
-// ranBefore is what tells a container from its successor.
+// ranBefore is what tells a container from its successor, and the image that the pod's spec
+// asked for when it was started. Times tell nothing: a node has a clock of its own.
 type ranBefore struct {
-	ImageID string      `json:"imageID,omitempty"`
-	Started metav1.Time `json:"started,omitzero"`
+	ContainerID  string `json:"containerID,omitempty"`
+	RestartCount int32  `json:"restartCount,omitempty"`
+	Image        string `json:"image,omitempty"`
+}
+
+// followedBy says whether a container is another one than before.
+func (b ranBefore) followedBy(status *corev1.ContainerStatus) bool {
+	return status.ContainerID != b.ContainerID || status.RestartCount != b.RestartCount
 }
 
 // inPlaceOf reads what a pod remembers; nil when it is in no update in place.
@@ -94,46 +107,112 @@ func inPlaceOf(pod *corev1.Pod) *progressInPlace {
 	return &p
 }
 
-// done says whether all changed containers run what was asked for, and no resize is
-// under way. A container shows that by another image, or, for two images may have one
-// id, by having been started since.
-func (p progressInPlace) done(pod *corev1.Pod) bool {
-	if p.Patched == nil {
+// done says whether a pod runs what its spec asks for.
+func (p progressInPlace) done(pod *corev1.Pod) bool { return p.imagesRun(pod) && p.resized(pod) }
+
+// imagesRun says whether all containers whose image was changed run it: they are others than
+// before. A container is the same one and runs it when the change was taken back before its
+// kubelet acted; that is known when the kubelet has seen it.
+func (p progressInPlace) imagesRun(pod *corev1.Pod) bool {
+	for name, before := range p.Before {
+		status := containerStatusOf(pod, name)
+		if status == nil || status.State.Running == nil || !specSeen(pod) {
+			return false
+		}
+		takenBack := tellsGeneration(pod) && before.Image != "" && before.Image == imageOf(&pod.Spec, name)
+		if !before.followedBy(status) && !takenBack {
+			return false
+		}
+	}
+	return true
+}
+
+// unseen says whether it is not known that the kubelet has seen the pod as it was patched:
+// none that does not tell its generation has, as long as a container runs on. Were the pod
+// patched again, nobody could tell what the container runs.
+func (p progressInPlace) unseen(pod *corev1.Pod) bool {
+	if tellsGeneration(pod) {
 		return false
 	}
 	for name, before := range p.Before {
-		i := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
-		if i < 0 {
-			return false
-		}
-		status := pod.Status.ContainerStatuses[i]
-		if status.State.Running == nil {
-			return false
-		}
-		// What the API server keeps is cut to seconds.
-		at := status.State.Running.StartedAt
-		started := !at.Equal(&before.Started) && !at.Time.Before(p.Patched.Truncate(time.Second))
-		if status.ImageID == before.ImageID && !started {
-			return false
+		if status := containerStatusOf(pod, name); status != nil && status.State.Running != nil && !before.followedBy(status) {
+			return true
 		}
 	}
-	return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return (c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress) && c.Status == corev1.ConditionTrue
-	})
+	return false
 }
 
-// patchedPod is a pod with the images and the metadata of another template. What the
+// serves says whether nothing is left but a resize that restarts no container, or does not
+// get on: what runs may be Ready meanwhile.
+func (p progressInPlace) serves(pod *corev1.Pod) bool {
+	if p.Refused != "" {
+		return p.done(pod)
+	}
+	if p.Patched == nil || !specSeen(pod) || !p.imagesRun(pod) || p.resized(pod) {
+		return false
+	}
+	return stalledResize(pod) != nil || !slices.ContainsFunc(p.Resized, func(name string) bool { return restartsToResize(pod, name) })
+}
+
+// tellsGeneration says whether the kubelet tells which generation of the pod it has seen.
+// Those before Kubernetes 1.34 do not.
+func tellsGeneration(pod *corev1.Pod) bool { return pod.Status.ObservedGeneration > 0 }
+
+// specSeen says whether the kubelet has seen the pod as it is, as far as it tells: what it
+// says of the containers is not older than that.
+func specSeen(pod *corev1.Pod) bool {
+	return !tellsGeneration(pod) || pod.Status.ObservedGeneration >= pod.Generation
+}
+
+func containerStatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == name {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// containerOf is a container by its name; nil: there is none.
+func containerOf(spec *corev1.PodSpec, name string) *corev1.Container {
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == name {
+			return &spec.Containers[i]
+		}
+	}
+	return nil
+}
+
+// imageOf is the image of a container; empty: there is none.
+func imageOf(spec *corev1.PodSpec, name string) string {
+	if container := containerOf(spec, name); container != nil {
+		return container.Image
+	}
+	return ""
+}
+
+// changedImages are the images that a pod gets on its way from one template to another, by
+// container. What both templates say alike is left as it is: somebody else may have rewritten
+// it, and another name of the same image restarts a container.
+func changedImages(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) map[string]string {
+	images := map[string]string{}
+	for _, want := range to.Spec.Containers {
+		have := containerOf(&pod.Spec, want.Name)
+		if have != nil && have.Image != want.Image && imageOf(&from.Spec, want.Name) != want.Image {
+			images[want.Name] = want.Image
+		}
+	}
+	return images
+}
+
+// patchedPod is a pod with the changed images and the metadata of another template. What the
 // former template put on it and the new one does not goes; the rest is its own.
 func patchedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	next := pod.DeepCopy()
 	next.Labels = carried(pod.Labels, from.Labels, to.Labels)
 	next.Annotations = carried(pod.Annotations, from.Annotations, to.Annotations)
-	for i := range next.Spec.Containers {
-		for j := range to.Spec.Containers {
-			if next.Spec.Containers[i].Name == to.Spec.Containers[j].Name {
-				next.Spec.Containers[i].Image = to.Spec.Containers[j].Image
-			}
-		}
+	for name, image := range changedImages(pod, from, to) {
+		containerOf(&next.Spec, name).Image = image
 	}
 	return next
 }
@@ -150,46 +229,26 @@ func carried(have, former, next map[string]string) map[string]string {
 	return out
 }
 
-// resizedPod is a pod with the resources of another template; nil when it has them
-// already. What both templates say alike is left as it is: somebody else may have
-// resized the pod.
-func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
-	next, changed := pod.DeepCopy(), false
-	for j, want := range to.Spec.Containers {
-		at := slices.IndexFunc(next.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
-		if at < 0 || j < len(from.Spec.Containers) && equality.Semantic.DeepEqual(from.Spec.Containers[j].Resources, want.Resources) {
-			continue
-		}
-		if have := &next.Spec.Containers[at]; !equality.Semantic.DeepEqual(have.Resources, want.Resources) {
-			have.Resources, changed = *want.Resources.DeepCopy(), true
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return next
-}
-
-// containersBefore are the containers whose image is to change, as they run now.
-func containersBefore(pod *corev1.Pod, to *corev1.PodTemplateSpec) map[string]ranBefore {
+// containersBefore are the containers that are to be followed by others, as they run when
+// their pod is patched: those whose image changes, and those that an overtaken update has not
+// brought to its image yet.
+func (p progressInPlace) containersBefore(pod *corev1.Pod, changed map[string]string) map[string]ranBefore {
 	before := map[string]ranBefore{}
-	for _, have := range pod.Spec.Containers {
-		if !slices.ContainsFunc(to.Spec.Containers, func(want corev1.Container) bool { return have.Name == want.Name && have.Image != want.Image }) {
+	for name, former := range p.Before {
+		if !(progressInPlace{Before: map[string]ranBefore{name: former}}).imagesRun(pod) {
+			before[name] = former
+		}
+	}
+	for name := range changed {
+		status := containerStatusOf(pod, name)
+		if former, overtaken := p.Before[name]; overtaken && (status == nil || !former.followedBy(status)) {
+			before[name] = former
 			continue
 		}
-		before[have.Name] = ranBefore{}
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.Name == have.Name {
-				before[have.Name] = ran(status)
-			}
+		before[name] = ranBefore{Image: imageOf(&pod.Spec, name)}
+		if status != nil {
+			before[name] = ranBefore{ContainerID: status.ContainerID, RestartCount: status.RestartCount, Image: imageOf(&pod.Spec, name)}
 		}
 	}
 	return before
-}
-
-func ran(status corev1.ContainerStatus) ranBefore {
-	if status.State.Running == nil {
-		return ranBefore{ImageID: status.ImageID}
-	}
-	return ranBefore{ImageID: status.ImageID, Started: status.State.Running.StartedAt}
 }

@@ -2,7 +2,6 @@ package slices
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +45,30 @@ func TestChangeOf(t *testing.T) {
 			t.Spec = history.Canonical(t).Spec
 		}
 	}
+	restarted := func(at string) func(*spec) {
+		return func(t *spec) { t.Annotations[api.RestartedAtAnnotationKey] = at }
+	}
+	// reads has the second container read a field; tier is a label and an annotation.
+	reads := func(path, tier string) func(*spec) {
+		return func(t *spec) {
+			t.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "PLAIN", Value: "x"}, {Name: "TIER", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}}
+			if tier != "" {
+				t.Labels["tier"], t.Annotations["tier"] = tier, tier
+			}
+		}
+	}
+	first := func(change func(*spec)) func(*spec) {
+		return func(t *spec) {
+			change(t)
+			t.Spec.InitContainers[0].Env, t.Spec.Containers[1].Env = t.Spec.Containers[1].Env, nil
+		}
+	}
+	volume := func(tier string) func(*spec) {
+		return func(t *spec) {
+			t.Labels["tier"] = tier
+			t.Spec.Volumes[0].DownwardAPI = &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{Path: "tier", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['tier']"}}}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		from, to func(*spec)
 		want     Change
@@ -76,6 +99,31 @@ func TestChangeOf(t *testing.T) {
 		"a volume":                                         {nil, func(t *spec) { t.Spec.Volumes = nil }, Change{Blocker: "spec.template.spec.volumes"}},
 		"what goes first":                                  {nil, func(t *spec) { t.Spec.InitContainers[0].Image = "prepare:2" }, Change{Blocker: "spec.template.spec.initContainers"}},
 		"something else":                                   {nil, func(t *spec) { t.Spec.NodeName = "node" }, Change{Blocker: "spec.template.spec"}},
+		"X-09 a restart":                                   {nil, restarted("now"), Change{Blocker: "spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]"}},
+		"X-09 another restart":                             {restarted("then"), restarted("now"), Change{Blocker: "spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]"}},
+		"X-09 no restart":                                  {restarted("then"), func(t *spec) { restarted("then")(t); t.Labels["app"] = "shop" }, Change{InPlace: true}},
+		"X-09 a restart is gone":                           {restarted("then"), nil, Change{InPlace: true}},
+		"X-09 a variable reads the label": {
+			reads("metadata.labels['tier']", ""), reads("metadata.labels['tier']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable reads the annotation": {
+			reads("metadata.annotations['tier']", "front"), reads("metadata.annotations['tier']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable reads the annotation that goes": {
+			reads("metadata.annotations['tier']", "front"), reads("metadata.annotations['tier']", ""), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"},
+		},
+		"X-09 a variable of the same name as the other kind's": {
+			reads("metadata.labels['team']", ""), func(t *spec) { reads("metadata.labels['team']", "")(t); t.Annotations["team"] = "y" }, Change{InPlace: true},
+		},
+		"X-09 a variable reads another label":        {reads("metadata.labels['app']", "front"), reads("metadata.labels['app']", "back"), Change{InPlace: true}},
+		"X-09 a variable reads another field":        {reads("metadata.name", "front"), reads("metadata.name", "back"), Change{InPlace: true}},
+		"X-09 a variable reads the revision":         {reads("metadata.labels['controller-revision-hash']", "front"), reads("metadata.labels['controller-revision-hash']", "back"), Change{Blocker: "spec.template.spec.containers[log].env[TIER]"}},
+		"X-09 a variable reads it, of another image": {reads("metadata.labels['tier']", "front"), func(t *spec) { reads("metadata.labels['tier']", "back")(t); t.Spec.Containers[1].Image = "log:2" }, Change{InPlace: true}},
+		"X-09 a variable reads it that goes first": {
+			first(reads("metadata.labels['tier']", "front")), first(func(t *spec) { reads("metadata.labels['tier']", "back")(t); t.Spec.Containers[1].Image = "log:2" }),
+			Change{Blocker: "spec.template.spec.initContainers[prepare].env[TIER]"},
+		},
+		"X-09 a volume reads the label": {volume("front"), volume("back"), Change{InPlace: true}},
 		"resources of the pod decide the class": {
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{} },
 			func(t *spec) { t.Spec.Resources = &corev1.ResourceRequirements{}; cpu("1")(t) },
@@ -156,6 +204,11 @@ func TestPatchedPod(t *testing.T) {
 	if diff := cmp.Diff(before, pod); diff != "" {
 		t.Errorf("the pod that was read has changed\n%s", diff)
 	}
+	rewritten := before.DeepCopy()
+	rewritten.Spec.Containers[0].Image = "mirror.example/web:1"
+	if got := patchedPod(rewritten, from, to); got.Spec.Containers[0].Image != "mirror.example/web:1" || got.Spec.Containers[1].Image != "log:2" {
+		t.Errorf("a pod whose image somebody has rewritten gets %v", got.Spec.Containers)
+	}
 	bare := patchedPod(&corev1.Pod{}, template(nil), template(nil))
 	if bare.Labels["app"] != "web" || bare.Annotations["team"] != "x" {
 		t.Errorf("a pod without metadata becomes %v, %v", bare.Labels, bare.Annotations)
@@ -187,39 +240,6 @@ func TestResizedPod(t *testing.T) {
 	}
 }
 
-// TestContainersBefore: what is remembered of the containers whose image changes, so that their
-// successors are known.
-func TestContainersBefore(t *testing.T) {
-	running := func(name, id string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, ImageID: id, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon)}}}
-	}
-	waiting := running("log", "b")
-	waiting.State = corev1.ContainerState{}
-	pod := &corev1.Pod{Spec: template(nil).Spec}
-	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected"})
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{running("injected", "c"), waiting, running("web", "a")}
-	images := func(web, log string) *corev1.PodTemplateSpec {
-		return template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = web, log })
-	}
-	web := ranBefore{ImageID: "a", Started: metav1.NewTime(noon)}
-	for name, tc := range map[string]struct {
-		to   *corev1.PodTemplateSpec
-		want map[string]ranBefore
-	}{
-		"none":                  {images("web:1", "log:1"), map[string]ranBefore{}},
-		"one":                   {images("web:2", "log:1"), map[string]ranBefore{"web": web}},
-		"one that does not run": {images("web:1", "log:2"), map[string]ranBefore{"log": {ImageID: "b"}}},
-	} {
-		if diff := cmp.Diff(tc.want, containersBefore(pod, tc.to)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-	}
-	pod.Status.ContainerStatuses = nil
-	if diff := cmp.Diff(map[string]ranBefore{"web": {}}, containersBefore(pod, images("web:2", "log:1"))); diff != "" {
-		t.Errorf("without a status: -want +got\n%s", diff)
-	}
-}
-
 // TestInPlaceOf: a pod is in an update in place when it remembers one that can be read.
 func TestInPlaceOf(t *testing.T) {
 	for text, want := range map[string]*progressInPlace{
@@ -230,37 +250,6 @@ func TestInPlaceOf(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.InPlaceUpdateAnnotationKey: text}}}
 		if diff := cmp.Diff(want, inPlaceOf(pod)); diff != "" {
 			t.Errorf("%q: -want +got\n%s", text, diff)
-		}
-	}
-}
-
-// TestNotDoneInPlace: an update in place is not done before the pod was patched, nor while a
-// container that changes is not told of, or does not run.
-func TestNotDoneInPlace(t *testing.T) {
-	patched := noon
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(time.Second))}}
-	pod := func(name string, state corev1.ContainerState, conditions ...corev1.PodCondition) *corev1.Pod {
-		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: name, ImageID: "b", State: state}}, Conditions: conditions}}
-	}
-	pending := corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue}
-	other := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
-	before := map[string]ranBefore{"web": {ImageID: "a"}}
-	for name, tc := range map[string]struct {
-		progress progressInPlace
-		pod      *corev1.Pod
-		want     bool
-	}{
-		"done":               {progressInPlace{Patched: &patched, Before: before}, pod("web", running, other), true},
-		"not patched":        {progressInPlace{Before: before}, pod("web", running), false},
-		"nothing is told":    {progressInPlace{Patched: &patched, Before: before}, pod("log", running), false},
-		"it does not run":    {progressInPlace{Patched: &patched, Before: before}, pod("web", corev1.ContainerState{}), false},
-		"a resize waits":     {progressInPlace{Patched: &patched, Before: before}, pod("web", running, pending), false},
-		"only metadata":      {progressInPlace{Patched: &patched}, pod("web", corev1.ContainerState{}), true},
-		"only resources":     {progressInPlace{Patched: &patched}, pod("web", running, pending), false},
-		"patched in between": {progressInPlace{Patched: new(noon.Add(1500 * time.Millisecond)), Before: map[string]ranBefore{"web": {ImageID: "b"}}}, pod("web", running), true},
-	} {
-		if got := tc.progress.done(tc.pod); got != tc.want {
-			t.Errorf("%s: done %t", name, got)
 		}
 	}
 }

@@ -155,9 +155,16 @@ type InPlace struct {
 	Revision string
 	// Since is when its readiness gate was set to False.
 	Since time.Time
-	// Patched is true when the pod has been patched; Done when its containers run what
-	// was asked for.
+	// Patched is true when the pod has been patched to that revision; Done when it runs what
+	// its spec asks for.
 	Patched, Done bool
+	// Unseen is true when it is not known that its kubelet has seen what it was patched to.
+	Unseen bool
+	// Waits is why its resize does not get on, in the words of its kubelet; empty: nothing
+	// keeps it. Serves is true when a resize is all that is left, and its gate is open
+	// meanwhile. Infeasible: its node can never give it what it asks for.
+	Waits              string
+	Serves, Infeasible bool
 }
 
 // Verb says what to do with a pod.

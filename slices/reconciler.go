@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	recordSet(request.NamespacedName, in, decision)
 	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
-	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), decision.Actions))
+	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), h.states(decision), decision.Actions))
 	if decision.LetGo {
 		if err := r.letGo(ctx, set); err != nil {
 			return whenChanged(err)

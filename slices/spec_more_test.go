@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -179,23 +178,6 @@ func TestTakenForAnOrdinal(t *testing.T) {
 	pod := newPod(withClaims(), template(nil), "r1", 3)
 	if pod.Labels[appsv1.StatefulSetPodNameLabel] = "web-4"; identityMatches(pod, 3) {
 		t.Error("a pod with another one's name is taken for ordinal 3")
-	}
-}
-
-// TestStartedBeforeThePatch: a container that was started anew, but before its pod was patched, is
-// not its own successor.
-func TestStartedBeforeThePatch(t *testing.T) {
-	patched := noon.Add(1500 * time.Millisecond)
-	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "web", ImageID: "a", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon)}},
-	}}}}
-	p := progressInPlace{Patched: &patched, Before: map[string]ranBefore{"web": {ImageID: "a", Started: metav1.NewTime(noon.Add(-time.Hour))}}}
-	if p.done(pod) {
-		t.Error("it is taken for done")
-	}
-	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(noon.Add(time.Second))
-	if !p.done(pod) {
-		t.Error("started in the second of the patch, it is not done")
 	}
 }
 

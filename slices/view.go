@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"cmp"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,8 +78,27 @@ func readiness(pod *corev1.Pod) (bool, time.Time) {
 func (s seen) viewChange(view *Pod, pod *corev1.Pod) {
 	view.Change = s.changeFrom(view.Revision)
 	if p := inPlaceOf(pod); p != nil {
-		view.InPlace = &InPlace{Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil, Done: p.done(pod)}
+		view.InPlace = viewInPlace(p, pod)
 	}
+	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.update {
+		view.Change.Blocker = "spec.template.spec.containers[].resources"
+	}
+}
+
+func viewInPlace(p *progressInPlace, pod *corev1.Pod) *InPlace {
+	view := &InPlace{
+		Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil,
+		Done: p.done(pod), Unseen: p.unseen(pod), Serves: p.serves(pod),
+	}
+	if p.Refused != "" {
+		view.Waits, view.Infeasible = p.Refused, true
+		return view
+	}
+	if stalled := stalledResize(pod); stalled != nil && p.Patched != nil && len(p.Resized) > 0 && specSeen(pod) {
+		view.Waits = cmp.Or(stalled.Message, stalled.Reason)
+		view.Infeasible = stalled.Type == corev1.PodResizePending && stalled.Reason == corev1.PodReasonInfeasible
+	}
+	return view
 }
 
 // changeFrom is how a pod gets from its revision to the update revision.

@@ -12,10 +12,6 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// restartedAtAnnotationKey is what kubectl writes on a template to have its pods made
-// anew.
-const restartedAtAnnotationKey = "kubectl.kubernetes.io/restartedAt"
-
 // rolloutChange is a verb that changes one thing of a StatefulSet.
 type rolloutChange struct {
 	use, short, long, examples string
@@ -127,9 +123,9 @@ func restarted(c *common, s *slice) (map[string]any, string, error) {
 			s.title(), s.connection.Name(), c.program, s.Name, s.Namespace)
 	}
 	now := c.clock.Now().Format(time.RFC3339)
-	if s.Spec.Template.Annotations[restartedAtAnnotationKey] == now {
+	if s.Spec.Template.Annotations[slicesapi.RestartedAtAnnotationKey] == now {
 		return nil, "", fmt.Errorf("%s in cluster %s was restarted within the past second: wait before restarting it again", s.title(), s.connection.Name())
 	}
-	annotations := map[string]any{"annotations": map[string]any{restartedAtAnnotationKey: now}}
+	annotations := map[string]any{"annotations": map[string]any{slicesapi.RestartedAtAnnotationKey: now}}
 	return map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": annotations}}}, "restarted", nil
 }

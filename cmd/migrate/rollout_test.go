@@ -228,7 +228,7 @@ func movingSlice(set *slicesapi.StatefulSet) {
 }
 
 func restartedSlice(set *slicesapi.StatefulSet) {
-	set.Spec.Template.Annotations = map[string]string{restartedAtAnnotationKey: "2026-01-01T12:00:00Z"}
+	set.Spec.Template.Annotations = map[string]string{slicesapi.RestartedAtAnnotationKey: "2026-01-01T12:00:00Z"}
 }
 
 func hasImage(image string) func(*testing.T, *slicesapi.StatefulSet) {
@@ -252,7 +252,7 @@ func isPaused(want bool) func(*testing.T, *slicesapi.StatefulSet) {
 func restartedAt(want string) func(*testing.T, *slicesapi.StatefulSet) {
 	return func(t *testing.T, set *slicesapi.StatefulSet) {
 		t.Helper()
-		if got := set.Spec.Template.Annotations[restartedAtAnnotationKey]; got != want {
+		if got := set.Spec.Template.Annotations[slicesapi.RestartedAtAnnotationKey]; got != want {
 			t.Errorf("restarted at %q", got)
 		}
 	}

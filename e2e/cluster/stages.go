@@ -24,6 +24,16 @@ const (
 	PullDelayAnnotationKey = "e2e.sliceshift.io/pull-delay"
 )
 
+// Annotations of a pod by which its kubelet does less than others.
+const (
+	// UnseenAnnotationKey keeps its kubelet from seeing that a running pod was changed, as
+	// long as the annotation is there. The value does not matter.
+	UnseenAnnotationKey = "e2e.sliceshift.io/unseen"
+	// ResizeAnnotationKey has the kubelet answer a resize with this reason of the condition
+	// PodResizePending, as long as the annotation is there: Infeasible or Deferred.
+	ResizeAnnotationKey = "e2e.sliceshift.io/resize"
+)
+
 //go:embed stages/*.yaml
 var stages embed.FS
 

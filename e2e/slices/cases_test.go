@@ -18,6 +18,7 @@ var onKind = []string{
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
 	"TestConditionsOfClients",
+	"TestInPlaceTakenBack", "TestInPlaceVariable", "TestInPlaceRestart", "TestResizeInfeasible", "TestResizeMadeAnew",
 }
 
 // embeddedOnly are the others, with the reason.
@@ -39,6 +40,8 @@ var embeddedOnly = map[string]string{
 	"TestKilled":              manyRuns,
 	"TestSoak":                manyRuns,
 	"TestSameManifestAgain":   nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
+	"TestInPlaceUnseen":    "it needs a kubelet that does not see a change for a while",
+	"TestResizeDeferred":   "it needs a node that has room later",
 	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
 	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,28 +211,35 @@ func TestInPlaceStuck(t *testing.T) {
 	})
 }
 
-// TestInPlaceOnly: a change that needs another pod is held, and the field is named; with
-// InPlaceIfPossible the pod is made anew.
+// TestInPlaceOnly: a change that needs another pod is refused. Where the policy comes later it is held,
+// and the field is named; with InPlaceIfPossible the pod is made anew.
 func TestInPlaceOnly(t *testing.T) {
-	t.Parallel()
-	t.Run("R-064: an environment variable", func(t *testing.T) {
-		p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
-		before := p.uids()
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.Template.Spec.Containers[0].Image = "web:2"
-			s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "a", Value: "b"}}
-		})
-		p.held("containers[web] cannot be changed in place")
-		p.kept(before)
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceIfPossible
-		})
-		p.complete()
-		for name, uid := range p.uids() {
-			if uid == before[name] {
-				t.Errorf("%s was not made anew", name)
-			}
+	policy := func(s *sliceapi.StatefulSetSpec, policy sliceapi.PodUpdatePolicy) {
+		s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = policy
+	}
+	env := func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Image = "web:2"
+		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "a", Value: "b"}}
+	}
+	p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
+	before := p.uids()
+	p.step("U-05: an environment variable is refused", func(t *testing.T) {
+		set := p.read()
+		env(&set.Spec)
+		if err := api.Update(p.ctx, set); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), notInPlace) {
+			t.Errorf("got %v, want a refusal", err)
 		}
+	})
+	p.step("R-064: it is held", func(t *testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceIfPossible); s.Paused = true; env(s) })
+		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceOnly); s.Paused = false })
+		p.held("containers[web] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
+		p.kept(before)
+	})
+	p.step("R-064: the pods are made anew", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceIfPossible) })
+		p.complete()
+		p.madeAnew(before)
 	})
 }
 

@@ -33,7 +33,7 @@ var steps = rapid.Custom(func(r *rapid.T) step {
 		kind: rapid.SampledFrom([]string{
 			"image", "image", "image", "image", "image", "image", "image", "image", "broken image", "broken image",
 			"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
-			"minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
+			"resize", "resize", "restart", "minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
 			"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
 		}).Draw(r, "kind"),
 		a: rapid.Int32Range(0, 5).Draw(r, "a"), b: rapid.Int32Range(0, 3).Draw(r, "b"),
@@ -86,6 +86,14 @@ func (t step) change(s *sliceapi.StatefulSetSpec) {
 	case "broken image":
 		s.Template.Spec.Containers[0].Image = stuck
 		s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h", cluster.PullDelayAnnotationKey: "1h"}
+	case "resize": // the larger ones are too large for the node
+		s.Template.Spec.Containers[0].Resources = resources(fmt.Sprintf("%dm", 10+t.a), "40m")
+		s.Template.Annotations = map[string]string{}
+		if t.b > 1 {
+			s.Template.Annotations[cluster.ResizeAnnotationKey] = []string{corev1.PodReasonInfeasible, corev1.PodReasonDeferred}[t.b-2]
+		}
+	case "restart":
+		s.Template.Annotations = map[string]string{sliceapi.RestartedAtAnnotationKey: time.Now().Format(time.RFC3339)}
 	case "replicas":
 		s.Replicas = new([]int32{3, 4, 2, 5, 1, 0}[t.a])
 	case "start":

@@ -219,6 +219,7 @@ func (s *soak) first() *sliceapi.StatefulSet {
 	set.Namespace, set.Name, set.Labels = s.namespace, s.name, map[string]string{mortalKey: "yes"}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.name}}
 	set.Spec.Template.Labels = map[string]string{"app": s.name, hookLabel: "yes"}
+	set.Spec.Template.Spec.Containers[0].Resources = resources("10m", "40m")
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
 	if s.parallel {

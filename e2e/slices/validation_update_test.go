@@ -27,7 +27,16 @@ var (
 	shrunk    = put("spec.volumeClaimTemplates.0.spec.resources.requests.storage", "512Mi")
 	onRolling = put("spec.volumeClaimUpdateStrategy.type", "OnPodRollingUpdate")
 	onDelete  = put("spec.volumeClaimUpdateStrategy.type", "OnDelete")
+
+	onlyInPlace = all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate))
 )
+
+// notInPlace is what is said of a template that needs other pods.
+const notInPlace = "template cannot be changed in place, and the podUpdatePolicy is InPlaceOnly"
+
+func restartedAt(at string) edit {
+	return put("spec.template.metadata.annotations", "{kubectl.kubernetes.io/restartedAt: \""+at+"\"}")
+}
 
 // TestImmutable: what may be changed in an update, and what not.
 func TestImmutable(t *testing.T) {
@@ -73,7 +82,25 @@ func TestImmutable(t *testing.T) {
 		{"scaleStrategy", parallel, put("spec.scaleStrategy.maxUnavailable", "3"), ""},
 		{"lifecycle", all(), put("spec.lifecycle.preDelete.markPodNotReady", "true"), ""},
 		{"paused", all(), put("spec.paused", "true"), ""},
-		{"InPlaceOnly and a template that needs recreation is the controller's to hold", all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate)), put("spec.template.spec.containers.0.command", "[sh]"), ""},
+		{"U-05 InPlaceOnly and an image", onlyInPlace, put("spec.template.spec.containers.0.image", "web:2"), ""},
+		{"U-05 InPlaceOnly and a label", onlyInPlace, put("spec.template.metadata.labels.tier", "back"), ""},
+		{"U-05 InPlaceOnly and resources", onlyInPlace, put("spec.template.spec.containers.0.resources.requests.cpu", "1"), ""},
+		{"U-05 InPlaceOnly and a command", onlyInPlace, put("spec.template.spec.containers.0.command", "[sh]"), notInPlace},
+		{"U-05 InPlaceOnly and a variable", onlyInPlace, put("spec.template.spec.containers.0.env", "[{name: a, value: b}]"), notInPlace},
+		{"U-05 InPlaceOnly and a mount", onlyInPlace, put("spec.template.spec.containers.0.volumeMounts", "[{name: a, mountPath: /a}]"), notInPlace},
+		{"U-05 InPlaceOnly and a port", onlyInPlace, put("spec.template.spec.containers.0.ports", "[{containerPort: 80}]"), notInPlace},
+		{"U-05 InPlaceOnly and another container", onlyInPlace, put("spec.template.spec.containers.1", "{name: log, image: log}"), notInPlace},
+		{"U-05 InPlaceOnly and an init container", onlyInPlace, put("spec.template.spec.initContainers", "[{name: log, image: log}]"), notInPlace},
+		{"U-05 InPlaceOnly and another image of an init container", all(onlyInPlace, put("spec.template.spec.initContainers", "[{name: log, image: log}]")), put("spec.template.spec.initContainers.0.image", "log:2"), notInPlace},
+		{"U-05 InPlaceOnly and a volume", onlyInPlace, put("spec.template.spec.volumes", "[{name: a}]"), notInPlace},
+		{"U-05 InPlaceOnly and a node selector", onlyInPlace, put("spec.template.spec.nodeSelector.a", "b"), notInPlace},
+		{"U-05 InPlaceOnly and an account", onlyInPlace, put("spec.template.spec.serviceAccountName", "a"), notInPlace},
+		{"U-05 InPlaceOnly and a restart", onlyInPlace, restartedAt("2026-01-01T12:00:00Z"), notInPlace},
+		{"U-05 InPlaceOnly and another restart", all(onlyInPlace, restartedAt("2026-01-01T12:00:00Z")), restartedAt("2026-01-01T13:00:00Z"), notInPlace},
+		{"U-05 InPlaceOnly and a restart that is taken back", all(onlyInPlace, restartedAt("2026-01-01T12:00:00Z")), drop("spec.template.metadata.annotations"), ""},
+		{"U-05 InPlaceOnly, and the policy changes with the command", onlyInPlace, all(put(rollingPath+".podUpdatePolicy", "InPlaceIfPossible"), put("spec.template.spec.containers.0.command", "[sh]")), ""},
+		{"U-05 InPlaceOnly comes with the command: it is held", put("spec.template.spec.readinessGates", gate), all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.containers.0.command", "[sh]")), ""},
+		{"U-05 InPlaceOnly without replicas", all(onlyInPlace, put("spec.replicas", "0")), put("spec.template.spec.containers.0.command", "[sh]"), ""},
 		{"template that no longer matches", all(), put("spec.template.metadata.labels.app", "other"), "template.metadata.labels must have every label"},
 	} {
 		t.Run("K-210 R-141 "+tc.name, func(t *testing.T) {

@@ -19,6 +19,9 @@ const (
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
 )
 
+// RestartedAtAnnotationKey is what kubectl writes on a template to have its pods made anew.
+const RestartedAtAnnotationKey = "kubectl.kubernetes.io/restartedAt"
+
 // Finalizer keeps a StatefulSet that is deleted until its pods carry the reason: the
 // garbage collector deletes them as soon as it is gone.
 const Finalizer = "apps.sliceshift.io/termination-reason"
@@ -60,6 +63,30 @@ func ShareOf(annotations map[string]string) *int32 {
 // InPlaceUpdateReady is the readiness gate that is False while a pod is updated in
 // place.
 const InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
+
+// LifecycleStateLabelKey says how far the updates in place of a pod are, and whether its turn has
+// come: it is on pods of sets with a podUpdatePolicy in place or a hook lifecycle.inPlaceUpdate.
+const LifecycleStateLabelKey = "apps.sliceshift.io/lifecycle-state"
+
+// LifecycleState is a value of LifecycleStateLabelKey; a pod without one is Normal.
+type LifecycleState string
+
+// The states, in the words of OpenKruise.
+const (
+	// LifecycleNormal: nothing is under way.
+	LifecycleNormal LifecycleState = "Normal"
+	// LifecyclePreparingUpdate: lifecycle.inPlaceUpdate holds the pod back, or it is not Ready
+	// for the grace period before it is patched.
+	LifecyclePreparingUpdate LifecycleState = "PreparingUpdate"
+	// LifecycleUpdating: the pod was patched, and does not run what it was updated to yet.
+	LifecycleUpdating LifecycleState = "Updating"
+	// LifecycleUpdated: the update is done, and the marks of lifecycle.inPlaceUpdate, which were
+	// taken off for it, are not back yet.
+	LifecycleUpdated LifecycleState = "Updated"
+	// LifecyclePreparingDelete: the pod carries its termination reason, and lifecycle.preDelete
+	// may hold it back.
+	LifecyclePreparingDelete LifecycleState = "PreparingDelete"
+)
 
 // TerminationReason is why a pod is deleted.
 type TerminationReason string

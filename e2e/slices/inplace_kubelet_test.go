@@ -1,0 +1,210 @@
+package slices
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// annotate writes an annotation of a pod, or takes it off.
+func (p *play) annotate(ordinal int32, key, value string) {
+	p.t.Helper()
+	p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":`+value+`}}}`))))
+}
+
+// TestInPlaceTakenBack: an image is changed and changed back at once. Whatever the kubelet has made of
+// it, the pod is done.
+func TestInPlaceTakenBack(t *testing.T) {
+	t.Parallel()
+	t.Run("X-04: to another image and back", func(t *testing.T) {
+		p := begin(t, inPlace(1, sliceapi.InPlaceOnly))
+		before := p.uids()
+		p.image("web:2")
+		p.eventually("the pod is patched", func() bool { return p.images()["web-0"] == "web:2" })
+		p.image("web:1")
+		p.imagesAre("web:1")
+		p.complete()
+		p.kept(before)
+		if status := p.pod(0).Status.ContainerStatuses[0]; status.RestartCount > 2 {
+			t.Errorf("its container was restarted %d times", status.RestartCount)
+		}
+		p.image("web:2")
+		p.complete()
+		p.kept(before)
+	})
+}
+
+// TestInPlaceUnseen: a change that is taken back before the kubelet has seen it restarts nothing, and
+// holds nothing up.
+func TestInPlaceUnseen(t *testing.T) {
+	p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
+	before, container := p.uids(), p.pod(1).Status.ContainerStatuses[0].ContainerID
+	p.step("X-04: it is not done before the kubelet has seen it", func(t *testing.T) {
+		p.annotate(1, cluster.UnseenAnnotationKey, `"yes"`)
+		p.image("web:2")
+		p.eventually("the pod is patched", func() bool { return p.images()["web-1"] == "web:2" })
+		p.image("web:1")
+		p.imagesAre("web:1", "web:1")
+		p.held("web-1: its containers do not run what it was updated to yet")
+		if gateOf(p.pod(1)) != corev1.ConditionFalse {
+			t.Error("its gate is open")
+		}
+	})
+	p.step("X-04: it is, and its container is the one that it was", func(t *testing.T) {
+		p.annotate(1, cluster.UnseenAnnotationKey, "null")
+		p.complete()
+		p.kept(before)
+		if now := p.pod(1).Status.ContainerStatuses[0]; now.ContainerID != container || gateOf(p.pod(1)) != corev1.ConditionTrue {
+			t.Errorf("container %s, before %s; gate %s", now.ContainerID, container, gateOf(p.pod(1)))
+		}
+	})
+}
+
+// TestInPlaceVariable: a container reads a label when it is started. Where it is not started anew,
+// the pod is made anew.
+func TestInPlaceVariable(t *testing.T) {
+	set := inPlace(2, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Labels = map[string]string{"app": "web", "tier": "front"}
+	set.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TIER", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['tier']"}}}}
+	p := begin(t, set)
+	tier := func(value string) func(*sliceapi.StatefulSetSpec) {
+		return func(s *sliceapi.StatefulSetSpec) { s.Template.Labels["tier"] = value }
+	}
+	before := p.uids()
+	p.step("X-09: with another image, in place", func(*testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) { tier("middle")(s); s.Template.Spec.Containers[0].Image = "web:2" })
+		p.complete()
+		p.kept(before)
+	})
+	p.step("X-09: alone, the pods are made anew", func(*testing.T) {
+		p.change(tier("back"))
+		p.complete()
+		p.madeAnew(before)
+	})
+	p.step("X-09: InPlaceOnly holds it, and names the variable", func(*testing.T) {
+		before = p.uids()
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceOnly
+			tier("front")(s)
+		})
+		p.held("containers[web].env[TIER] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
+		p.kept(before)
+		p.change(tier("back"))
+		p.complete()
+		p.kept(before)
+	})
+}
+
+// madeAnew checks that no pod is the one that it was.
+func (p *play) madeAnew(before map[string]types.UID) {
+	p.t.Helper()
+	for name, uid := range p.uids() {
+		if uid == before[name] {
+			p.t.Errorf("%s was not made anew", name)
+		}
+	}
+}
+
+// TestInPlaceRestart: who restarts a set wants other pods, whatever else could be changed in place.
+func TestInPlaceRestart(t *testing.T) {
+	restart := func(at string) func(*sliceapi.StatefulSetSpec) {
+		return func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Annotations = map[string]string{sliceapi.RestartedAtAnnotationKey: at}
+		}
+	}
+	p := begin(t, inPlace(2, sliceapi.InPlaceIfPossible))
+	before := p.uids()
+	p.step("X-09: the pods are made anew", func(*testing.T) {
+		p.change(restart("2026-01-01T12:00:00Z"))
+		p.complete()
+		p.madeAnew(before)
+	})
+	p.step("X-09: InPlaceOnly holds it", func(*testing.T) {
+		before = p.uids()
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceOnly
+			restart("2026-01-01T13:00:00Z")(s)
+		})
+		p.held("spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt] cannot be changed in place")
+		p.kept(before)
+	})
+}
+
+// resizable is a set whose pods can be resized, on nodes that answer a resize with a reason why they do
+// not: more than any node has gets it from a real one.
+func resizable(policy sliceapi.PodUpdatePolicy, reason string) *sliceapi.StatefulSet {
+	set := inPlace(2, policy)
+	set.Spec.Template.Annotations = map[string]string{cluster.ResizeAnnotationKey: reason}
+	set.Spec.Template.Spec.Containers[0].Resources = resources("10m", "20m")
+	return set
+}
+
+func cpu(request, limit string) func(*sliceapi.StatefulSetSpec) {
+	return func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Resources = resources(request, limit) }
+}
+
+func (p *play) asksFor(ordinal int32, request string) bool {
+	pod := p.pod(ordinal)
+	return pod != nil && pod.Spec.Containers[0].Resources.Requests.Cpu().Equal(resource.MustParse(request))
+}
+
+// TestResizeInfeasible: what no node can give is told, and the roll-out stops at the first pod, which
+// goes on and serves.
+func TestResizeInfeasible(t *testing.T) {
+	p := begin(t, resizable(sliceapi.InPlaceOnly, corev1.PodReasonInfeasible))
+	before := p.uids()
+	p.step("X-05: the first pod is held, and serves", func(t *testing.T) {
+		p.change(cpu("5k", "5k"))
+		p.held("web-1: spec.template.spec.containers[].resources cannot be changed in place, and the policy is InPlaceOnly, and its node says: Node didn't have enough capacity")
+		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && isReady(p.pod(1)) })
+		if !p.asksFor(1, "5k") || !p.asksFor(0, "10m") || p.isComplete() {
+			t.Errorf("the roll-out went on: %s", p)
+		}
+	})
+	p.step("X-05: it is taken back", func(*testing.T) {
+		p.change(cpu("10m", "20m"))
+		p.complete()
+		p.kept(before)
+	})
+}
+
+// TestResizeMadeAnew: where another pod may come, one that its node cannot resize is made anew, on a
+// node that can or none.
+func TestResizeMadeAnew(t *testing.T) {
+	t.Parallel()
+	t.Run("X-05: InPlaceIfPossible", func(t *testing.T) {
+		p := begin(t, resizable(sliceapi.InPlaceIfPossible, corev1.PodReasonInfeasible))
+		before := p.uids()
+		p.change(cpu("5k", "5k"))
+		p.eventually("web-1 is made anew", func() bool { pod := p.pod(1); return pod != nil && pod.UID != before["web-1"] && p.asksFor(1, "5k") })
+		p.change(cpu("10m", "20m"))
+		p.complete()
+	})
+}
+
+// TestResizeDeferred: a node that has no room now holds up the roll-out until it has; the pod serves.
+func TestResizeDeferred(t *testing.T) {
+	p := begin(t, resizable(sliceapi.InPlaceIfPossible, corev1.PodReasonDeferred))
+	before := p.uids()
+	p.step("X-05: the first pod waits, and serves", func(t *testing.T) {
+		p.change(cpu("20m", "40m"))
+		p.held("web-1: its node does not resize it: Node didn't have enough capacity")
+		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && isReady(p.pod(1)) })
+		if !p.asksFor(1, "20m") || !p.asksFor(0, "10m") || p.isComplete() {
+			t.Errorf("the roll-out went on: %s", p)
+		}
+	})
+	p.step("X-05: there is room", func(*testing.T) {
+		p.annotate(1, cluster.ResizeAnnotationKey, "null")
+		p.eventually("the next one is resized", func() bool { return p.asksFor(0, "20m") })
+		p.annotate(0, cluster.ResizeAnnotationKey, "null")
+		p.complete()
+		p.kept(before)
+	})
+}

@@ -1,0 +1,89 @@
+package slices
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// tellState writes the lifecycle state of a pod by itself, where no other write carries it.
+// Decide knows nothing of it.
+const tellState Verb = "TellState"
+
+// tellsStates says whether the pods of a set carry their lifecycle state.
+func tellsStates(set *api.StatefulSet) bool {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	return updateHook(set) != nil || rolling != nil && rolling.PodUpdatePolicy != "" && rolling.PodUpdatePolicy != api.ReCreate
+}
+
+func updateHook(set *api.StatefulSet) *api.LifecycleHook {
+	if set.Spec.Lifecycle == nil {
+		return nil
+	}
+	return set.Spec.Lifecycle.InPlaceUpdate
+}
+
+func stateOf(pod *corev1.Pod) api.LifecycleState {
+	return cmp.Or(api.LifecycleState(pod.Labels[api.LifecycleStateLabelKey]), api.LifecycleNormal)
+}
+
+// labelState puts the lifecycle state on a pod that is about to be written.
+func labelState(set *api.StatefulSet, pod *corev1.Pod, held bool) {
+	if !tellsStates(set) {
+		return
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[api.LifecycleStateLabelKey] = string(lifecycleState(set, pod, held))
+}
+
+// lifecycleState is the state that a pod is in; held says whether lifecycle.inPlaceUpdate
+// holds it back.
+func lifecycleState(set *api.StatefulSet, pod *corev1.Pod, held bool) api.LifecycleState {
+	lifecycle, progress := set.Spec.Lifecycle, inPlaceOf(pod)
+	switch {
+	case lifecycle != nil && lifecycle.PreDelete != nil && pod.Annotations[api.TerminationReasonAnnotationKey] != "":
+		return api.LifecyclePreparingDelete
+	case progress != nil && progress.Patched != nil:
+		return api.LifecycleUpdating
+	case progress != nil || held:
+		return api.LifecyclePreparingUpdate
+	case slices.Contains([]api.LifecycleState{api.LifecycleUpdating, api.LifecycleUpdated}, stateOf(pod)) && updateHook(set) != nil && !holds(updateHook(set), pod):
+		return api.LifecycleUpdated
+	default:
+		return api.LifecycleNormal
+	}
+}
+
+// states tell the owner of a hook that the turn of a pod has come, and that its marks have been
+// seen again. Where there is no hook nobody waits for that, and the state comes with the
+// other writes; so it does where anything else is done to the pod.
+func (h *hands) states(decision Decision) []Action {
+	if updateHook(h.set) == nil {
+		return nil
+	}
+	var actions []Action
+	for ordinal, pod := range h.pods {
+		busy := slices.ContainsFunc(decision.Actions, func(a Action) bool { return a.Ordinal == ordinal })
+		if !busy && pod.DeletionTimestamp == nil && stateOf(pod) != lifecycleState(h.set, pod, heldForUpdate(decision.Held, ordinal)) {
+			actions = append(actions, Action{Verb: tellState, Ordinal: ordinal, UID: pod.UID})
+		}
+	}
+	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	h.held = decision.Held
+	return actions
+}
+
+func heldForUpdate(held []Hold, ordinal int32) bool {
+	return slices.ContainsFunc(held, func(hold Hold) bool { return hold.Ordinal == ordinal && hold.Reason == HeldInPlaceUpdate })
+}
+
+func (h *hands) tellState(ctx context.Context, action Action, pod *corev1.Pod) error {
+	state := lifecycleState(h.set, pod, heldForUpdate(h.held, action.Ordinal))
+	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{api.LifecycleStateLabelKey: string(state)}}})
+}
