@@ -2,9 +2,10 @@ package slices
 
 import api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 
-// inPlace says whether a pod is updated in place.
+// inPlace says whether a pod is updated in place. One that has to be made anew for its claims
+// is not, where that is allowed.
 func (d *decider) inPlace(pod *Pod) bool {
-	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate
+	return pod.Change.InPlace && (d.Spec.Policy == api.InPlaceOnly || d.Spec.Policy == api.InPlaceIfPossible && !d.remounts(pod))
 }
 
 // settleInPlace ends updates in place: those that are done, and those that were begun

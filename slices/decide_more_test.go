@@ -158,7 +158,7 @@ func TestInPlace(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	growing := func(pod *Pod) { pod.ClaimsReady = false }
+	growing := func(pod *Pod) { pod.Growth.State = ToGrow }
 	check(t, []row{
 		{name: "R-090 they grow before the update", in: slice(3, "a a a").with(2, growing), want: "GrowClaims 2", held: map[int32]string{1: HeldBudget, 2: HeldClaims}},
 		{name: "R-090 then the pod", in: slice(3, "a a a"), want: "Delete 2"},

@@ -94,7 +94,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
 		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
-		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"), ClaimsReady: often(t, "claims ready"),
+		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"),
 		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
 	if !often(t, "runs") {

@@ -80,7 +80,7 @@ func (w *world) do(a Action) {
 		w.made++
 		w.pods[a.Ordinal] = &Pod{
 			Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
-			IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
+			IdentityOK: true, StorageOK: true, ClaimsOK: true,
 		}
 		return
 	}
@@ -167,7 +167,7 @@ func (w *world) random(t *rapid.T) {
 	case "ask":
 		pod.AskedToGo = true
 	case "grow":
-		pod.ClaimsReady = false
+		pod.Growth.State = ToGrow
 	case "hook":
 		pod.HeldForDelete, pod.HeldForUpdate = !pod.HeldForDelete, rapid.Bool().Draw(t, "update")
 	}
@@ -189,7 +189,7 @@ func (w *world) on(pod *Pod) {
 	case pod.InPlace == nil && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
-	pod.ClaimsReady = true
+	pod.Growth = Growth{}
 }
 
 // run lets everybody do their part, fairly, until nothing changes any more.
@@ -223,7 +223,7 @@ func (w *world) observeSorted() []string {
 	var out []string
 	for _, ordinal := range w.ordinals() {
 		pod := w.pods[ordinal]
-		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v/%v in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, pod.ClaimsReady, pod.InPlace))
+		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v/%s in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, pod.Growth.State, pod.InPlace))
 	}
 	return out
 }

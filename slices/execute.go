@@ -232,7 +232,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})
 }
 
-// growClaims asks for the larger size that the templates ask for.
+// growClaims asks for the larger size that the templates ask for, of the claims that can be asked.
 func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
 	for i := range h.set.Spec.VolumeClaimTemplates {
 		template := &h.set.Spec.VolumeClaimTemplates[i]
@@ -240,15 +240,14 @@ func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
 		if claim == nil {
 			continue
 		}
-		more := growth(template, claim)
-		if more == nil {
+		if growthState(template, claim) != ToGrow {
 			continue
 		}
 		next := claim.DeepCopy()
-		next.Spec.Resources.Requests = *more
+		next.Spec.Resources.Requests = *growth(template, claim)
 		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 			h.event(claim, corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
-			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion?", claim.Name, err)
+			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion? Set allowVolumeExpansion: true on it, or spec.volumeClaimUpdateStrategy.type: %s to go on with the claims as they are", claim.Name, err, api.OnClaimDelete)
 		}
 	}
 	return nil

@@ -116,11 +116,8 @@ type Pod struct {
 	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
 	// owners that the retention policy asks for.
 	IdentityOK, StorageOK, ClaimsOK bool
-	// ClaimsReady is false while a claim that grows for an update has not grown yet.
-	ClaimsReady bool
-	// ClaimsGrowing is true while its claims grow: that was asked for, and nobody has said
-	// that it cannot be done.
-	ClaimsGrowing bool
+	// Growth is how far its claims are on their way to what their templates ask for.
+	Growth Growth
 	// SameAs is the revision that stays of those that mean the same as its own; empty: its
 	// own does.
 	SameAs string
@@ -148,6 +145,31 @@ type Change struct {
 	// Blocker is the field that needs the pod to be made anew; for people.
 	Blocker string
 }
+
+// Growth is how far the claims of a pod are on their way to what their templates ask for.
+// Of several claims it is that of the one with the most to do.
+type Growth struct {
+	State GrowthState
+	// Claim is the name of that claim; for people.
+	Claim string
+	// Since is when a claim that AwaitsFileSystem began to.
+	Since time.Time
+}
+
+// GrowthState is a step of a claim on its way.
+type GrowthState string
+
+// The steps. A claim that is Unbound cannot be asked for more before it is bound. One that
+// AwaitsFileSystem is larger, and its file system is not: its kubelet makes it so while it is
+// mounted, or, with some drivers, only when it is mounted anew.
+const (
+	Grown            GrowthState = ""
+	ToGrow           GrowthState = "ToGrow"
+	Growing          GrowthState = "Growing"
+	Infeasible       GrowthState = "Infeasible"
+	AwaitsFileSystem GrowthState = "AwaitsFileSystem"
+	Unbound          GrowthState = "Unbound"
+)
 
 // InPlace is an update in place.
 type InPlace struct {
@@ -182,7 +204,7 @@ const (
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
-	// GrowClaims grows the claims of a pod before it is updated.
+	// GrowClaims asks for the claims of a pod to grow before it is updated.
 	GrowClaims Verb = "GrowClaims"
 )
 

@@ -105,7 +105,8 @@ func claimEvents() predicate.Predicate {
 			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
 				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
-				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after)
+				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after) ||
+				before.Status.Phase != after.Status.Phase || infeasible(before) != infeasible(after)
 		},
 	}
 }

@@ -206,9 +206,11 @@ func TestClaimsInTheMiddle(t *testing.T) {
 	claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[1], 3)
 	s.claims[claim.Name] = claim
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", UID: "u"}}
-	if ok, ready := s.viewClaims(pod, 3, true); ok || ready {
-		t.Errorf("ok %t, ready %t", ok, ready)
+	claim.Status.Phase, claim.Spec.Resources.Requests = corev1.ClaimBound, storage("500Mi")
+	if s.claimsMatch(pod, 3, true) || s.growthOf(3).State != ToGrow {
+		t.Errorf("they match, or do not grow: %+v", s.growthOf(3))
 	}
+	claim.Spec.Resources.Requests = storage("1Gi")
 	if got := s.volumeClaims([]int32{2, 3}); got[1].CompatibleReplicas != 1 {
 		t.Errorf("the claim of ordinal 3 is not counted: %+v", got)
 	}

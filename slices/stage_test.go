@@ -187,6 +187,25 @@ func (s *stage) kubelets() {
 	}
 }
 
+// provisioners bind every claim to a volume of the size that it asks for.
+func (s *stage) provisioners() {
+	s.t.Helper()
+	var claims corev1.PersistentVolumeClaimList
+	if err := s.server.List(s.ctx, &claims); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Status.Phase == corev1.ClaimBound {
+			continue
+		}
+		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests}
+		if err := s.server.Status().Update(s.ctx, claim); err != nil {
+			s.t.Fatalf("%v", err)
+		}
+	}
+}
+
 func (s *stage) pass() (ctrl.Result, error) {
 	s.clock.SetTime(s.clock.Now().Add(s.step))
 	return s.r.Reconcile(s.ctx, ctrl.Request{NamespacedName: s.key})
@@ -198,6 +217,7 @@ func (s *stage) passes(n int) (err error) {
 	s.t.Helper()
 	for range n {
 		_, err = s.pass()
+		s.provisioners()
 		s.kubelets()
 	}
 	return err

@@ -158,28 +158,71 @@ func growth(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceList 
 func grown(claim *corev1.PersistentVolumeClaim) bool {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Status.Capacity[corev1.ResourceStorage]
-	return have.Cmp(want) >= 0 || slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue
-	})
+	return have.Cmp(want) >= 0 || fileSystemPending(claim) != nil
 }
 
-// growing says whether an ordinal's claims grow: the API server has taken what their
-// templates ask for, and their driver has not said that it cannot.
-func (s seen) growing(ordinal int32) bool {
-	grows := false
+// urgency orders the steps of several claims: what is to be known, or done, first.
+var urgency = []GrowthState{Grown, Unbound, AwaitsFileSystem, Growing, ToGrow, Infeasible}
+
+// growthOf is how far an ordinal's claims are on their way.
+func (s seen) growthOf(ordinal int32) (most Growth) {
+	if !growsClaims(s.set) {
+		return Growth{}
+	}
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		template := &s.set.Spec.VolumeClaimTemplates[i]
 		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
-		if claim == nil || grown(claim) && growth(template, claim) == nil {
+		if claim == nil {
 			continue
 		}
-		state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
-		if growth(template, claim) != nil || state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
-			return false
+		next := Growth{State: growthState(template, claim), Claim: claim.Name}
+		if pending := fileSystemPending(claim); next.State == AwaitsFileSystem {
+			next.Since = pending.LastTransitionTime.Time
 		}
-		grows = true
+		if order := slices.Index(urgency, next.State) - slices.Index(urgency, most.State); order > 0 || order == 0 && next.Since.After(most.Since) {
+			most = next
+		}
 	}
-	return grows
+	return most
+}
+
+// growthState is how far a claim is on its way to what its template asks for. The API server
+// takes a larger request only of a claim that is bound.
+func growthState(template, claim *corev1.PersistentVolumeClaim) GrowthState {
+	bound := claim.Status.Phase == corev1.ClaimBound
+	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	switch {
+	case growth(template, claim) != nil && bound:
+		return ToGrow
+	case growth(template, claim) != nil:
+		return Unbound
+	case !bound || have.Cmp(want) >= 0:
+		return Grown
+	case infeasible(claim):
+		return Infeasible
+	case fileSystemPending(claim) != nil:
+		return AwaitsFileSystem
+	default:
+		return Growing
+	}
+}
+
+// infeasible says whether the driver of a claim has said that it cannot grow.
+func infeasible(claim *corev1.PersistentVolumeClaim) bool {
+	state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+	return state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible
+}
+
+// fileSystemPending is the condition that a claim's volume has grown, and its file system has
+// not; nil: it has none.
+func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
+	for i := range claim.Status.Conditions {
+		c := &claim.Status.Conditions[i]
+		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
 }
 
 // volumeClaims counts, for each claim template, the claims of the ordinals that request
