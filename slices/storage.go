@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,29 @@ func claimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
 
+// templateOfSet names a claim template and the set that has it.
+type templateOfSet struct{ template, set string }
+
+// claimNames are what a claim's name may be made of: each of the two names may have dashes in
+// it. There are none when it does not end in an ordinal.
+func claimNames(claim string) (all []templateOfSet) {
+	last := strings.LastIndexByte(claim, '-')
+	if last < 0 {
+		return nil
+	}
+	if _, is := ordinalOf(claim[:last], claim); !is {
+		return nil
+	}
+	for at := 1; at < last-1; at++ {
+		if claim[at] == '-' {
+			all = append(all, templateOfSet{template: claim[:at], set: claim[at+1 : last]})
+		}
+	}
+	return all
+}
+
 // newClaim makes an ordinal's claim from its template. It carries the labels of the
-// selector, so that it is found by them.
+// selector, so that people find it by them.
 func newClaim(set *api.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int32) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
