@@ -104,7 +104,7 @@ func newDecider(in Input) *decider {
 		d.pods, d.at[pod.Ordinal] = append(d.pods, pod), pod
 	}
 	slices.SortFunc(d.pods, func(a, b *Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	d.surge = in.Spec.surges(d.owned)
+	d.surge = in.surges()
 	for _, ordinal := range d.owned {
 		d.ours[ordinal] = true
 	}

@@ -24,6 +24,7 @@ func anyInput(t *rapid.T) Input {
 			Updated: rapid.Int32Range(0, 3).Draw(t, "updated"), Complete: rapid.Bool().Draw(t, "complete"),
 		},
 		StaleClaims: rapid.SliceOfN(rapid.Int32Range(0, 9), 0, 2).Draw(t, "stale"),
+		Taken:       rapid.SliceOfNDistinct(rapid.Int32Range(3, 9), 0, 2, rapid.ID).Draw(t, "taken"),
 	}
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
 		in.Pods = append(in.Pods, anyPod(t, ordinal))
@@ -95,7 +96,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
 		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"),
-		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
+		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
 	if !often(t, "runs") {
 		pod.Phase, pod.Ready = rapid.SampledFrom([]Phase{Pending, Failed, Succeeded}).Draw(t, "phase"), false
@@ -155,7 +156,7 @@ func serves(in Input, pod *Pod) bool {
 // stand in for them.
 func counted(in Input) []int32 {
 	owned := in.Spec.Ordinals()
-	return slices.Concat(owned, in.Spec.surges(owned))
+	return slices.Concat(owned, in.surges())
 }
 
 func serving(in Input) int { return countOf(in, serves) }
@@ -272,6 +273,9 @@ func unlawful(in Input, a Action, pod *Pod) string {
 func unlawfulCreate(in Input, a Action, pod *Pod) string {
 	if pod != nil || a.UID != "" || !slices.Contains(counted(in), a.Ordinal) || slices.Contains(in.StaleClaims, a.Ordinal) {
 		return "made without need"
+	}
+	if slices.Contains(in.Taken, a.Ordinal) && !slices.Contains(in.Spec.Ordinals(), a.Ordinal) {
+		return "X-12: it stands in with somebody's data"
 	}
 	return ""
 }
@@ -423,6 +427,10 @@ func TestShift(t *testing.T) {
 		}
 		for i := range moved.StaleClaims {
 			moved.StaleClaims[i] += by
+		}
+		moved.Taken = slices.Clone(in.Taken)
+		for i := range moved.Taken {
+			moved.Taken[i] += by
 		}
 		moved.Failures = slices.Clone(in.Failures)
 		for i := range moved.Failures {

@@ -19,6 +19,9 @@ type Input struct {
 	// StaleClaims are ordinals without a pod, a claim of which belongs to a pod that is
 	// gone and goes with it: no pod is made until it has gone.
 	StaleClaims []int32
+	// Taken are ordinals above the range that nobody may stand in at: they have claims, which
+	// are those of a former pod, or somebody else's.
+	Taken []int32
 	// Progress is what is known of the roll-out from before.
 	Progress Progress
 	// Failures are what is known of pods that have ended, at most one for each ordinal.
@@ -116,6 +119,8 @@ type Pod struct {
 	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
 	// owners that the retention policy asks for.
 	IdentityOK, StorageOK, ClaimsOK bool
+	// StandIn is true when a claim of it was made for a pod that stands in for others.
+	StandIn bool
 	// Growth is how far its claims are on their way to what their templates ask for.
 	Growth Growth
 	// SameAs is the revision that stays of those that mean the same as its own; empty: its

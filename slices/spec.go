@@ -237,13 +237,40 @@ func (s Spec) Owns(ordinal int32) bool {
 	return rank < int64(s.Replicas)
 }
 
-// surges are the ordinals above the range that may run during an update. A migration
-// has them run elsewhere, so there are none while one drives the slice.
-func (s Spec) surges(owned []int32) []int32 {
+// above is the first ordinal at which a pod may stand in during an update; false: none may. A
+// migration has those above the range run elsewhere, so that none may while one drives the
+// slice.
+func (s Spec) above() (first int64, may bool) {
+	owned := s.Ordinals()
 	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || len(owned) == 0 {
+		return 0, false
+	}
+	return int64(owned[len(owned)-1]) + 1, true
+}
+
+// surges are the ordinals above the range that may run during an update, ascending: those that
+// do, and the next ones that nobody else has claims of.
+func (in Input) surges() []int32 {
+	first, may := in.Spec.above()
+	if !may {
 		return nil
 	}
-	return s.next(int64(owned[len(owned)-1])+1, s.MaxSurge)
+	var out []int32
+	for i := range in.Pods {
+		at := in.Pods[i].Ordinal
+		if in.Pods[i].StandIn && int64(at) >= first && slices.Contains(in.Spec.next(int64(at), 1), at) {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	for _, at := range in.Spec.next(first, in.Spec.MaxSurge+int32(len(in.Taken)+len(out))) {
+		if !slices.Contains(in.Taken, at) && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	out = out[:min(len(out), int(in.Spec.MaxSurge))]
+	slices.Sort(out)
+	return out
 }
 
 // LocalPartition is a partition as apps/v1 reads it: not an ordinal, but a number of

@@ -115,7 +115,7 @@ func TestSurges(t *testing.T) {
 	} {
 		spec := base
 		tc.change(&spec)
-		if got := spec.surges(spec.Ordinals()); !slices.Equal(got, tc.want) {
+		if got := (Input{Spec: spec}).surges(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}

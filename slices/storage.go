@@ -104,6 +104,49 @@ func ownersOf(set *api.StatefulSet, condemned bool) owners {
 	return owners{pod: scaled, set: policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && !scaled}
 }
 
+// standIn says whether a claim was made for a pod that stands in for others: what is in it is no
+// ordinal's.
+func standIn(claim *corev1.PersistentVolumeClaim) bool {
+	_, is := claim.Annotations[api.StandInAnnotationKey]
+	return is
+}
+
+// wants are the owners that a claim is to have. One that was made for a pod that stands in goes
+// with it.
+func (s seen) wants(claim *corev1.PersistentVolumeClaim, owned bool) owners {
+	if !owned && standIn(claim) {
+		return owners{pod: true}
+	}
+	return ownersOf(s.set, !owned)
+}
+
+// claimMatches says whether a claim of a pod is as it shall be. One that is being deleted, or
+// will be, is the garbage collector's; one of an ordinal that has come to be the set's while its
+// pod stood in is the ordinal's from then on.
+func (s seen) claimMatches(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, owned bool) bool {
+	if claim.DeletionTimestamp != nil || staleOwner(claim, s.set, pod) {
+		return true
+	}
+	return s.wants(claim, owned).ownedBy(claim, s.set, pod) && !(owned && standIn(claim))
+}
+
+// taken says whether an ordinal above the range has claims in which no pod may stand in: any
+// but those that were made for one, and go with it. pod is the ordinal's; nil: it has none.
+func (s seen) taken(ordinal int32, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		return claim != nil && (!standIn(claim) || pod == nil && !staleOwner(claim, s.set, &metav1.ObjectMeta{Name: podName(s.set.Name, ordinal)}))
+	})
+}
+
+// standsIn says whether a claim of an ordinal was made for a pod that stands in.
+func (s seen) standsIn(ordinal int32) bool {
+	return slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		return claim != nil && standIn(claim)
+	})
+}
+
 // foreignController is the controller of a claim that is neither the set nor the pod:
 // such a claim is left as it is.
 func foreignController(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) *metav1.OwnerReference {

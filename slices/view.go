@@ -37,6 +37,7 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
+	view.StandIn = s.standsIn(ordinal)
 	if view.Terminating {
 		view.GoneBy = pod.DeletionTimestamp.Time
 	}
@@ -97,13 +98,11 @@ func (s seen) changeFrom(revision string) Change {
 	return change
 }
 
-// claimsMatch says whether the claims of a pod exist with the owners that they are to
-// have. One that is being deleted needs no owner: it goes as soon as no pod uses it.
+// claimsMatch says whether the claims of a pod exist as they shall be.
 func (s seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
-	want := ownersOf(s.set, !owned)
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		claim := s.claims[claimName(s.set.Spec.VolumeClaimTemplates[i].Name, s.set.Name, ordinal)]
-		if claim == nil || claim.DeletionTimestamp == nil && !want.ownedBy(claim, s.set, pod) {
+		if claim == nil || !s.claimMatches(claim, pod, owned) {
 			return false
 		}
 	}
