@@ -241,10 +241,10 @@ func (s Spec) Owns(ordinal int32) bool {
 // migration has those above the range run elsewhere, so that none may while one drives the
 // slice.
 func (s Spec) above() (first int64, may bool) {
-	owned := s.Ordinals()
-	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || len(owned) == 0 {
+	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Replicas == 0 {
 		return 0, false
 	}
+	owned := s.Ordinals()
 	return int64(owned[len(owned)-1]) + 1, true
 }
 

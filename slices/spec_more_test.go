@@ -121,6 +121,33 @@ func TestSurges(t *testing.T) {
 	}
 }
 
+// TestSurgesBesideClaims: an ordinal whose claims are somebody's is passed over, and whoever stands in
+// goes on to, though a lower ordinal has become free.
+func TestSurgesBesideClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most  int32
+		taken []int32
+		pods  []Pod
+		want  []int32
+	}{
+		"one is taken":                 {1, []int32{2}, nil, []int32{3}},
+		"some are":                     {2, []int32{2, 4}, nil, []int32{3, 5}},
+		"beyond a reserved one":        {2, []int32{2}, []Pod{{Ordinal: 9}}, []int32{3, 4}},
+		"one stands in above":          {1, nil, []Pod{{Ordinal: 3, StandIn: true}}, []int32{3}},
+		"and there is room for others": {2, nil, []Pod{{Ordinal: 4, StandIn: true}}, []int32{2, 4}},
+		"and for fewer":                {1, nil, []Pod{{Ordinal: 4, StandIn: true}, {Ordinal: 2, StandIn: true}}, []int32{2}},
+		"one in the range is not one":  {1, nil, []Pod{{Ordinal: 1, StandIn: true}}, []int32{2}},
+		"nor a reserved one":           {1, nil, []Pod{{Ordinal: 6, StandIn: true}}, []int32{2}},
+	} {
+		t.Run("X-12 "+name, func(t *testing.T) {
+			in := Input{Spec: Spec{Strategy: api.RollingUpdate, Replicas: 2, MaxSurge: tc.most, Reserved: []Range{{6, 6}}}, Taken: tc.taken, Pods: tc.pods}
+			if got := in.surges(); !slices.Equal(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestResizable: CPU and memory may change, and nothing of them may go; other resources stay.
 func TestResizable(t *testing.T) {
 	const cpu, memory, disk = corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage

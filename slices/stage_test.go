@@ -37,7 +37,7 @@ type stage struct {
 	step time.Duration
 	// refuse is asked before each write: its verb, and the object as it is to be.
 	refuse func(verb string, o client.Object) error
-	// made counts the pods, each of which gets a UID of its own.
+	// made counts the pods and claims, each of which gets a UID of its own.
 	made int
 }
 
@@ -108,11 +108,12 @@ func (s *stage) funcs() interceptor.Funcs {
 	}
 }
 
-// asks whether a write is refused, one after the other; a pod that is made gets its UID.
+// asks whether a write is refused, one after the other; a pod or claim that is made gets its UID.
 func (s *stage) asks(verb string, o client.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, is := o.(*corev1.Pod); is && verb == "create" {
+	_, pod := o.(*corev1.Pod)
+	if _, claim := o.(*corev1.PersistentVolumeClaim); (pod || claim) && verb == "create" {
 		s.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
 	}
