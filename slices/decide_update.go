@@ -63,7 +63,11 @@ func (d *decider) budgetMessage() string {
 	if most := d.Spec.mostUnavailable(); most < d.Spec.MaxUnavailable {
 		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
 	}
-	return fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
+	message := fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
+	if d.Spec.Split && d.Spec.MaxSurge > 0 {
+		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s)", api.SplitAnnotationKey)
+	}
+	return message
 }
 
 // stays says whether the update is for a pod that nothing has removed.

@@ -68,6 +68,8 @@ type Spec struct {
 	// Migrating is true while a migration drives the slice: its scale-downs have the
 	// reason Migration.
 	Migrating bool
+	// Split is true when another slice owns ordinals of the application for good.
+	Split bool
 	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
 	// and what is deleted is the garbage collector's.
 	Deleting bool

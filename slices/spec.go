@@ -58,18 +58,21 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 			return Spec{}, err
 		}
 	}
+	_, spec.Split = set.Annotations[api.SplitAnnotationKey]
 	if spec.Migrating {
 		spec.besideMigration(api.ShareOf(set.Annotations))
+	}
+	if spec.Migrating || spec.Split {
+		// Pods above the range, which would stand in for those that are down, may run elsewhere.
+		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
 	}
 	return spec, nil
 }
 
-// besideMigration makes the updates of a slice fit to go on beside a migration: pods above
-// the range, which would stand in for those that are down, run elsewhere; and all pods at
+// besideMigration makes the updates of a slice fit to go on beside a migration: all pods at
 // once are more than any budget.
 func (s *Spec) besideMigration(share *int32) {
 	s.Share = share
-	s.MaxUnavailable = max(s.MaxUnavailable, 1)
 	s.Paused = s.Paused || s.Strategy == api.Recreate
 }
 
@@ -237,11 +240,10 @@ func (s Spec) Owns(ordinal int32) bool {
 	return rank < int64(s.Replicas)
 }
 
-// above is the first ordinal at which a pod may stand in during an update; false: none may. A
-// migration has those above the range run elsewhere, so that none may while one drives the
-// slice.
+// above is the first ordinal at which a pod may stand in during an update; false: none may. In
+// a migration, and in an application that is split, those above the range may run elsewhere.
 func (s Spec) above() (first int64, may bool) {
-	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Replicas == 0 {
+	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Split || s.Replicas == 0 {
 		return 0, false
 	}
 	owned := s.Ordinals()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,7 @@ func TestSurges(t *testing.T) {
 		"none is allowed":      {func(s *Spec) { s.MaxSurge = 0 }, nil},
 		"another strategy":     {func(s *Spec) { s.Strategy = api.OnDelete }, nil},
 		"a migration":          {func(s *Spec) { s.Migrating = true }, nil},
+		"X-23 a split":         {func(s *Spec) { s.Split = true }, nil},
 		"nothing to stand for": {func(s *Spec) { s.Replicas = 0 }, nil},
 	} {
 		spec := base
@@ -119,6 +121,30 @@ func TestSurges(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
+}
+
+// TestSplit: a slice of an application that is split for good updates with what it has.
+func TestSplit(t *testing.T) {
+	t.Run("X-23 maxSurge counts for nothing, and the pods that wait say so", func(t *testing.T) {
+		set := namedSet("web", nil)
+		set.Annotations = map[string]string{api.SplitAnnotationKey: "true"}
+		set.Spec.Replicas = new(int32(2))
+		set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
+		spec, err := SpecOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := slice(2, "a a")
+		in.Spec = spec
+		in.Pods = podsOf(0, "a a")
+		d := Decide(in)
+		if got := short(d); got != "Delete 1" {
+			t.Errorf("decided %q", got)
+		}
+		if len(d.Held) != 1 || !strings.Contains(d.Held[0].Message, "annotation "+api.SplitAnnotationKey) {
+			t.Errorf("held %+v", d.Held)
+		}
+	})
 }
 
 // TestSurgesBesideClaims: an ordinal whose claims are somebody's is passed over, and whoever stands in

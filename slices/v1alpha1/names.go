@@ -37,6 +37,12 @@ func AskedToGo(pod *corev1.Pod) bool {
 // none stand in above the range (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
+// SplitAnnotationKey is on a StatefulSet whose application is split for good: another slice owns
+// some of its ordinals, and may be anywhere. None of its pods stand in above the range (maxSurge),
+// for that ordinal may be the other one's. A migration writes it when it ends with both, and
+// takes it away when it ends with one.
+const SplitAnnotationKey = "apps.sliceshift.io/split"
+
 // StandInAnnotationKey is on a claim that was made for a pod that stands in above the range
 // (maxSurge): it goes with that pod, whatever the retention policy says, unless the ordinal
 // comes to be the StatefulSet's while the pod runs.
