@@ -34,6 +34,8 @@ var embeddedOnly = map[string]string{
 	"TestGrowthRefused":      noGrowth,
 	"TestGrowthPartition":    noGrowth,
 	"TestGrowthOfSome":       noGrowth,
+	"TestGrowthAlone":        noGrowth,
+	"TestUnboundClaim":       noGrowth,
 	"TestKilled":             manyRuns,
 	"TestSoak":               manyRuns,
 	"TestSameManifestAgain":  nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
