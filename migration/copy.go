@@ -26,6 +26,7 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	delete(annotations, api.TemplateAnnotationKey)
 	delete(annotations, slicesapi.MigratingAnnotationKey)
 	delete(annotations, slicesapi.MaxUnavailableAnnotationKey)
+	delete(annotations, slicesapi.SplitAnnotationKey)
 	labels := maps.Clone(from.Labels)
 	for _, key := range trackers {
 		delete(annotations, key) // whoever tracks the source would prune the copy

@@ -104,6 +104,8 @@ type Effect struct {
 	// Volume and Template are for CarryVolume.
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`
+	// Split is true when ReleaseFence leaves the application to both sides.
+	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
 	Propagation metav1.DeletionPropagation `json:"-"`
 }

@@ -26,9 +26,9 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	at := e.place(effect.Side)
 	switch effect.Verb {
 	case WriteFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(effect.Fence)})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.fence(effect.Fence)}})
 	case ReleaseFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": at.fence(nil)})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.noFence(effect.Split)}})
 	case SetShare:
 		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
 	case LiftShare:
@@ -62,20 +62,28 @@ func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effe
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-// fence is the metadata of a StatefulSet with a fence, or without one. The controller
-// of our own kind is told that it is being migrated.
-func (p place) fence(value any) map[string]any {
+// fence are the annotations of a StatefulSet with a fence. The controller of our own kind is
+// told that it is being migrated.
+func (p place) fence(value string) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: value}
-	if value == nil {
-		annotations[api.TemplateAnnotationKey] = nil
-	}
 	if p.version == sliceVersion {
 		annotations[slicesapi.MigratingAnnotationKey] = "true"
-		if value == nil {
-			annotations[slicesapi.MigratingAnnotationKey], annotations[slicesapi.MaxUnavailableAnnotationKey] = nil, nil
-		}
 	}
-	return map[string]any{"annotations": annotations}
+	return annotations
+}
+
+// noFence are those of one that is let go. The controller of our own kind is told whether the
+// application stays split.
+func (p place) noFence(split bool) map[string]any {
+	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
+	if p.version != sliceVersion {
+		return annotations
+	}
+	annotations[slicesapi.MigratingAnnotationKey], annotations[slicesapi.MaxUnavailableAnnotationKey] = nil, nil
+	if annotations[slicesapi.SplitAnnotationKey] = nil; split {
+		annotations[slicesapi.SplitAnnotationKey] = "true"
+	}
+	return annotations
 }
 
 // shareOf is the metadata of a StatefulSet of our own kind with a share, or without one.

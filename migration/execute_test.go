@@ -42,6 +42,31 @@ func (w *wire) client() client.Client {
 	}).Build()
 }
 
+// TestMarksOfSlices: what the controller of our own kind is told of a migration, and of its end.
+func TestMarksOfSlices(t *testing.T) {
+	const gone = `"apps.sliceshift.io/max-unavailable":null,"apps.sliceshift.io/migrating":null,"apps.sliceshift.io/split":`
+	for name, tc := range map[string]struct {
+		effect Effect
+		want   string
+	}{
+		"X-23 it begins":                {Effect{Verb: WriteFence, Fence: "m.2"}, `"apps.sliceshift.io/migrating":"true","migration.sliceshift.io/fence":"m.2"`},
+		"X-23 it ends with one":         {Effect{Verb: ReleaseFence}, gone + `null,"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
+		"X-23 the application is split": {Effect{Verb: ReleaseFence, Split: true}, gone + `"true","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := &wire{}
+			e := &Engine{source: place{side: SourceSide, namespace: "shop", set: "web", version: sliceVersion, live: there.client()}}
+			tc.effect.Side, tc.effect.Name, tc.effect.UID, tc.effect.ResourceVersion = SourceSide, "web", "u", "7"
+			if _, err := e.execute(t.Context(), &api.Migration{}, Snapshot{}, tc.effect); err != nil {
+				t.Fatal(err)
+			}
+			if want := `patch web {"metadata":{"annotations":{` + tc.want + `},"resourceVersion":"7","uid":"u"}}`; len(there.sent) != 1 || there.sent[0] != want {
+				t.Errorf("sent\n%q\nwant\n%q", there.sent, want)
+			}
+		})
+	}
+}
+
 // TestExecute: each effect is one write, and it carries the UID and the resourceVersion
 // of what was judged.
 func TestExecute(t *testing.T) {

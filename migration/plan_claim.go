@@ -142,8 +142,16 @@ func (p *planner) release() *Decision {
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		side := p.side(name)
 		if side.Set.Presence == Seen && FenceOwner(side.Set.Fence) == p.UID {
-			return effect(Effect{Verb: ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion})
+			return effect(Effect{
+				Verb: ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion,
+				Split: p.Source.Set.mayRun() && p.Destination.Set.mayRun(),
+			})
 		}
 	}
 	return nil
+}
+
+// mayRun says whether a StatefulSet may own ordinals: of one that cannot be read nobody knows.
+func (s Set) mayRun() bool {
+	return s.Presence == Seen && s.Replicas > 0 || s.Presence != Seen && s.Presence != Absent
 }

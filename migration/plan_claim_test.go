@@ -192,6 +192,27 @@ func TestReleaseOfFences(t *testing.T) {
 	}
 }
 
+// TestReleaseOfSplits: who is let go is told whether the other side keeps ordinals of the application.
+func TestReleaseOfSplits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   bool
+	}{
+		"both have some":                    {nil, true},
+		"all have moved":                    {func(s *Snapshot) { s.Source.Set.Replicas = 0 }, false},
+		"none has":                          {func(s *Snapshot) { s.Destination.Set.Replicas = 0 }, false},
+		"the destination is not there":      {func(s *Snapshot) { s.Destination.Set.Presence = Absent }, false},
+		"the destination cannot be read":    {func(s *Snapshot) { s.Destination.Set = Set{} }, true},
+		"all have moved, to who knows what": {func(s *Snapshot) { s.Source.Set.Replicas, s.Destination.Set = 0, Set{} }, false},
+	} {
+		t.Run("X-23 "+name, func(t *testing.T) {
+			if d := halfway(tc.change).release(); d == nil || d.Effect == nil || d.Effect.Split != tc.want {
+				t.Errorf("got %+v, want split %t", d, tc.want)
+			}
+		})
+	}
+}
+
 // TestFenceEpoch: a fence has the epoch that stands behind its point. What nobody counts up to was
 // written by hand, and counts for nothing (G16).
 func TestFenceEpoch(t *testing.T) {

@@ -68,7 +68,7 @@ func TestMissingClaims(t *testing.T) {
 				}
 				h.claims[claim.Name] = claim
 			}
-			if ok, _ := h.viewClaims(pod, 0, true); ok {
+			if h.claimsMatch(pod, 0, true) {
 				t.Error("nothing is to be done")
 			}
 			if err := h.all(t.Context(), []Action{{Verb: Repair, UID: "u"}}); err != nil {
@@ -157,9 +157,11 @@ func TestGrowClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have    map[string]string
 		refused string
+		unbound string
 		want    map[string]string
 		fails   bool
 	}{
+		"X-02 one is not bound":                 {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, unbound: "data", want: map[string]string{"data": "1Gi", "logs": "2Gi"}},
 		"R-099 R-101 one":                       {have: map[string]string{"data": "1Gi", "logs": "2Gi"}, want: map[string]string{"data": "2Gi", "logs": "2Gi"}},
 		"R-099 R-101 both":                      {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, want: map[string]string{"data": "2Gi", "logs": "2Gi"}},
 		"R-099 R-101 the first cannot":          {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, refused: "data", want: map[string]string{"data": "1Gi", "logs": "1Gi"}, fails: true},
@@ -180,6 +182,9 @@ func TestGrowClaims(t *testing.T) {
 				h.set.Spec.VolumeClaimTemplates = append(h.set.Spec.VolumeClaimTemplates, *sized(template, "2Gi"))
 				if have, found := tc.have[template]; found {
 					claim := newClaim(h.set, sized(template, have), 0)
+					if claim.Status.Phase = corev1.ClaimBound; template == tc.unbound {
+						claim.Status.Phase = corev1.ClaimPending
+					}
 					if err := h.client.Create(t.Context(), claim); err != nil {
 						t.Fatal(err)
 					}
@@ -252,10 +257,13 @@ func TestClaimEvents(t *testing.T) {
 		want   bool
 	}{
 		"labelled": {func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"a": "b"} }, false},
-		"bound":    {func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }, false},
-		"owned":    {func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{{Name: "web"}} }, true},
-		"deleted":  {func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
-		"larger":   {func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = c.Spec.Resources.Requests }, true},
+		"bound":    {func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }, true},
+		"X-10 its driver says that it cannot": {func(c *corev1.PersistentVolumeClaim) {
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInfeasible}
+		}, true},
+		"owned":   {func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{{Name: "web"}} }, true},
+		"deleted": {func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		"larger":  {func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = c.Spec.Resources.Requests }, true},
 		"its file system grows with a pod": {func(c *corev1.PersistentVolumeClaim) {
 			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
 		}, true},

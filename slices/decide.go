@@ -107,7 +107,7 @@ func newDecider(in Input) *decider {
 		d.pods, d.at[pod.Ordinal] = append(d.pods, pod), pod
 	}
 	slices.SortFunc(d.pods, func(a, b *Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	d.surge = in.Spec.surges(d.owned)
+	d.surge = in.surges()
 	for _, ordinal := range d.owned {
 		d.ours[ordinal] = true
 	}
@@ -227,7 +227,14 @@ func (d *decider) inScope(ordinal int32) bool { return d.ours[ordinal] && ordina
 
 // impossible says whether a pod cannot be updated as the policy asks for.
 func (d *decider) impossible(pod *Pod) bool {
-	return d.Spec.Policy == api.InPlaceOnly && (!pod.Change.InPlace || d.infeasible(pod))
+	switch {
+	case d.Spec.Policy != api.InPlaceOnly:
+		return false
+	case d.outdated(pod):
+		return !pod.Change.InPlace || d.infeasible(pod)
+	default:
+		return d.remounts(pod)
+	}
 }
 
 // updating says whether pods are updated at all now.
@@ -242,7 +249,7 @@ func (d *decider) toUpdate(pod *Pod) bool {
 
 // remaining says whether pods are left that the update, paused or not, will get to.
 func (d *decider) remaining() bool {
-	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.toUpdate(pod) && !d.impossible(pod) })
+	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && !d.impossible(pod) })
 }
 
 // waitToTell is how long a set that is being deleted is kept for pods that cannot be told.
@@ -304,7 +311,7 @@ func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 // withdraw takes back what was announced to pods that are to stay after all.
 func (d *decider) withdraw() {
 	for _, pod := range d.pods {
-		awaits := d.toUpdate(pod) && d.updating() && !d.inPlace(pod) && !d.impossible(pod)
+		awaits := (d.toUpdate(pod) || d.toGrow(pod) && d.remounts(pod)) && d.updating() && !d.inPlace(pod) && !d.impossible(pod)
 		if pod.Reason != "" && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal] && !awaits {
 			d.act(Announce, pod, pod.Revision, "")
 		}

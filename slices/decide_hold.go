@@ -50,6 +50,8 @@ const (
 	HeldResize = "ResizePending"
 	// HeldClaims: a claim of the pod grows first.
 	HeldClaims = "ClaimsGrow"
+	// HeldInfeasible: a claim cannot grow, says its driver.
+	HeldInfeasible = "ClaimCannotGrow"
 	// HeldPreDelete: lifecycle.preDelete holds the pod back.
 	HeldPreDelete = "LifecyclePreDelete"
 	// HeldTerminationGrace: the pod has been told why it goes, and has time to read it.

@@ -2,9 +2,13 @@ package slices
 
 import api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 
-// inPlace says whether a pod is updated in place.
+// inPlace says whether a pod is updated in place. One that has to be made anew for its claims
+// is not, where that is allowed.
 func (d *decider) inPlace(pod *Pod) bool {
-	return pod.Change.InPlace && d.Spec.Policy != api.ReCreate && !d.infeasible(pod)
+	if !pod.Change.InPlace || d.infeasible(pod) {
+		return false
+	}
+	return d.Spec.Policy == api.InPlaceOnly || d.Spec.Policy == api.InPlaceIfPossible && !d.remounts(pod)
 }
 
 // infeasible says whether a pod was to be changed in place to what its node can never

@@ -212,17 +212,6 @@ func TestResizes(t *testing.T) {
 	})
 }
 
-func TestClaims(t *testing.T) {
-	growing := func(pod *Pod) { pod.ClaimsReady = false }
-	check(t, []row{
-		{name: "R-090 they grow before the update", in: slice(3, "a a a").with(2, growing), want: "GrowClaims 2", held: map[int32]string{1: HeldBudget, 2: HeldClaims}},
-		{name: "R-090 then the pod", in: slice(3, "a a a"), want: "Delete 2"},
-		{name: "R-094 not below the partition", in: slice(4, "a a b b", partition(2)).with(0, growing).with(1, growing), want: ""},
-		{name: "R-095 of a pod that has the revision", in: slice(2, "b b", settledAt("b")).with(0, growing), want: "GrowClaims 0"},
-		{name: "paused", in: slice(2, "a b", paused).with(0, growing).with(1, growing), want: ""},
-	})
-}
-
 func TestRelabel(t *testing.T) {
 	check(t, []row{
 		{name: "S-009 D-019 no restart", in: slice(2, "c c").with(0, same).with(1, same), want: "Relabel 0, Relabel 1"},

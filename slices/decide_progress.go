@@ -56,7 +56,7 @@ func (d *decider) waitsUntil(pod *Pod) time.Time {
 	switch {
 	case pod.Terminating:
 		return pod.GoneBy
-	case pod.Reason != "" && pod.HeldForDelete, !pod.ClaimsReady && pod.ClaimsGrowing:
+	case pod.Reason != "" && pod.HeldForDelete, d.grows(pod):
 		return d.Now
 	case d.toUpdate(pod) && d.inPlace(pod) && pod.HeldForUpdate:
 		return d.Now

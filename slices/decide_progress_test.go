@@ -46,8 +46,8 @@ func TestDeadline(t *testing.T) {
 			p.Ready, p.InPlace = false, &InPlace{Revision: "b", Since: noon.Add(-ago)}
 		}
 	}
-	growing := func(p *Pod) { p.ClaimsReady, p.ClaimsGrowing = false, true }
-	refused := func(p *Pod) { p.ClaimsReady = false }
+	growing := func(p *Pod) { p.Growth.State = Growing }
+	refused := func(p *Pod) { p.Growth.State = ToGrow }
 	readyFor := func(d time.Duration) func(*Pod) {
 		return func(p *Pod) { p.ReadySince = noon.Add(-d) }
 	}

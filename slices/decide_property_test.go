@@ -24,6 +24,7 @@ func anyInput(t *rapid.T) Input {
 			Updated: rapid.Int32Range(0, 3).Draw(t, "updated"), Complete: rapid.Bool().Draw(t, "complete"),
 		},
 		StaleClaims: rapid.SliceOfN(rapid.Int32Range(0, 9), 0, 2).Draw(t, "stale"),
+		Taken:       rapid.SliceOfNDistinct(rapid.Int32Range(3, 9), 0, 2, rapid.ID).Draw(t, "taken"),
 	}
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
 		in.Pods = append(in.Pods, anyPod(t, ordinal))
@@ -94,8 +95,8 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
 		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
-		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"), ClaimsReady: often(t, "claims ready"),
-		AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
+		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"),
+		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
 	if !often(t, "runs") {
 		pod.Phase, pod.Ready = rapid.SampledFrom([]Phase{Pending, Failed, Succeeded}).Draw(t, "phase"), false
@@ -116,6 +117,10 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 	if seldom(t, "told") {
 		pod.Reason = rapid.SampledFrom([]api.TerminationReason{api.TerminationUpdate, api.TerminationScaleDown, api.TerminationDeletion}).Draw(t, "reason")
 		pod.ReasonSince = noon.Add(-anyTime(t, "told since"))
+	}
+	if seldom(t, "claims grow") {
+		state := rapid.SampledFrom([]GrowthState{ToGrow, Growing, Infeasible, AwaitsFileSystem, Unbound}).Draw(t, "growth")
+		pod.Growth = Growth{State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since"))}
 	}
 	pod.Priority = []int64{rapid.Int64Range(0, 2).Draw(t, "priority")}
 	return pod
@@ -159,7 +164,7 @@ func serves(in Input, pod *Pod) bool {
 // stand in for them.
 func counted(in Input) []int32 {
 	owned := in.Spec.Ordinals()
-	return slices.Concat(owned, in.Spec.surges(owned))
+	return slices.Concat(owned, in.surges())
 }
 
 func serving(in Input) int { return countOf(in, serves) }
@@ -262,7 +267,7 @@ func unlawful(in Input, a Action, pod *Pod) string {
 		return unlawfulCreate(in, a, pod)
 	case pod == nil || pod.UID != a.UID || pod.Terminating:
 		return "D2"
-	case isUpdate(a) && !inScopeOf(in, a):
+	case isUpdate(a) && !inScopeOf(in, a, pod):
 		return "D3"
 	case a.Verb == Relabel && a.Revision != pod.SameAs:
 		return "relabelled to another meaning"
@@ -277,26 +282,79 @@ func unlawfulCreate(in Input, a Action, pod *Pod) string {
 	if pod != nil || a.UID != "" || !slices.Contains(counted(in), a.Ordinal) || slices.Contains(in.StaleClaims, a.Ordinal) {
 		return "made without need"
 	}
+	if slices.Contains(in.Taken, a.Ordinal) && !slices.Contains(in.Spec.Ordinals(), a.Ordinal) {
+		return "X-12: it stands in with somebody's data"
+	}
 	return ""
 }
 
 // inScopeOf says whether the update is for an ordinal.
-func inScopeOf(in Input, a Action) bool {
+func inScopeOf(in Input, a Action, pod *Pod) bool {
 	switch {
 	case in.Spec.Paused || !slices.Contains(in.Spec.Ordinals(), a.Ordinal):
 		return false
 	case in.Spec.Strategy == api.OnDelete:
-		return a.Verb == GrowClaims
+		return a.Verb == GrowClaims && pod.Revision == "b"
 	default:
 		return in.Spec.Strategy == api.Recreate || a.Ordinal >= in.Spec.Partition
 	}
+}
+
+// waitsForMount says whether a file system has not grown for a minute.
+func waitsForMount(in Input, pod *Pod) bool {
+	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Since.Add(time.Minute).After(in.Now)
+}
+
+// growsNow says whether a roll-out waits for the claims of a pod, which it has begun with.
+func growsNow(in Input, pod *Pod) bool {
+	inPlace := pod.Change.InPlace && in.Spec.Policy != api.ReCreate
+	switch {
+	case !slices.Contains(in.Spec.Ordinals(), pod.Ordinal) || in.Spec.Strategy == api.RollingUpdate && pod.Ordinal < in.Spec.Partition:
+		return false
+	case !pod.Change.Same && in.Spec.Policy == api.InPlaceOnly && !pod.Change.InPlace:
+		return false
+	case pod.Growth.State == AwaitsFileSystem:
+		return !waitsForMount(in, pod) && (pod.Change.Same || inPlace)
+	case pod.Growth.State == ToGrow:
+		return pod.Revision == "b"
+	default:
+		return pod.Growth.State == Growing || pod.Growth.State == Infeasible
+	}
+}
+
+// TestGrowthIsBounded: pods whose claims grow for the update count in its budget as if they were
+// unavailable, and nothing goes on past a claim that cannot grow.
+func TestGrowthIsBounded(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if in.Spec.Strategy == api.Recreate {
+			return
+		}
+		untouched := func(in Input, pod *Pod) bool { return serves(in, pod) && !growsNow(in, pod) }
+		before := countOf(in, untouched)
+		after := before
+		for _, a := range d.Actions {
+			pod := podAt(in, a.Ordinal)
+			if !isUpdate(a) || a.Verb == Announce || !untouched(in, pod) {
+				continue
+			}
+			after--
+			if stops := slices.IndexFunc(in.Pods, func(p Pod) bool {
+				return p.Growth.State == Infeasible && growsNow(in, &p) && !p.Terminating && p.Phase == Running
+			}); stops >= 0 {
+				t.Fatalf("X-10: it goes on past ordinal %d: %s", in.Pods[stops].Ordinal, short(d))
+			}
+		}
+		if floor := len(in.Spec.Ordinals()) - int(in.Spec.mostUnavailable()); after < min(before, floor) {
+			t.Fatalf("X-10: %d served and did not grow, %d do after, and there must be %d: %s", before, after, floor, short(d))
+		}
+	})
 }
 
 func unlawfulDelete(in Input, a Action, pod *Pod) string {
 	switch {
 	case pod.HeldForDelete:
 		return "the hook is passed over"
-	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same && (pod.InPlace == nil || !pod.InPlace.Infeasible)):
+	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same && !waitsForMount(in, pod) && (pod.InPlace == nil || !pod.InPlace.Infeasible)):
 		return "deleted without need"
 	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0 && !in.Spec.Silent:
 		return "deleted without a word"
@@ -356,7 +414,7 @@ func imperfect(in Input, ordinal int32, pod *Pod) bool {
 	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
 		return true
 	}
-	return !pod.Change.Same && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
+	return (!pod.Change.Same || pod.Growth.State != Grown) && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
 }
 
 // TestShift: ordinals have no meaning of their own.
@@ -377,6 +435,10 @@ func TestShift(t *testing.T) {
 		}
 		for i := range moved.StaleClaims {
 			moved.StaleClaims[i] += by
+		}
+		moved.Taken = slices.Clone(in.Taken)
+		for i := range moved.Taken {
+			moved.Taken[i] += by
 		}
 		moved.Failures = slices.Clone(in.Failures)
 		for i := range moved.Failures {

@@ -47,7 +47,7 @@ func TestRolled(t *testing.T) {
 func TestWaitsUntil(t *testing.T) {
 	never, hourAgo := time.Time{}, noon.Add(-time.Hour)
 	reason := func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationUpdate, noon.Add(-30*time.Minute) }
-	grown := func(p *Pod) { p.ClaimsGrowing = true }
+	grown := func(p *Pod) { p.Growth.State = Grown }
 	hooked := func(p *Pod) { p.HeldForUpdate = true }
 	possibly := func(p *Pod) { p.Change, p.HeldForUpdate = Change{InPlace: true}, true }
 	inPlace := func(patched bool) func(*Pod) {

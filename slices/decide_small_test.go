@@ -42,7 +42,7 @@ func TestAsFarAsItIsHeld(t *testing.T) {
 // TestEndedPods: nobody is left in a pod that has ended: it is told nothing, given no label and held
 // back by no hook.
 func TestEndedPods(t *testing.T) {
-	growing := func(p *Pod) { p.ClaimsReady = false }
+	growing := func(p *Pod) { p.Growth.State = ToGrow }
 	duplicate := func(p *Pod) { p.SameAs = "a" }
 	preDelete := func(p *Pod) { p.HeldForDelete = true }
 	again := func(in *Input) {
@@ -184,7 +184,7 @@ func TestOfOnePod(t *testing.T) {
 // TestUpdatesByItsRules: who is asked to go, relabelled, grown or updated beside others.
 func TestUpdatesByItsRules(t *testing.T) {
 	recreating, settled := by(api.Recreate), settledAt("b")
-	growing := func(p *Pod) { p.ClaimsReady = false }
+	growing := func(p *Pod) { p.Growth.State = ToGrow }
 	blocked := func(p *Pod) {
 		p.Change = Change{Blocker: "spec"}
 		p.InPlace = &InPlace{Revision: "x", Since: noon, Done: true}

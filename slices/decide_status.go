@@ -60,7 +60,7 @@ func (d *decider) progress() Progress {
 	if p.Revision != d.Revisions.Update {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
 	}
-	if p.Complete && slices.ContainsFunc(d.pods, d.toUpdate) {
+	if p.Complete && slices.ContainsFunc(d.pods, d.unfinished) {
 		p.Complete, p.Since = false, d.Now // it has got more to do
 	}
 	lasts := d.Spec.MinReady > 0 && available > p.Available
@@ -95,14 +95,15 @@ func (d *decider) complete(s Status, p Progress) bool {
 	case p.Revision != "":
 		return p.Complete
 	default:
-		return !slices.ContainsFunc(d.owned, missing)
+		return !slices.ContainsFunc(d.owned, missing) && !slices.ContainsFunc(d.pods, d.toGrow)
 	}
 }
 
-// rolledOut says whether every pod that the update is for has it and is available.
+// rolledOut says whether every pod that the update is for has it, claims included, and is
+// available.
 func (d *decider) rolledOut() bool {
 	return !slices.ContainsFunc(d.owned, func(ordinal int32) bool {
 		pod := d.at[ordinal]
-		return d.inScope(ordinal) && (!d.available(pod) || d.outdated(pod))
+		return d.inScope(ordinal) && (!d.available(pod) || d.outdated(pod) || d.toGrow(pod))
 	})
 }

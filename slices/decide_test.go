@@ -60,7 +60,7 @@ func podsOf(ordinal int32, text string) []Pod {
 func podOf(ordinal int32, word string) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: types.UID(fmt.Sprintf("uid-%d", ordinal)), Revision: word[:1], Phase: Running,
-		Ready: true, ReadySince: noon.Add(-time.Hour), IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
+		Ready: true, ReadySince: noon.Add(-time.Hour), IdentityOK: true, StorageOK: true, ClaimsOK: true,
 	}
 	pod.Change.Same = pod.Revision == "b"
 	for _, sign := range word[1:] {

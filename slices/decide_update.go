@@ -27,26 +27,24 @@ func (d *decider) release() {
 	}
 }
 
-// update brings pods to the revision of the template. Those that are not Ready come
-// first, and cost nothing; neither order nor scaling holds them up, for
-// they may be what holds up those.
+// update brings pods to the revision of the template, and their claims to its sizes. Those
+// that are not Ready come first, and cost nothing; neither order nor scaling holds them up,
+// for they may be what holds up those.
 func (d *decider) update() {
 	d.relabel()
-	d.growUpdated()
-	outdated := d.outdatedPods()
-	if d.strategy.together {
-		for _, pod := range outdated {
-			d.remove(pod, api.TerminationUpdate)
-		}
-		return
-	}
 	var rest []*Pod
-	for _, pod := range outdated {
-		if free(pod) || d.infeasible(pod) && d.spend(pod) {
-			d.replace(pod)
-			continue
+	for _, pod := range d.targets() {
+		switch {
+		case d.strategy.together && d.outdated(pod):
+			d.remove(pod, api.TerminationUpdate)
+		case free(pod), d.infeasible(pod) && d.spend(pod):
+			d.advance(pod)
+		case d.begun(pod):
+			d.spend(pod) // others wait for it
+			d.advance(pod)
+		default:
+			rest = append(rest, pod)
 		}
-		rest = append(rest, pod)
 	}
 	reason, message := d.gate()
 	for _, pod := range rest {
@@ -54,7 +52,7 @@ func (d *decider) update() {
 		case reason != "":
 			d.hold(pod.Ordinal, reason, message)
 		case d.spend(pod):
-			d.replace(pod)
+			d.advance(pod)
 		default:
 			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage())
 		}
@@ -65,7 +63,11 @@ func (d *decider) budgetMessage() string {
 	if most := d.Spec.mostUnavailable(); most < d.Spec.MaxUnavailable {
 		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
 	}
-	return fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
+	message := fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
+	if d.Spec.Split && d.Spec.MaxSurge > 0 {
+		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s)", api.SplitAnnotationKey)
+	}
+	return message
 }
 
 // stays says whether the update is for a pod that nothing has removed.
@@ -74,10 +76,11 @@ func (d *decider) stays(pod *Pod) bool {
 }
 
 // relabel gives pods the label of a revision that means the same as their own: no pod
-// is the worse for it, so that neither a pause nor a strategy matters.
+// is the worse for it, so that neither a pause nor a strategy matters. One whose claims are
+// to grow for it gets the label when they have.
 func (d *decider) relabel() {
 	for _, pod := range d.pods {
-		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same {
+		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same && pod.Growth.State == Grown {
 			d.act(Relabel, pod, d.Revisions.Update, "")
 		}
 	}
@@ -94,29 +97,12 @@ func (d *decider) merge() {
 	}
 }
 
-// growUpdated grows the claims of pods that have the revision already.
-func (d *decider) growUpdated() {
-	if d.Spec.Paused || d.rollingBack {
-		return
-	}
-	for _, pod := range d.pods {
-		if d.stays(pod) && !pod.ClaimsReady && !d.outdated(pod) {
-			d.grow(pod)
-		}
-	}
-}
-
-func (d *decider) grow(pod *Pod) {
-	d.act(GrowClaims, pod, d.Revisions.Update, "")
-	d.hold(pod.Ordinal, HeldClaims, "its claims grow")
-}
-
-// outdatedPods are the pods to be updated, in the order of the strategy. Those that are
-// not updated now are held.
-func (d *decider) outdatedPods() []*Pod {
+// targets are the pods to be updated, in the order of the strategy. Those that are not
+// updated now are held.
+func (d *decider) targets() []*Pod {
 	var out []*Pod
 	for _, pod := range d.pods {
-		if !d.toUpdate(pod) || d.going[pod.Ordinal] {
+		if !d.unfinished(pod) || d.going[pod.Ordinal] {
 			continue
 		}
 		if reason, message := d.excluded(pod); reason != "" {
@@ -134,12 +120,16 @@ func (d *decider) outdatedPods() []*Pod {
 // excluded says why a pod is not updated, whatever the others are like; empty: it is.
 func (d *decider) excluded(pod *Pod) (reason, message string) {
 	switch {
-	case d.strategy.order == nil:
+	case d.strategy.order == nil && d.outdated(pod):
 		return HeldOnDelete, "it gets the new revision when it is deleted"
+	case d.strategy.order == nil && (pod.Revision != d.Revisions.Update || d.remounts(pod)):
+		return HeldOnDelete, fmt.Sprintf("claim %s grows when the pod is deleted", pod.Growth.Claim)
 	case d.Spec.Paused:
 		return HeldPaused, d.pausedMessage()
 	case d.rollingBack:
 		return HeldRollback, d.rollBackMessage()
+	case d.impossible(pod) && !d.outdated(pod):
+		return HeldInPlaceOnly, fmt.Sprintf("the file system of claim %s grows when the pod is made anew, and the policy is InPlaceOnly: delete the pod", pod.Growth.Claim)
 	case d.impossible(pod):
 		return HeldInPlaceOnly, d.impossibleMessage(pod)
 	default:
@@ -175,6 +165,9 @@ func (d *decider) gate() (reason, message string) {
 	if d.scalesFirst() {
 		return HeldScaleFirst, "it is updated when no pod is left that the slice does not own"
 	}
+	if at := slices.IndexFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && pod.Growth.State == Infeasible }); at >= 0 {
+		return HeldInfeasible, infeasibleMessage(d.pods[at])
+	}
 	if d.strategy.batches && d.batchOpen() {
 		return HeldBatch, "it is updated when the pods updated before are available"
 	}
@@ -206,16 +199,4 @@ func (d *decider) batchOpen() bool {
 		}
 	}
 	return false
-}
-
-// replace updates one pod, in place or by deleting it; its claims grow first.
-func (d *decider) replace(pod *Pod) {
-	switch {
-	case !pod.ClaimsReady:
-		d.grow(pod)
-	case d.inPlace(pod):
-		d.changeInPlace(pod)
-	default:
-		d.remove(pod, api.TerminationUpdate)
-	}
 }

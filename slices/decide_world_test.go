@@ -15,13 +15,17 @@ import (
 
 // world is a cluster with one slice, in which Decide is all that acts on purpose. A
 // revision is a letter and a number: from one to another with the same letter a pod
-// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end; to the
-// number 9 no node resizes a pod.
+// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end, those
+// of a "u" are never scheduled; to the number 9 no node resizes a pod. With each + after it
+// claims are to be larger.
 type world struct {
 	t    failer
 	in   Input
 	pods map[int32]*Pod
-	made int
+	// claims stay when their pods go. driver is how they grow.
+	claims map[int32]*worldClaim
+	driver string
+	made   int
 	// lingers is how long a pod is Terminating.
 	lingers time.Duration
 	// broken is true when no pod gets Ready any more.
@@ -38,14 +42,19 @@ type failer interface {
 }
 
 func newWorld(t failer, spec Spec) *world {
-	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}, set: namedSet("web", nil)}
+	return &world{
+		t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}},
+		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, set: namedSet("web", nil),
+	}
 }
 
 func (w *world) observe() Input {
 	in := w.in
+	in.Revisions.SameTemplate = meaning(in.Revisions.Current) == meaning(in.Revisions.Update)
 	for _, pod := range w.pods {
 		seen := *pod
-		seen.Change = Change{Same: pod.Revision == in.Revisions.Update, InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
+		seen.Change = Change{Same: meaning(pod.Revision) == meaning(in.Revisions.Update), InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
+		seen.Growth = w.growth(pod.Ordinal)
 		if pod.InPlace != nil {
 			inPlace := *pod.InPlace
 			seen.InPlace = &inPlace
@@ -69,7 +78,7 @@ func (w *world) reconcile(most int) Decision {
 	w.in.Progress, w.in.Failures = d.Progress, d.Failures
 	w.in.Revisions.Current = d.Status.CurrentRevision
 	if d.RollBack && most >= len(d.Actions) {
-		w.in.Revisions.Update = w.in.Revisions.Current
+		w.roll(meaning(w.in.Revisions.Current))
 		w.rolledBack++
 	}
 	return d
@@ -85,7 +94,10 @@ func (w *world) do(a Action) {
 		w.made++
 		w.pods[a.Ordinal] = &Pod{
 			Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
-			IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true,
+			IdentityOK: true, StorageOK: true, ClaimsOK: true,
+		}
+		if w.claims[a.Ordinal] == nil {
+			w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
 		}
 		return
 	}
@@ -111,7 +123,9 @@ func (w *world) do(a Action) {
 			w.t.Fatalf("what ordinal %d was changed to does not run yet", a.Ordinal)
 		}
 		pod.InPlace = nil
-	case GrowClaims, Create, openGate, closeGate:
+	case GrowClaims:
+		w.ask(a.Ordinal)
+	case Create, openGate, closeGate:
 	}
 }
 
@@ -128,7 +142,7 @@ func (w *world) verify(before Input, d Decision) {
 	}
 	running, revisions := 0, map[string]bool{}
 	for _, pod := range after.Pods {
-		revisions[pod.Revision] = true
+		revisions[meaning(pod.Revision)] = true
 		if !pod.Terminating {
 			running++
 		}
@@ -162,7 +176,7 @@ func (w *world) random(t *rapid.T) {
 	}
 	slices.Sort(ordinals)
 	pod := w.pods[rapid.SampledFrom(ordinals).Draw(t, "ordinal")]
-	switch rapid.SampledFrom([]string{"on", "on", "on", "on", "crash", "fail", "delete", "claim", "ask", "grow", "hook"}).Draw(t, "happens") {
+	switch rapid.SampledFrom([]string{"on", "on", "on", "on", "crash", "fail", "delete", "claim", "ask", "hook"}).Draw(t, "happens") {
 	case "on":
 		w.on(pod)
 	case "crash":
@@ -175,8 +189,6 @@ func (w *world) random(t *rapid.T) {
 		pod.ClaimsOK = false
 	case "ask":
 		pod.AskedToGo = true
-	case "grow":
-		pod.ClaimsReady = false
 	case "hook":
 		pod.HeldForDelete, pod.HeldForUpdate = !pod.HeldForDelete, rapid.Bool().Draw(t, "update")
 	}
@@ -188,8 +200,10 @@ func (w *world) on(pod *Pod) {
 	case pod.Terminating && w.in.Now.Before(pod.GoneBy):
 	case pod.Terminating:
 		delete(w.pods, pod.Ordinal)
+	case pod.Phase == Pending && pod.Revision[0] == 'u':
 	case pod.Phase == Pending:
 		pod.Phase = Running
+		w.claims[pod.Ordinal].mount()
 	case pod.Phase != Running:
 	case pod.Revision[0] == 'f':
 		pod.Phase = Failed
@@ -202,7 +216,7 @@ func (w *world) on(pod *Pod) {
 	case (pod.InPlace == nil || pod.InPlace.Serves) && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
-	pod.ClaimsReady = true
+	w.claims[pod.Ordinal].grow(w.driver, w.in.Now)
 }
 
 // run lets everybody do their part, fairly, until nothing changes any more.
@@ -236,7 +250,7 @@ func (w *world) observeSorted() []string {
 	var out []string
 	for _, ordinal := range w.ordinals() {
 		pod := w.pods[ordinal]
-		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v/%v in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, pod.ClaimsReady, pod.InPlace))
+		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v %+v in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, *w.claims[ordinal], pod.InPlace))
 	}
 	return out
 }
@@ -253,8 +267,14 @@ func (w *world) atRest() {
 		if !serves(in, pod) {
 			w.t.Fatalf("ordinal %d does not serve: %+v; held %+v; all: %v", ordinal, pod, d.Held, w.observeSorted())
 		}
+		if !d.Complete && in.Spec.Partition == 0 {
+			w.t.Fatalf("it is not complete: %+v", d.Progress)
+		}
 		if (ordinal >= in.Spec.Partition || in.Spec.Strategy != api.RollingUpdate) && pod.Revision != in.Revisions.Update && in.Spec.Strategy != api.OnDelete {
 			w.t.Fatalf("ordinal %d has revision %s: %+v", ordinal, pod.Revision, d.Held)
+		}
+		if claim := w.claims[ordinal]; claim.has < sizeOf(in.Revisions.Update) {
+			w.t.Fatalf("the claim of ordinal %d has not grown: %+v, %s; %+v", ordinal, claim, w.driver, d.Held)
 		}
 		if pod.AskedToGo || pod.Reason != "" {
 			w.t.Fatalf("ordinal %d was to go: %+v", ordinal, pod)
@@ -298,7 +318,11 @@ func TestWorldConverges(t *testing.T) {
 				},
 				"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
 				"template": func(t *rapid.T) {
-					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "x1", "x2", "x9", "f1"}).Draw(t, "template")
+					w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "x1", "x2", "x9", "f1", "u1"}).Draw(t, "template"))
+				},
+				"size": func(*rapid.T) { w.in.Revisions.Update += "+" },
+				"driver": func(t *rapid.T) {
+					w.driver = rapid.SampledFrom([]string{online, offline, slow, unable}).Draw(t, "driver")
 				},
 				"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
 				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
@@ -308,7 +332,10 @@ func TestWorldConverges(t *testing.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
 			})
-			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a9", "b1"}).Draw(t, "template")
+			w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1"}).Draw(t, "template"))
+			if w.driver == unable || w.in.Spec.Strategy == api.OnDelete {
+				w.driver = slow
+			}
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false

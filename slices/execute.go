@@ -24,6 +24,8 @@ import (
 type hands struct {
 	seen
 	client client.Client
+	// live reads from the API server.
+	live   client.Reader
 	events events.EventRecorder
 	ledger *ledger
 	now    func() time.Time
@@ -90,12 +92,23 @@ func (h *hands) create(ctx context.Context, action Action) error {
 	if template == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
+	spec, err := SpecOf(h.set)
+	if err != nil {
+		return err
+	}
 	pod := newPod(h.set, template, action.Revision, action.Ordinal)
 	labelState(h.set, pod, false)
+	if !spec.Owns(action.Ordinal) {
+		return h.createStandIn(ctx, action.Ordinal, pod)
+	}
 	if err := h.createClaims(ctx, action.Ordinal); err != nil {
 		h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
 		return err
 	}
+	return h.createPod(ctx, pod)
+}
+
+func (h *hands) createPod(ctx context.Context, pod *corev1.Pod) error {
 	if err := h.client.Create(ctx, pod); err != nil {
 		h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "pod %s: %v", pod.Name, err)
 		return err
@@ -117,17 +130,23 @@ func (h *hands) createClaims(ctx context.Context, ordinal int32) error {
 }
 
 func (h *hands) createMissing(ctx context.Context, ordinal int32) error {
-	for i := range h.set.Spec.VolumeClaimTemplates {
-		claim := newClaim(h.set, &h.set.Spec.VolumeClaimTemplates[i], ordinal)
-		if h.claims[claim.Name] != nil {
-			continue
-		}
-		setOwners(claim, ownersOf(h.set, false), h.set, nil)
+	for _, claim := range h.missingClaims(ordinal) {
+		setOwners(claim, ownersOf(h.set, false), h.set, &corev1.Pod{})
 		if err := h.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
 		}
 	}
 	return nil
+}
+
+// missingClaims are the claims that an ordinal is to have and has not, to be made.
+func (h *hands) missingClaims(ordinal int32) (missing []*corev1.PersistentVolumeClaim) {
+	for i := range h.set.Spec.VolumeClaimTemplates {
+		if claim := newClaim(h.set, &h.set.Spec.VolumeClaimTemplates[i], ordinal); h.claims[claim.Name] == nil {
+			missing = append(missing, claim)
+		}
+	}
+	return missing
 }
 
 // delete deletes the very pod that was judged. One that is gone was deleted.
@@ -218,21 +237,29 @@ func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, chang
 // repair makes the claims that a pod lacks, gives them their owners, and the pod the
 // labels of its ordinal. A claim that is being deleted goes with the pod, whoever owns it.
 func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) error {
-	if err := h.createMissing(ctx, action.Ordinal); err != nil {
-		return err
-	}
 	spec, err := SpecOf(h.set)
 	if err != nil {
 		return err
 	}
-	want := ownersOf(h.set, !spec.Owns(action.Ordinal))
+	owned := spec.Owns(action.Ordinal)
+	if owned {
+		err = h.createMissing(ctx, action.Ordinal)
+	} else {
+		err = h.createTemporary(ctx, action.Ordinal, pod)
+	}
+	if err != nil {
+		return err
+	}
 	for _, template := range h.set.Spec.VolumeClaimTemplates {
 		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
-		if claim == nil || claim.DeletionTimestamp != nil || want.ownedBy(claim, h.set, pod) {
+		if claim == nil || h.claimMatches(claim, pod, owned) {
 			continue
 		}
 		next := claim.DeepCopy()
-		setOwners(next, want, h.set, pod)
+		setOwners(next, h.wants(claim, owned), h.set, pod)
+		if owned {
+			delete(next.Annotations, api.StandInAnnotationKey)
+		}
 		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("owners of claim %s: %w", claim.Name, err)
 		}
@@ -243,7 +270,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})
 }
 
-// growClaims asks for the larger size that the templates ask for.
+// growClaims asks for the larger size that the templates ask for, of the claims that can be asked.
 func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
 	for i := range h.set.Spec.VolumeClaimTemplates {
 		template := &h.set.Spec.VolumeClaimTemplates[i]
@@ -251,15 +278,14 @@ func (h *hands) growClaims(ctx context.Context, ordinal int32) error {
 		if claim == nil {
 			continue
 		}
-		more := growth(template, claim)
-		if more == nil {
+		if growthState(template, claim) != ToGrow {
 			continue
 		}
 		next := claim.DeepCopy()
-		next.Spec.Resources.Requests = *more
+		next.Spec.Resources.Requests = *growth(template, claim)
 		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 			h.event(claim, corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
-			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion?", claim.Name, err)
+			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion? Set allowVolumeExpansion: true on it, or spec.volumeClaimUpdateStrategy.type: %s to go on with the claims as they are", claim.Name, err, api.OnClaimDelete)
 		}
 	}
 	return nil

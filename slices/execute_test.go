@@ -53,13 +53,13 @@ func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (
 		Name: "data", Labels: map[string]string{"app": "template", "tier": "db"}, Annotations: map[string]string{"note": "kept"},
 	}}}
 	ears := &heard{}
+	server := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build()
 	return &hands{
 		seen: seen{
 			set: set, claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]Change{},
 			templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}},
 		},
-		client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build(),
-		events: ears, ledger: newLedger(), now: func() time.Time { return noon }, pods: map[int32]*corev1.Pod{},
+		client: server, live: server, events: ears, ledger: newLedger(), now: func() time.Time { return noon }, pods: map[int32]*corev1.Pod{},
 	}, ears
 }
 

@@ -19,6 +19,9 @@ type Input struct {
 	// StaleClaims are ordinals without a pod, a claim of which belongs to a pod that is
 	// gone and goes with it: no pod is made until it has gone.
 	StaleClaims []int32
+	// Taken are ordinals above the range that nobody may stand in at: they have claims, which
+	// are those of a former pod, or somebody else's.
+	Taken []int32
 	// Progress is what is known of the roll-out from before.
 	Progress Progress
 	// Failures are what is known of pods that have ended, at most one for each ordinal.
@@ -65,6 +68,8 @@ type Spec struct {
 	// Migrating is true while a migration drives the slice: its scale-downs have the
 	// reason Migration.
 	Migrating bool
+	// Split is true when another slice owns ordinals of the application for good.
+	Split bool
 	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
 	// and what is deleted is the garbage collector's.
 	Deleting bool
@@ -116,11 +121,10 @@ type Pod struct {
 	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
 	// owners that the retention policy asks for.
 	IdentityOK, StorageOK, ClaimsOK bool
-	// ClaimsReady is false while a claim that grows for an update has not grown yet.
-	ClaimsReady bool
-	// ClaimsGrowing is true while its claims grow: that was asked for, and nobody has said
-	// that it cannot be done.
-	ClaimsGrowing bool
+	// StandIn is true when a claim of it was made for a pod that stands in for others.
+	StandIn bool
+	// Growth is how far its claims are on their way to what their templates ask for.
+	Growth Growth
 	// SameAs is the revision that stays of those that mean the same as its own; empty: its
 	// own does.
 	SameAs string
@@ -148,6 +152,31 @@ type Change struct {
 	// Blocker is the field that needs the pod to be made anew; for people.
 	Blocker string
 }
+
+// Growth is how far the claims of a pod are on their way to what their templates ask for.
+// Of several claims it is that of the one with the most to do.
+type Growth struct {
+	State GrowthState
+	// Claim is the name of that claim; for people.
+	Claim string
+	// Since is when a claim that AwaitsFileSystem began to.
+	Since time.Time
+}
+
+// GrowthState is a step of a claim on its way.
+type GrowthState string
+
+// The steps. A claim that is Unbound cannot be asked for more before it is bound. One that
+// AwaitsFileSystem is larger, and its file system is not: its kubelet makes it so while it is
+// mounted, or, with some drivers, only when it is mounted anew.
+const (
+	Grown            GrowthState = ""
+	ToGrow           GrowthState = "ToGrow"
+	Growing          GrowthState = "Growing"
+	Infeasible       GrowthState = "Infeasible"
+	AwaitsFileSystem GrowthState = "AwaitsFileSystem"
+	Unbound          GrowthState = "Unbound"
+)
 
 // InPlace is an update in place.
 type InPlace struct {
@@ -189,7 +218,7 @@ const (
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
-	// GrowClaims grows the claims of a pod before it is updated.
+	// GrowClaims asks for the claims of a pod to grow before it is updated.
 	GrowClaims Verb = "GrowClaims"
 )
 

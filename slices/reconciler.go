@@ -227,12 +227,9 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 	h := &hands{
 		seen:      seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
 		unwritten: revisions.unwritten,
-		client:    r.Client, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
+		client:    r.Client, live: r.Live, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
-	in := Input{
-		Now: now, Spec: spec, Revisions: revisions.names(),
-		StaleClaims: h.leavingClaims(spec.Ordinals(), pods),
-	}
+	in := Input{Now: now, Spec: spec, Revisions: revisions.names()}
 	known := r.recall(set)
 	in.Progress, in.Failures = known.progress, known.failures
 	for ordinal, pod := range pods {
@@ -243,6 +240,10 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		}
 		in.Pods = append(in.Pods, view)
 	}
+	if in.Taken, err = r.takenOrdinals(ctx, h.seen, spec, pods); err != nil {
+		return Input{}, nil, err
+	}
+	in.StaleClaims = h.leavingClaims(slices.Concat(spec.Ordinals(), in.surges()), pods)
 	return in, h, nil
 }
 
@@ -267,18 +268,51 @@ func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Sp
 		}
 	}
 	for _, ordinal := range ordinals {
-		for i := range set.Spec.VolumeClaimTemplates {
-			claim, name := &corev1.PersistentVolumeClaim{}, claimName(set.Spec.VolumeClaimTemplates[i].Name, set.Name, ordinal)
-			err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, claim)
-			switch {
-			case err == nil:
-				claims[name] = claim
-			case !apierrors.IsNotFound(err):
-				return nil, err
-			}
+		if err := r.readClaims(ctx, set, ordinal, claims); err != nil {
+			return nil, err
 		}
 	}
 	return claims, nil
+}
+
+// readClaims adds the claims of an ordinal that are there.
+func (r *Reconciler) readClaims(ctx context.Context, set *api.StatefulSet, ordinal int32, claims map[string]*corev1.PersistentVolumeClaim) error {
+	for i := range set.Spec.VolumeClaimTemplates {
+		claim, name := &corev1.PersistentVolumeClaim{}, claimName(set.Spec.VolumeClaimTemplates[i].Name, set.Name, ordinal)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, claim)
+		switch {
+		case err == nil:
+			claims[name] = claim
+		case !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// takenOrdinals are those above the range that nobody may stand in at, up to the last one that
+// somebody could have to. Their claims are read on the way.
+func (r *Reconciler) takenOrdinals(ctx context.Context, s seen, spec Spec, pods map[int32]*corev1.Pod) (taken []int32, err error) {
+	at, may := spec.above()
+	if !may || len(s.set.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	for free := int32(0); free < spec.MaxSurge; at++ {
+		next := spec.next(at, 1)
+		if len(next) == 0 {
+			break
+		}
+		at = int64(next[0])
+		if err := r.readClaims(ctx, s.set, next[0], s.claims); err != nil {
+			return nil, err
+		}
+		if s.taken(next[0], pods[next[0]]) {
+			taken = append(taken, next[0])
+		} else {
+			free++
+		}
+	}
+	return taken, nil
 }
 
 // tell writes the status, at once when others act upon what is new, else not more

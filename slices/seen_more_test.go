@@ -95,39 +95,3 @@ func TestGrownBesideItsPod(t *testing.T) {
 		}
 	}
 }
-
-// TestGrowingOfTwoClaims: an ordinal's claims grow when one does, and each has been asked to; that is of no
-// account where claims do not follow their templates.
-func TestGrowingOfTwoClaims(t *testing.T) {
-	asked := func(claim *corev1.PersistentVolumeClaim) { claim.Status.Capacity = storage("500Mi") }
-	notAsked := func(claim *corev1.PersistentVolumeClaim) { claim.Spec.Resources.Requests = storage("500Mi") }
-	stays := func(*corev1.PersistentVolumeClaim) {}
-	for name, tc := range map[string]struct {
-		data, log func(*corev1.PersistentVolumeClaim)
-		want      bool
-	}{
-		"the second one grows":                          {stays, asked, true},
-		"the first one does":                            {asked, stays, true},
-		"the second one, and the first is not asked to": {notAsked, asked, false},
-		"neither": {stays, stays, false},
-	} {
-		s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}, changes: map[string]Change{}}
-		for i, change := range []func(*corev1.PersistentVolumeClaim){tc.data, tc.log} {
-			claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
-			claim.Status.Capacity = storage("1Gi")
-			change(claim)
-			s.claims[claim.Name] = claim
-		}
-		if got := s.growing(3); got != tc.want {
-			t.Errorf("%s: growing %t", name, got)
-		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3"}}
-		if s.viewPod(pod, 3, true).ClaimsGrowing {
-			t.Errorf("%s: the pod waits for claims that follow nobody", name)
-		}
-		s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
-		if s.viewPod(pod, 3, true).ClaimsGrowing != tc.want {
-			t.Errorf("%s: the pod waits for its claims: %t", name, !tc.want)
-		}
-	}
-}

@@ -105,7 +105,8 @@ func claimEvents() predicate.Predicate {
 			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
 				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
-				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after)
+				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after) ||
+				before.Status.Phase != after.Status.Phase || infeasible(before) != infeasible(after)
 		},
 	}
 }
@@ -121,9 +122,21 @@ func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reco
 	return r.selecting(ctx, object)
 }
 
-// setsOfClaim are the sets whose selector matches a claim.
+// setsOfClaim are the sets that have a claim by its name, whatever its labels and whoever
+// made it.
 func (r *Reconciler) setsOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.selecting(ctx, object)
+	var requests []reconcile.Request
+	for _, names := range claimNames(object.GetName()) {
+		var set api.StatefulSet
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: names.set}
+		if err := r.Client.Get(ctx, key, &set); err != nil {
+			continue
+		}
+		if slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == names.template }) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return requests
 }
 
 func (r *Reconciler) selecting(ctx context.Context, object client.Object) []reconcile.Request {

@@ -74,6 +74,50 @@ func TestSetsOfPod(t *testing.T) {
 	}
 }
 
+// TestSetsOfClaim: which sets are looked at when a claim changes: those that have one of its name.
+func TestSetsOfClaim(t *testing.T) {
+	having := func(name string, templates ...string) *api.StatefulSet {
+		set := namedSet(name, nil)
+		set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
+		for _, template := range templates {
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, *sized(template, "1Gi"))
+		}
+		return set
+	}
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(
+		having("web", "data", "logs"), having("b-web", "data", "a"), having("bare")).Build()}
+	for name, tc := range map[string]struct{ claim, want string }{
+		"of an ordinal, without a label":     {"data-web-0", "web"},
+		"of another template":                {"logs-web-12", "web"},
+		"of no template of the set":          {"tmp-web-0", ""},
+		"of a set without templates":         {"data-bare-0", ""},
+		"of a name with a dash":              {"data-b-web-3", "b-web"},
+		"of the other name with one":         {"a-b-web-3", "b-web"},
+		"of no set":                          {"data-db-0", ""},
+		"with no ordinal":                    {"data-web", ""},
+		"with one that nobody would give":    {"data-web-00", ""},
+		"with one that is larger than it is": {"data-web-2147483648", ""},
+		"with a text":                        {"data-web-x", ""},
+		"with nothing before it":             {"-web-0", ""},
+		"with nothing else":                  {"0", ""},
+	} {
+		t.Run("X-11 "+name, func(t *testing.T) {
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: tc.claim}}
+			var names []string
+			for _, request := range r.setsOfClaim(t.Context(), claim) {
+				names = append(names, request.Name)
+			}
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("looks at %q, want %q", got, tc.want)
+			}
+		})
+	}
+	elsewhere := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "data-web-0"}}
+	if requests := r.setsOfClaim(t.Context(), elsewhere); len(requests) > 0 {
+		t.Errorf("a claim of another namespace is looked at: %v", requests)
+	}
+}
+
 // TestPodWatch: who looks when a pod is made, changes or goes.
 func TestPodWatch(t *testing.T) {
 	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})

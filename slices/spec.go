@@ -61,18 +61,21 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 	if recreate := set.Spec.UpdateStrategy.Recreate; recreate != nil && spec.Strategy == api.Recreate {
 		spec.OnFailure = cmp.Or(recreate.OnFailure, api.Halt)
 	}
+	_, spec.Split = set.Annotations[api.SplitAnnotationKey]
 	if spec.Migrating {
 		spec.besideMigration(api.ShareOf(set.Annotations))
+	}
+	if spec.Migrating || spec.Split {
+		// Pods above the range, which would stand in for those that are down, may run elsewhere.
+		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
 	}
 	return spec, nil
 }
 
-// besideMigration makes the updates of a slice fit to go on beside a migration: pods above
-// the range, which would stand in for those that are down, run elsewhere; and all pods at
+// besideMigration makes the updates of a slice fit to go on beside a migration: all pods at
 // once are more than any budget.
 func (s *Spec) besideMigration(share *int32) {
 	s.Share = share
-	s.MaxUnavailable = max(s.MaxUnavailable, 1)
 	s.Paused = s.Paused || s.Strategy == api.Recreate
 }
 
@@ -240,13 +243,39 @@ func (s Spec) Owns(ordinal int32) bool {
 	return rank < int64(s.Replicas)
 }
 
-// surges are the ordinals above the range that may run during an update. A migration
-// has them run elsewhere, so there are none while one drives the slice.
-func (s Spec) surges(owned []int32) []int32 {
-	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || len(owned) == 0 {
+// above is the first ordinal at which a pod may stand in during an update; false: none may. In
+// a migration, and in an application that is split, those above the range may run elsewhere.
+func (s Spec) above() (first int64, may bool) {
+	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Split || s.Replicas == 0 {
+		return 0, false
+	}
+	owned := s.Ordinals()
+	return int64(owned[len(owned)-1]) + 1, true
+}
+
+// surges are the ordinals above the range that may run during an update, ascending: those that
+// do, and the next ones that nobody else has claims of.
+func (in Input) surges() []int32 {
+	first, may := in.Spec.above()
+	if !may {
 		return nil
 	}
-	return s.next(int64(owned[len(owned)-1])+1, s.MaxSurge)
+	var out []int32
+	for i := range in.Pods {
+		at := in.Pods[i].Ordinal
+		if in.Pods[i].StandIn && int64(at) >= first && slices.Contains(in.Spec.next(int64(at), 1), at) {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	for _, at := range in.Spec.next(first, in.Spec.MaxSurge+int32(len(in.Taken)+len(out))) {
+		if !slices.Contains(in.Taken, at) && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	out = out[:min(len(out), int(in.Spec.MaxSurge))]
+	slices.Sort(out)
+	return out
 }
 
 // LocalPartition is a partition as apps/v1 reads it: not an ordinal, but a number of

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -110,13 +111,65 @@ func TestSurges(t *testing.T) {
 		"none is allowed":      {func(s *Spec) { s.MaxSurge = 0 }, nil},
 		"another strategy":     {func(s *Spec) { s.Strategy = api.OnDelete }, nil},
 		"a migration":          {func(s *Spec) { s.Migrating = true }, nil},
+		"X-23 a split":         {func(s *Spec) { s.Split = true }, nil},
 		"nothing to stand for": {func(s *Spec) { s.Replicas = 0 }, nil},
 	} {
 		spec := base
 		tc.change(&spec)
-		if got := spec.surges(spec.Ordinals()); !slices.Equal(got, tc.want) {
+		if got := (Input{Spec: spec}).surges(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// TestSplit: a slice of an application that is split for good updates with what it has.
+func TestSplit(t *testing.T) {
+	t.Run("X-23 maxSurge counts for nothing, and the pods that wait say so", func(t *testing.T) {
+		set := namedSet("web", nil)
+		set.Annotations = map[string]string{api.SplitAnnotationKey: "true"}
+		set.Spec.Replicas = new(int32(2))
+		set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
+		spec, err := SpecOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := slice(2, "a a")
+		in.Spec = spec
+		in.Pods = podsOf(0, "a a")
+		d := Decide(in)
+		if got := short(d); got != "Delete 1" {
+			t.Errorf("decided %q", got)
+		}
+		if len(d.Held) != 1 || !strings.Contains(d.Held[0].Message, "annotation "+api.SplitAnnotationKey) {
+			t.Errorf("held %+v", d.Held)
+		}
+	})
+}
+
+// TestSurgesBesideClaims: an ordinal whose claims are somebody's is passed over, and whoever stands in
+// goes on to, though a lower ordinal has become free.
+func TestSurgesBesideClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most  int32
+		taken []int32
+		pods  []Pod
+		want  []int32
+	}{
+		"one is taken":                 {1, []int32{2}, nil, []int32{3}},
+		"some are":                     {2, []int32{2, 4}, nil, []int32{3, 5}},
+		"beyond a reserved one":        {2, []int32{2}, []Pod{{Ordinal: 9}}, []int32{3, 4}},
+		"one stands in above":          {1, nil, []Pod{{Ordinal: 3, StandIn: true}}, []int32{3}},
+		"and there is room for others": {2, nil, []Pod{{Ordinal: 4, StandIn: true}}, []int32{2, 4}},
+		"and for fewer":                {1, nil, []Pod{{Ordinal: 4, StandIn: true}, {Ordinal: 2, StandIn: true}}, []int32{2}},
+		"one in the range is not one":  {1, nil, []Pod{{Ordinal: 1, StandIn: true}}, []int32{2}},
+		"nor a reserved one":           {1, nil, []Pod{{Ordinal: 6, StandIn: true}}, []int32{2}},
+	} {
+		t.Run("X-12 "+name, func(t *testing.T) {
+			in := Input{Spec: Spec{Strategy: api.RollingUpdate, Replicas: 2, MaxSurge: tc.most, Reserved: []Range{{6, 6}}}, Taken: tc.taken, Pods: tc.pods}
+			if got := in.surges(); !slices.Equal(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -188,9 +241,11 @@ func TestClaimsInTheMiddle(t *testing.T) {
 	claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[1], 3)
 	s.claims[claim.Name] = claim
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", UID: "u"}}
-	if ok, ready := s.viewClaims(pod, 3, true); ok || ready {
-		t.Errorf("ok %t, ready %t", ok, ready)
+	claim.Status.Phase, claim.Spec.Resources.Requests = corev1.ClaimBound, storage("500Mi")
+	if s.claimsMatch(pod, 3, true) || s.growthOf(3).State != ToGrow {
+		t.Errorf("they match, or do not grow: %+v", s.growthOf(3))
 	}
+	claim.Spec.Resources.Requests = storage("1Gi")
 	if got := s.volumeClaims([]int32{2, 3}); got[1].CompatibleReplicas != 1 {
 		t.Errorf("the claim of ordinal 3 is not counted: %+v", got)
 	}

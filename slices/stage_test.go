@@ -37,7 +37,7 @@ type stage struct {
 	step time.Duration
 	// refuse is asked before each write: its verb, and the object as it is to be.
 	refuse func(verb string, o client.Object) error
-	// made counts the pods, each of which gets a UID of its own.
+	// made counts the pods and claims, each of which gets a UID of its own.
 	made int
 }
 
@@ -108,11 +108,12 @@ func (s *stage) funcs() interceptor.Funcs {
 	}
 }
 
-// asks whether a write is refused, one after the other; a pod that is made gets its UID.
+// asks whether a write is refused, one after the other; a pod or claim that is made gets its UID.
 func (s *stage) asks(verb string, o client.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, is := o.(*corev1.Pod); is && verb == "create" {
+	_, pod := o.(*corev1.Pod)
+	if _, claim := o.(*corev1.PersistentVolumeClaim); (pod || claim) && verb == "create" {
 		s.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
 	}
@@ -187,6 +188,25 @@ func (s *stage) kubelets() {
 	}
 }
 
+// provisioners bind every claim to a volume of the size that it asks for.
+func (s *stage) provisioners() {
+	s.t.Helper()
+	var claims corev1.PersistentVolumeClaimList
+	if err := s.server.List(s.ctx, &claims); err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Status.Phase == corev1.ClaimBound {
+			continue
+		}
+		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests}
+		if err := s.server.Status().Update(s.ctx, claim); err != nil {
+			s.t.Fatalf("%v", err)
+		}
+	}
+}
+
 func (s *stage) pass() (ctrl.Result, error) {
 	s.clock.SetTime(s.clock.Now().Add(s.step))
 	return s.r.Reconcile(s.ctx, ctrl.Request{NamespacedName: s.key})
@@ -198,6 +218,7 @@ func (s *stage) passes(n int) (err error) {
 	s.t.Helper()
 	for range n {
 		_, err = s.pass()
+		s.provisioners()
 		s.kubelets()
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,29 @@ func claimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
 
+// templateOfSet names a claim template and the set that has it.
+type templateOfSet struct{ template, set string }
+
+// claimNames are what a claim's name may be made of: each of the two names may have dashes in
+// it. There are none when it does not end in an ordinal.
+func claimNames(claim string) (all []templateOfSet) {
+	last := strings.LastIndexByte(claim, '-')
+	if last < 0 {
+		return nil
+	}
+	if _, is := ordinalOf(claim[:last], claim); !is {
+		return nil
+	}
+	for at := 1; at < last-1; at++ {
+		if claim[at] == '-' {
+			all = append(all, templateOfSet{template: claim[:at], set: claim[at+1 : last]})
+		}
+	}
+	return all
+}
+
 // newClaim makes an ordinal's claim from its template. It carries the labels of the
-// selector, so that it is found by them.
+// selector, so that people find it by them.
 func newClaim(set *api.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int32) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -80,6 +102,49 @@ func ownersOf(set *api.StatefulSet, condemned bool) owners {
 	}
 	scaled := policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && condemned
 	return owners{pod: scaled, set: policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && !scaled}
+}
+
+// standIn says whether a claim was made for a pod that stands in for others: what is in it is no
+// ordinal's.
+func standIn(claim *corev1.PersistentVolumeClaim) bool {
+	_, is := claim.Annotations[api.StandInAnnotationKey]
+	return is
+}
+
+// wants are the owners that a claim is to have. One that was made for a pod that stands in goes
+// with it.
+func (s seen) wants(claim *corev1.PersistentVolumeClaim, owned bool) owners {
+	if !owned && standIn(claim) {
+		return owners{pod: true}
+	}
+	return ownersOf(s.set, !owned)
+}
+
+// claimMatches says whether a claim of a pod is as it shall be. One that is being deleted, or
+// will be, is the garbage collector's; one of an ordinal that has come to be the set's while its
+// pod stood in is the ordinal's from then on.
+func (s seen) claimMatches(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, owned bool) bool {
+	if claim.DeletionTimestamp != nil || staleOwner(claim, s.set, pod) {
+		return true
+	}
+	return s.wants(claim, owned).ownedBy(claim, s.set, pod) && !(owned && standIn(claim))
+}
+
+// taken says whether an ordinal above the range has claims in which no pod may stand in: any
+// but those that were made for one, and go with it. pod is the ordinal's; nil: it has none.
+func (s seen) taken(ordinal int32, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		return claim != nil && (!standIn(claim) || pod == nil && !staleOwner(claim, s.set, &metav1.ObjectMeta{Name: podName(s.set.Name, ordinal)}))
+	})
+}
+
+// standsIn says whether a claim of an ordinal was made for a pod that stands in.
+func (s seen) standsIn(ordinal int32) bool {
+	return slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
+		return claim != nil && standIn(claim)
+	})
 }
 
 // foreignController is the controller of a claim that is neither the set nor the pod:
@@ -158,28 +223,71 @@ func growth(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceList 
 func grown(claim *corev1.PersistentVolumeClaim) bool {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Status.Capacity[corev1.ResourceStorage]
-	return have.Cmp(want) >= 0 || slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue
-	})
+	return have.Cmp(want) >= 0 || fileSystemPending(claim) != nil
 }
 
-// growing says whether an ordinal's claims grow: the API server has taken what their
-// templates ask for, and their driver has not said that it cannot.
-func (s seen) growing(ordinal int32) bool {
-	grows := false
+// urgency orders the steps of several claims: what is to be known, or done, first.
+var urgency = []GrowthState{Grown, Unbound, AwaitsFileSystem, Growing, ToGrow, Infeasible}
+
+// growthOf is how far an ordinal's claims are on their way.
+func (s seen) growthOf(ordinal int32) (most Growth) {
+	if !growsClaims(s.set) {
+		return Growth{}
+	}
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		template := &s.set.Spec.VolumeClaimTemplates[i]
 		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
-		if claim == nil || grown(claim) && growth(template, claim) == nil {
+		if claim == nil {
 			continue
 		}
-		state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
-		if growth(template, claim) != nil || state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
-			return false
+		next := Growth{State: growthState(template, claim), Claim: claim.Name}
+		if pending := fileSystemPending(claim); next.State == AwaitsFileSystem {
+			next.Since = pending.LastTransitionTime.Time
 		}
-		grows = true
+		if order := slices.Index(urgency, next.State) - slices.Index(urgency, most.State); order > 0 || order == 0 && next.Since.After(most.Since) {
+			most = next
+		}
 	}
-	return grows
+	return most
+}
+
+// growthState is how far a claim is on its way to what its template asks for. The API server
+// takes a larger request only of a claim that is bound.
+func growthState(template, claim *corev1.PersistentVolumeClaim) GrowthState {
+	bound := claim.Status.Phase == corev1.ClaimBound
+	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	switch {
+	case growth(template, claim) != nil && bound:
+		return ToGrow
+	case growth(template, claim) != nil:
+		return Unbound
+	case !bound || have.Cmp(want) >= 0:
+		return Grown
+	case infeasible(claim):
+		return Infeasible
+	case fileSystemPending(claim) != nil:
+		return AwaitsFileSystem
+	default:
+		return Growing
+	}
+}
+
+// infeasible says whether the driver of a claim has said that it cannot grow.
+func infeasible(claim *corev1.PersistentVolumeClaim) bool {
+	state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+	return state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible
+}
+
+// fileSystemPending is the condition that a claim's volume has grown, and its file system has
+// not; nil: it has none.
+func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
+	for i := range claim.Status.Conditions {
+		c := &claim.Status.Conditions[i]
+		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
 }
 
 // volumeClaims counts, for each claim template, the claims of the ordinals that request

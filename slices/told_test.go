@@ -93,6 +93,7 @@ func TestToldOfWrites(t *testing.T) {
 			if tc.action.Verb == GrowClaims {
 				h.set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 				h.claims["data-web-0"] = newClaim(h.set, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}, 0)
+				h.claims["data-web-0"].Status.Phase = corev1.ClaimBound
 			}
 			failed := h.all(t.Context(), []Action{tc.action})
 			if !errors.Is(failed, tc.refused) {

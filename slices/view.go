@@ -37,8 +37,8 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	}
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
-	view.ClaimsOK, view.ClaimsReady = s.viewClaims(pod, ordinal, owned)
-	view.ClaimsGrowing = !view.ClaimsReady && s.growing(ordinal)
+	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
+	view.StandIn = s.standsIn(ordinal)
 	if view.Terminating {
 		view.GoneBy = pod.DeletionTimestamp.Time
 	}
@@ -118,25 +118,15 @@ func (s seen) changeFrom(revision string) Change {
 	return change
 }
 
-// viewClaims says whether the claims of a pod exist with the owners that they are to
-// have, and whether they have grown as far as their templates ask for. One that is being
-// deleted needs no owner: it goes as soon as no pod uses it.
-func (s seen) viewClaims(pod *corev1.Pod, ordinal int32, owned bool) (ok, ready bool) {
-	ok, ready = true, true
-	want := ownersOf(s.set, !owned)
+// claimsMatch says whether the claims of a pod exist as they shall be.
+func (s seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
 	for i := range s.set.Spec.VolumeClaimTemplates {
-		template := &s.set.Spec.VolumeClaimTemplates[i]
-		claim := s.claims[claimName(template.Name, s.set.Name, ordinal)]
-		if claim == nil {
-			ok = false
-			continue
-		}
-		ok = ok && (claim.DeletionTimestamp != nil || want.ownedBy(claim, s.set, pod))
-		if growsClaims(s.set) {
-			ready = ready && growth(template, claim) == nil && grown(claim)
+		claim := s.claims[claimName(s.set.Spec.VolumeClaimTemplates[i].Name, s.set.Name, ordinal)]
+		if claim == nil || !s.claimMatches(claim, pod, owned) {
+			return false
 		}
 	}
-	return ok, ready
+	return true
 }
 
 // holds says whether a hook holds a pod back: it has all labels and finalizers.

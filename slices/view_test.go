@@ -172,7 +172,7 @@ func TestViewPod(t *testing.T) {
 	}
 	for i := range set.Spec.VolumeClaimTemplates {
 		claim := newClaim(set, &set.Spec.VolumeClaimTemplates[i], 3)
-		claim.Status.Capacity = storage("1Gi")
+		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: storage("1Gi")}
 		s.claims[claim.Name] = claim
 	}
 	told, since := noon.Add(time.Minute), noon.Add(time.Hour)
@@ -186,7 +186,7 @@ func TestViewPod(t *testing.T) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}}
 	full := Pod{
 		Ordinal: 3, UID: "u", Revision: "r1", Phase: Running, Terminating: true, GoneBy: noon, Ready: true, ReadySince: since,
-		IdentityOK: true, StorageOK: true, ClaimsOK: true, ClaimsReady: true, AskedToGo: true,
+		IdentityOK: true, StorageOK: true, ClaimsOK: true, AskedToGo: true,
 		Reason: "ScaleDown", ReasonSince: told, HeldForDelete: true, HeldForUpdate: true,
 		Change: Change{InPlace: true}, InPlace: &InPlace{Revision: "r2", Since: noon, Patched: true, Done: true},
 	}
@@ -197,87 +197,107 @@ func TestViewPod(t *testing.T) {
 	s.claims["data-web-3"].Status.Capacity = storage("500Mi")
 	set.Spec.Lifecycle = nil
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3"}}
-	want := Pod{Ordinal: 3, Phase: Pending, ClaimsGrowing: true, Change: Change{Blocker: "the pod's revision is not known any more"}}
+	want := Pod{Ordinal: 3, Phase: Pending, Growth: Growth{State: Growing, Claim: "data-web-3"}, Change: Change{Blocker: "the pod's revision is not known any more"}}
 	if diff := cmp.Diff(want, s.viewPod(bare, 3, true)); diff != "" {
 		t.Errorf("of a bare pod: -want +got\n%s", diff)
 	}
 }
 
-// TestGrowing: claims grow when they were asked to, and nobody has said that they cannot.
-func TestGrowing(t *testing.T) {
-	state := func(state corev1.ClaimResourceStatus) func(seen) {
-		return func(s seen) {
-			s.claims["data-web-3"].Status.Capacity = nil
-			s.claims["data-web-3"].Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: state}
+// TestGrowthOf: how far the claims of an ordinal are, of which the one with the most to do counts.
+func TestGrowthOf(t *testing.T) {
+	small := func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = storage("500Mi") }
+	unbound := func(c *corev1.PersistentVolumeClaim) {
+		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	}
+	grows := func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = storage("500Mi") }
+	state := func(state corev1.ClaimResourceStatus) func(*corev1.PersistentVolumeClaim) {
+		return func(c *corev1.PersistentVolumeClaim) {
+			grows(c)
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: state}
 		}
 	}
-	for name, tc := range map[string]struct {
-		change func(seen)
-		want   bool
-	}{
-		"all have grown":       {func(seen) {}, false},
-		"one is on its way":    {state(corev1.PersistentVolumeClaimControllerResizeInProgress), true},
-		"nobody has begun":     {state(""), true},
-		"the driver cannot":    {state(corev1.PersistentVolumeClaimControllerResizeInfeasible), false},
-		"the node cannot":      {state(corev1.PersistentVolumeClaimNodeResizeInfeasible), false},
-		"one is not asked yet": {func(s seen) { s.claims["data-web-3"].Spec.Resources.Requests = storage("500Mi") }, false},
-		"one is missing":       {func(s seen) { delete(s.claims, "data-web-3") }, false},
-	} {
-		t.Run("X-06 "+name, func(t *testing.T) {
-			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
-			for i := range s.set.Spec.VolumeClaimTemplates {
-				claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
-				claim.Status.Capacity = storage("1Gi")
-				s.claims[claim.Name] = claim
+	pending := func(at time.Time, is corev1.ConditionStatus) func(*corev1.PersistentVolumeClaim) {
+		return func(c *corev1.PersistentVolumeClaim) {
+			grows(c)
+			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{
+				{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue},
+				{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: is, LastTransitionTime: metav1.NewTime(at)},
 			}
-			if tc.change(s); s.growing(3) != tc.want {
-				t.Errorf("growing: %t", !tc.want)
-			}
-		})
+		}
 	}
-}
-
-// TestViewClaims: a pod's claims are as they shall be when all are there, with their owners; where
-// claims follow their template, they are ready when all have grown.
-func TestViewClaims(t *testing.T) {
+	awaits := Growth{State: AwaitsFileSystem, Claim: "data-web-3", Since: noon}
+	both := func(all ...func(*corev1.PersistentVolumeClaim)) []func(*corev1.PersistentVolumeClaim) { return all }
 	for name, tc := range map[string]struct {
-		change    func(seen)
-		condemned bool
-		ok, ready bool
+		// change is of data, and of log when there are two.
+		change []func(*corev1.PersistentVolumeClaim)
+		want   Growth
 	}{
-		"as they shall be":                    {func(seen) {}, false, true, true},
-		"one is missing":                      {func(s seen) { delete(s.claims, "data-web-3") }, false, false, true},
-		"one is too small, which nobody asks": {func(s seen) { s.claims["data-web-3"].Status.Capacity = nil }, false, true, true},
-		"one has not grown": {func(s seen) {
-			s.claims["data-web-3"].Status.Capacity = nil
-			s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
-		}, false, true, false},
-		"one requests less": {func(s seen) {
-			s.claims["data-web-3"].Spec.Resources.Requests = storage("500Mi")
-			s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
-		}, false, true, false},
-		"one follows by another way": {func(s seen) {
-			s.claims["data-web-3"].Status.Capacity = nil
-			s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: "OnDelete"}
-		}, false, true, true},
-		"one has an owner that it shall not": {func(s seen) {
-			s.claims["data-web-3"].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.set, kind)}
-		}, false, false, true},
-		"they shall go with the pod": {func(s seen) {
-			s.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
-		}, true, false, true},
+		"X-06 all have grown":               {nil, Growth{}},
+		"X-06 one is on its way":            {both(state(corev1.PersistentVolumeClaimControllerResizeInProgress)), Growth{State: Growing, Claim: "data-web-3"}},
+		"X-06 nobody has begun":             {both(grows), Growth{State: Growing, Claim: "data-web-3"}},
+		"X-10 the driver cannot":            {both(state(corev1.PersistentVolumeClaimControllerResizeInfeasible)), Growth{State: Infeasible, Claim: "data-web-3"}},
+		"X-10 the node cannot":              {both(state(corev1.PersistentVolumeClaimNodeResizeInfeasible)), Growth{State: Infeasible, Claim: "data-web-3"}},
+		"X-06 one is not asked yet":         {both(small), Growth{State: ToGrow, Claim: "data-web-3"}},
+		"X-06 one is missing":               {both(func(c *corev1.PersistentVolumeClaim) { c.Name = "" }), Growth{}},
+		"X-02 one is not bound, and small":  {both(func(c *corev1.PersistentVolumeClaim) { small(c); unbound(c) }), Growth{State: Unbound, Claim: "data-web-3"}},
+		"X-02 one is not bound":             {both(unbound), Growth{}},
+		"X-02 a file system is left":        {both(pending(noon, corev1.ConditionTrue)), awaits},
+		"X-02 none is left":                 {both(pending(noon, corev1.ConditionFalse)), Growth{State: Growing, Claim: "data-web-3"}},
+		"X-02 the later file system counts": {both(pending(noon.Add(-time.Hour), corev1.ConditionTrue), pending(noon, corev1.ConditionTrue)), Growth{State: AwaitsFileSystem, Claim: "log-web-3", Since: noon}},
+		"X-02 so does the first":            {both(pending(noon, corev1.ConditionTrue), pending(noon.Add(-time.Hour), corev1.ConditionTrue)), awaits},
+		"X-02 the second one grows yet":     {both(pending(noon, corev1.ConditionTrue), grows), Growth{State: Growing, Claim: "log-web-3"}},
+		"X-02 the first one is to be asked": {both(small, grows), Growth{State: ToGrow, Claim: "data-web-3"}},
+		"X-10 the second one cannot":        {both(small, state(corev1.PersistentVolumeClaimNodeResizeInfeasible)), Growth{State: Infeasible, Claim: "log-web-3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
 			for i := range s.set.Spec.VolumeClaimTemplates {
 				claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
-				claim.Status.Capacity = storage("1Gi")
+				claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: storage("1Gi")}
+				if i < len(tc.change) {
+					tc.change[i](claim)
+				}
+				s.claims[claim.Name] = claim
+			}
+			if got := s.growthOf(3); got != (Growth{}) {
+				t.Errorf("claims that follow nobody: %+v", got)
+			}
+			s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
+			if got := s.growthOf(3); got != tc.want {
+				t.Errorf("%+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestClaimsMatch: a pod's claims are as they shall be when all are there, with their owners.
+func TestClaimsMatch(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change    func(seen)
+		condemned bool
+		want      bool
+	}{
+		"as they shall be": {func(seen) {}, false, true},
+		"one is missing":   {func(s seen) { delete(s.claims, "data-web-3") }, false, false},
+		"another is":       {func(s seen) { delete(s.claims, "log-web-3") }, false, false},
+		"one is too small": {func(s seen) { s.claims["data-web-3"].Status.Capacity = nil }, false, true},
+		"one has an owner that it shall not": {func(s seen) {
+			s.claims["data-web-3"].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.set, kind)}
+		}, false, false},
+		"they shall go with the pod": {func(s seen) {
+			s.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+		}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
+			for i := range s.set.Spec.VolumeClaimTemplates {
+				claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
 				s.claims[claim.Name] = claim
 			}
 			tc.change(s)
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", UID: "u"}}
-			if ok, ready := s.viewClaims(pod, 3, !tc.condemned); ok != tc.ok || ready != tc.ready {
-				t.Errorf("ok %t, ready %t", ok, ready)
+			if got := s.claimsMatch(pod, 3, !tc.condemned); got != tc.want {
+				t.Errorf("they match: %t", got)
 			}
 		})
 	}

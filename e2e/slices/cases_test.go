@@ -42,6 +42,8 @@ var embeddedOnly = map[string]string{
 	"TestSameManifestAgain":   nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
 	"TestInPlaceUnseen":    "it needs a kubelet that does not see a change for a while",
 	"TestResizeDeferred":   "it needs a node that has room later",
+	"TestGrowthAlone":      noGrowth,
+	"TestUnboundClaim":     noGrowth,
 	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
 	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -292,10 +294,11 @@ func (p *play) class(name string, expand bool) string {
 	return class.Name
 }
 
-// growing is a complete set whose claims may grow.
+// growing is a complete set whose claims may grow. No label of its selector is on them.
 func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimUpdateStrategyType, expand bool) *play {
 	t.Helper()
 	p := newPlay(t, withClaim(set))
+	set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
 	class := p.class("only", expand)
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: when}
@@ -456,4 +459,90 @@ func TestGrowthOfSome(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGrowthAlone: a change of size alone is a roll-out: one claim after the other, and the set is
+// complete when all have grown. Nothing restarts, unless a file system grows only when it is
+// mounted anew.
+func TestGrowthAlone(t *testing.T) {
+	condition := func(c corev1.PersistentVolumeClaimStatus, since time.Time) corev1.PersistentVolumeClaimStatus {
+		c.Conditions = []corev1.PersistentVolumeClaimCondition{{
+			Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since),
+		}}
+		return c
+	}
+	p := growing(t, slice(3), sliceapi.OnPodRollingUpdate, true)
+	before := p.uids()
+	write := func(ordinal int32, edit func(*corev1.PersistentVolumeClaim)) {
+		claim := p.claim(ordinal)
+		edit(claim)
+		p.must(api.Status().Update(p.ctx, claim))
+	}
+	grow := func(claim *corev1.PersistentVolumeClaim) {
+		claim.Status.Capacity, claim.Status.Conditions = claim.Spec.Resources.Requests, nil
+	}
+	asks := func(ordinal int32, size string) {
+		p.eventually(fmt.Sprintf("claim %d asks for %s", ordinal, size), func() bool { return p.claim(ordinal).Spec.Resources.Requests.Storage().String() == size })
+	}
+	p.step("X-10, X-11: the highest ordinal first, the others wait, and it is not complete", func(t *testing.T) {
+		p.ask("2Gi", nil)
+		asks(2, "2Gi")
+		p.held("web-2: its claims grow")
+		if progressing := meta.FindStatusCondition(p.read().Status.Conditions, sliceapi.ConditionProgressing); progressing == nil || progressing.Reason == "StatefulSetComplete" {
+			t.Errorf("Progressing %+v", progressing)
+		}
+		p.settled()
+		for _, ordinal := range []int32{0, 1} {
+			if size := p.claim(ordinal).Spec.Resources.Requests.Storage().String(); size != "1Gi" {
+				t.Errorf("claim %d asks for %s before claim 2 has grown", ordinal, size)
+			}
+		}
+	})
+	p.step("X-10: the next one follows", func(*testing.T) {
+		write(2, grow)
+		asks(1, "2Gi")
+		p.kept(before)
+	})
+	p.step("X-02: a file system that grows when it is mounted anew: the pod is made anew", func(*testing.T) {
+		write(1, func(claim *corev1.PersistentVolumeClaim) { claim.Status = condition(claim.Status, time.Now()) })
+		p.held("the file system of claim data-web-1 has not grown yet")
+		p.kept(before)
+		write(1, func(claim *corev1.PersistentVolumeClaim) {
+			claim.Status = condition(claim.Status, time.Now().Add(-time.Hour))
+		})
+		p.eventually("web-1 is another one", func() bool { pod := p.pod(1); return pod != nil && pod.UID != before["web-1"] })
+		write(1, grow)
+		asks(0, "2Gi")
+	})
+	p.step("X-10: one that cannot grow, says its driver, is told, and it is not complete", func(*testing.T) {
+		write(0, func(claim *corev1.PersistentVolumeClaim) {
+			claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInfeasible}
+		})
+		p.held("claim data-web-0 cannot grow")
+		write(0, func(claim *corev1.PersistentVolumeClaim) { grow(claim); claim.Status.AllocatedResourceStatuses = nil })
+		p.complete()
+	})
+}
+
+// TestUnboundClaim: a pod that cannot run has a claim that is not bound, which cannot be asked to grow:
+// a better template replaces the pod all the same.
+func TestUnboundClaim(t *testing.T) {
+	t.Run("X-02: the class binds with the first consumer, and nothing makes volumes", func(t *testing.T) {
+		set := withClaim(slice(1))
+		p := newPlay(t, set)
+		class := &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: set.Namespace + "-late"}, Provisioner: "kubernetes.io/no-provisioner",
+			AllowVolumeExpansion: new(true), VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+		}
+		p.must(api.Create(p.ctx, class))
+		set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class.Name
+		set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
+		set.Spec.Template.Spec.NodeSelector = map[string]string{"e2e.sliceshift.io/is": "nowhere"}
+		p.must(api.Create(p.ctx, set))
+		p.eventually("the pod is there", func() bool { return p.pod(0) != nil })
+		p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.NodeSelector = nil })
+		p.eventually("another pod is there", func() bool { pod := p.pod(0); return pod != nil && pod.Spec.NodeSelector == nil })
+		p.held("claim data-web-0 does when it is bound")
+		p.healthy(sliceapi.ConditionFailedUpdatePod)
+	})
 }

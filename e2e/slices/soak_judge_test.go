@@ -38,7 +38,8 @@ const (
 //   - pods that nobody asks for leave;
 //   - no condition of its status contradicts another, or the counts;
 //   - a claim is deleted only with the pod of an ordinal that was scaled away, where the
-//     retention policy says so, and none shrinks.
+//     retention policy says so, or of one that stood in; none shrinks, and none of an ordinal
+//     becomes a stand-in's.
 //
 // The controller may act on what was true a short while before, so that all that was
 // asked for in that time counts in its favour.
@@ -61,8 +62,9 @@ func newJudge(set string) judge {
 // askedFor is what counts of a spec, from a time on.
 type askedFor struct {
 	at time.Time
-	// ordinals are owned; surge may stand in for them.
-	ordinals, surge []int32
+	// ordinals are owned; surge is how many pods may stand in for them.
+	ordinals []int32
+	surge    int32
 	// allowed is how many pods may be down for an update.
 	allowed  int32
 	minReady time.Duration
@@ -95,8 +97,8 @@ func (p *seenPod) available(now time.Time, minReady time.Duration) bool {
 }
 
 type seenClaim struct {
-	size   int64
-	doomed bool
+	size            int64
+	doomed, standIn bool
 }
 
 func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
@@ -112,9 +114,14 @@ func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
 		asked.deletesScaled = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
 	j.specs = append(j.specs, asked)
-	for _, ordinal := range slices.Concat(asked.ordinals, asked.surge) {
+	for _, ordinal := range asked.ordinals {
 		j.at(now, ordinal)
 	}
+}
+
+// standsIn says whether the claim of an ordinal was made for a pod that stands in.
+func (j *judge) standsIn(ordinal int32) bool {
+	return j.claims[fmt.Sprintf("data-%s-%d", j.set, ordinal)].standIn
 }
 
 func (a *askedFor) roll(spec *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
@@ -124,8 +131,8 @@ func (a *askedFor) roll(spec *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingU
 	if rolls.Partition != nil {
 		a.partition = *rolls.Partition
 	}
-	if rolls.MaxSurge != nil && len(a.ordinals) > 0 {
-		a.surge = nextOrdinals(spec.ReserveOrdinals, a.ordinals[len(a.ordinals)-1]+1, min(rolls.MaxSurge.IntVal, *spec.Replicas))
+	if rolls.MaxSurge != nil {
+		a.surge = min(rolls.MaxSurge.IntVal, *spec.Replicas)
 	}
 }
 
@@ -196,7 +203,7 @@ func (j *judge) pays(now time.Time, ordinal int32, pod *corev1.Pod) bool {
 	case sliceapi.TerminationUpdate, sliceapi.TerminationDeletion:
 		return true
 	case sliceapi.TerminationScaleDown:
-		return !slices.ContainsFunc(j.lately(now), func(a askedFor) bool { return !slices.Contains(a.surge, ordinal) })
+		return j.standsIn(ordinal) && !slices.ContainsFunc(j.lately(now), func(a askedFor) bool { return a.surge == 0 || slices.Contains(a.ordinals, ordinal) })
 	default:
 		return false
 	}
@@ -236,13 +243,11 @@ func (j *judge) lately(now time.Time) []askedFor {
 func (j *judge) budget(now time.Time) error {
 	asked := j.lately(now)
 	allowed, owned, minReady := int32(0), asked[0].ordinals, asked[0].minReady
-	standIns := map[int32]bool{}
+	surges := false
 	for _, spec := range asked {
 		allowed, minReady = max(allowed, spec.allowed), min(minReady, spec.minReady)
 		owned = slices.DeleteFunc(slices.Clone(owned), func(ordinal int32) bool { return !slices.Contains(spec.ordinals, ordinal) })
-		for _, ordinal := range spec.surge {
-			standIns[ordinal] = true
-		}
+		surges = surges || spec.surge > 0
 	}
 	var down, stand []int32
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
@@ -251,7 +256,7 @@ func (j *judge) budget(now time.Time) error {
 		switch {
 		case slices.Contains(owned, ordinal) && surely:
 			down = append(down, ordinal)
-		case standIns[ordinal] && !surely:
+		case surges && j.standsIn(ordinal) && !surely:
 			stand = append(stand, ordinal)
 		}
 	}
@@ -273,7 +278,7 @@ func (j *judge) strays(now time.Time) error {
 		}
 	}
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
-		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && !slices.Contains(last.surge, ordinal) && now.Sub(since) > overdue {
+		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && !(last.surge > 0 && j.standsIn(ordinal)) && now.Sub(since) > overdue {
 			return fmt.Errorf("%s: ordinal %d is still there, %s after all of %v were up", now.Format(clockTime), ordinal, now.Sub(since), last.ordinals)
 		}
 	}
@@ -297,12 +302,16 @@ func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone b
 		return fmt.Errorf("%s: claim %s shrinks to %s", now.Format(clockTime), claim.Name, size.String())
 	}
 	doomed := slices.ContainsFunc(claim.OwnerReferences, isPod)
+	_, standIn := claim.Annotations[sliceapi.StandInAnnotationKey]
+	if standIn && seen && !known.standIn {
+		return fmt.Errorf("%s: claim %s was an ordinal's, and is a stand-in's now", now.Format(clockTime), claim.Name)
+	}
 	if doomed && !known.doomed && !slices.ContainsFunc(j.lately(now), func(a askedFor) bool {
-		return a.deletesScaled && !slices.Contains(a.ordinals, ordinalOf("data-"+j.set, claim.Name))
+		return (a.deletesScaled || standIn) && !slices.Contains(a.ordinals, ordinalOf("data-"+j.set, claim.Name))
 	}) {
 		return fmt.Errorf("%s: claim %s is to go with its pod, and nothing says so", now.Format(clockTime), claim.Name)
 	}
-	j.claims[claim.Name] = seenClaim{size: size.Value(), doomed: doomed}
+	j.claims[claim.Name] = seenClaim{size: size.Value(), doomed: doomed, standIn: standIn}
 	return nil
 }
 

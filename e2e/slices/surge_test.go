@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,8 +48,8 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// TestSurgeClaims: the claims of ordinals that stand in for others go with them, or stay, as
-// those of ordinals that are scaled away.
+// TestSurgeClaims: the claims of pods that stand in for others go with them, whatever the retention
+// policy; those of former ordinals are passed over, and stay as they are.
 func TestSurgeClaims(t *testing.T) {
 	t.Parallel()
 	t.Run("K-175: of the ordinal above the range", func(t *testing.T) {
@@ -63,4 +64,49 @@ func TestSurgeClaims(t *testing.T) {
 		p.complete()
 		p.claimsAre("data-web-0: data-web-1:")
 	})
+	t.Run("X-12: with Retain, beside the claim of a former ordinal", func(t *testing.T) {
+		set := retention(3, retainClaims, retainClaims)
+		set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.MaxSurge = new(intstr.FromInt32(1)) })
+		p := begin(t, set)
+		p.scale(2)
+		p.complete()
+		former := p.claim(2)
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Lifecycle, s.Template.Spec.Containers[0].Image = heldBack(), "web:2"
+		})
+		p.eventually("web-3 stands in with a claim of its own", func() bool { return p.pod(3) != nil && strings.Contains(p.claims(), "data-web-3:Pod") })
+		p.podsAre("web-0 web-1 web-3")
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.Lifecycle = nil })
+		p.complete()
+		p.claimsAre("data-web-0: data-web-1: data-web-2:")
+		p.scale(3)
+		p.complete()
+		if p.claim(2).UID != former.UID {
+			t.Error("ordinal 2 has lost its data")
+		}
+	})
+	t.Run("X-12: the ordinal comes to be the set's while its pod stands in", func(t *testing.T) {
+		set := retention(2, retainClaims, retainClaims)
+		set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) {
+			r.MaxSurge, r.Partition = new(intstr.FromInt32(1)), new(int32(1))
+		})
+		set.Spec.Lifecycle = heldBack()
+		p := begin(t, set)
+		p.image("web:2")
+		p.eventually("web-2 stands in", func() bool {
+			pod := p.pod(2)
+			return pod != nil && isReady(pod) && strings.Contains(p.claims(), "data-web-2:Pod")
+		})
+		pod, claim := p.pod(2), p.claim(2)
+		p.scale(3)
+		p.claimsAre("data-web-0: data-web-1: data-web-2:")
+		if p.pod(2).UID != pod.UID || p.claim(2).UID != claim.UID || len(p.claim(2).Annotations[sliceapi.StandInAnnotationKey]) > 0 {
+			t.Errorf("web-2 is another one, or its claim still goes with it: %+v", p.claim(2).ObjectMeta)
+		}
+	})
+}
+
+// heldBack is a hook that holds every pod, so that an update goes no further than its stand-ins.
+func heldBack() *sliceapi.Lifecycle {
+	return &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{"app": "web"}}}
 }

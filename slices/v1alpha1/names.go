@@ -40,6 +40,17 @@ func AskedToGo(pod *corev1.Pod) bool {
 // none stand in above the range (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
+// SplitAnnotationKey is on a StatefulSet whose application is split for good: another slice owns
+// some of its ordinals, and may be anywhere. None of its pods stand in above the range (maxSurge),
+// for that ordinal may be the other one's. A migration writes it when it ends with both, and
+// takes it away when it ends with one.
+const SplitAnnotationKey = "apps.sliceshift.io/split"
+
+// StandInAnnotationKey is on a claim that was made for a pod that stands in above the range
+// (maxSurge): it goes with that pod, whatever the retention policy says, unless the ordinal
+// comes to be the StatefulSet's while the pod runs.
+const StandInAnnotationKey = "apps.sliceshift.io/stand-in"
+
 // MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget of an
 // application of which a migration moves ordinals: a number, at most which of its pods may be
 // unavailable for an available one to be updated, or deleted because somebody asks for it.

@@ -1,0 +1,59 @@
+package slices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// createStandIn makes a pod that stands in for others, and then its claims, which are the pod's
+// from the beginning: so the garbage collector takes them whatever happens to us. Claims that
+// are there already hold somebody's data, and nobody stands in with them.
+func (h *hands) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, template := range h.set.Spec.VolumeClaimTemplates {
+		name := claimName(template.Name, h.set.Name, ordinal)
+		err := h.live.Get(ctx, client.ObjectKey{Namespace: h.set.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+		if err == nil {
+			return takenClaim(name)
+		}
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("looking for claim %s: %w", name, err)
+		}
+	}
+	if err := h.createPod(ctx, pod); err != nil {
+		return err
+	}
+	return h.createTemporary(ctx, ordinal, pod)
+}
+
+// createTemporary makes the claims that a pod lacks that is not one of the slice's ordinals. They
+// go with it.
+func (h *hands) createTemporary(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, claim := range h.missingClaims(ordinal) {
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[api.StandInAnnotationKey] = "true"
+		setOwners(claim, owners{pod: true}, h.set, pod)
+		err := h.client.Create(ctx, claim)
+		if apierrors.IsAlreadyExists(err) {
+			return takenClaim(claim.Name)
+		}
+		if err != nil {
+			h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
+			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// takenClaim is a conflict: the cache will show the claim, and it is decided anew.
+func takenClaim(name string) error {
+	return apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), name, errors.New("it is there already"))
+}
