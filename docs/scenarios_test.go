@@ -146,8 +146,8 @@ func readScenarios(t *testing.T) []scenario {
 }
 
 var (
-	scenarioID = regexp.MustCompile(`\b(?:[KRDSM]-\d{3}|X-\d{2})\b`)
-	commented  = regexp.MustCompile(`(?m)(^|\s)//[^"\n]*\b(?:[KRDSM]-\d{3}|X-\d{2})\b.*$`)
+	scenarioID = regexp.MustCompile(`\b(?:[KRDSM]-\d{3}|[XU]-\d{2})\b`)
+	commented  = regexp.MustCompile(`(?m)(^|\s)//[^"\n]*\b(?:[KRDSM]-\d{3}|[XU]-\d{2})\b.*$`)
 )
 
 // testsByScenario finds the tests whose subtests name an id.

@@ -30,6 +30,7 @@ var embeddedOnly = map[string]string{
 	"TestRunRefused":                   refused,
 	"TestReach":                        refused,
 	"TestProxy":                        "it moves nothing",
+	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestResult":                       "it moves nothing",
 	"TestTally":                        "it moves nothing",
 	"TestRuns":                         "it moves nothing",

@@ -25,7 +25,11 @@ func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstruc
 	if into == appsv1.SchemeGroupVersion {
 		dropDefaults(spec)
 	}
-	convertPartition(spec, into)
+	if old.GroupVersionKind().Group == kruiseVersion.Group {
+		convertKruise(spec)
+	} else {
+		convertPartition(spec, into)
+	}
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	out.SetGroupVersionKind(into.WithKind("StatefulSet"))
 	out.SetNamespace(source.GetNamespace())
