@@ -13,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	stsslices "github.com/sliceshift/sliceshift/slices"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -353,4 +355,38 @@ func TestConvertKruisePartition(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKruisePartitionKeepsAsMany: whatever is reserved, as many of the lowest ordinals are below the
+// partition as OpenKruise keeps.
+func TestKruisePartitionKeepsAsMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		replicas, kept := rapid.Int64Range(1, 8).Draw(t, "replicas"), rapid.Int64Range(1, 12).Draw(t, "kept")
+		reserved := []any{}
+		for _, ordinal := range rapid.SliceOfN(rapid.Int64Range(0, 15), 0, 6).Draw(t, "reserved") {
+			reserved = append(reserved, ordinal)
+		}
+		spec := map[string]any{
+			"replicas": replicas, "ordinals": map[string]any{"start": rapid.Int64Range(0, 9).Draw(t, "start")}, "reserveOrdinals": reserved,
+			"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": kept}},
+		}
+		convertKruise(spec)
+		set, err := sliceOf(map[string]any{"spec": spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := stsslices.SpecOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		below := int64(0)
+		for _, ordinal := range known.Ordinals() {
+			if ordinal < known.Partition {
+				below++
+			}
+		}
+		if below != min(kept, replicas) {
+			t.Errorf("%d of %v are below %d, want %d", below, known.Ordinals(), known.Partition, min(kept, replicas))
+		}
+	})
 }
