@@ -183,7 +183,7 @@ func TestAdoptKruise(t *testing.T) {
 		v.must(c.Status().Patch(v.ctx, set, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, set.GetGeneration()))))
 		dir, version := t.TempDir(), set.GetResourceVersion()
 		out := v.adoptKruise(dir, 3)
-		for _, want := range []string{`unknown field "spec.lifecycle.preNormal": clear it`, "annotation apps.kruise.io/image-predownload-parallelism: here no image is pulled before its pod is updated: remove it", "nothing was changed"} {
+		for _, want := range []string{`unknown field "spec.lifecycle.preNormal": clear it`, "annotation apps.kruise.io/image-predownload-parallelism: remove it, and set updateStrategy.rollingUpdate.prePull afterwards", "nothing was changed"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q is not in %s", want, out)
 			}

@@ -48,6 +48,8 @@ const (
 	HeldInPlace = "UpdatesInPlace"
 	// HeldClaims: a claim of the pod grows first.
 	HeldClaims = "ClaimsGrow"
+	// HeldPrePull: the images that the update brings are pulled first.
+	HeldPrePull = "PullsImages"
 	// HeldPreDelete: lifecycle.preDelete holds the pod back.
 	HeldPreDelete = "LifecyclePreDelete"
 	// HeldTerminationGrace: the pod has been told why it goes, and has time to read it.

@@ -199,13 +199,15 @@ func (d *decider) batchOpen() bool {
 	return false
 }
 
-// replace updates one pod, in place or by deleting it; its claims grow first.
+// replace updates one pod, in place or by deleting it; its claims grow first, and its images
+// are pulled.
 func (d *decider) replace(pod *Pod) {
 	switch {
 	case !pod.ClaimsReady:
 		d.grow(pod)
 	case d.inPlace(pod):
 		d.changeInPlace(pod)
+	case d.awaitsImages(pod):
 	default:
 		d.remove(pod, api.TerminationUpdate)
 	}

@@ -25,6 +25,9 @@ type world struct {
 	lingers time.Duration
 	// broken is true when no pod gets Ready any more.
 	broken bool
+	// pulled are the revisions whose images were asked for, by the pod beside which they are
+	// pulled; a pull of a revision "b3" never ends.
+	pulled map[types.UID]string
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
 }
@@ -35,7 +38,7 @@ type failer interface {
 }
 
 func newWorld(t failer, spec Spec) *world {
-	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}}
+	return &world{t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}}, pods: map[int32]*Pod{}, pulled: map[types.UID]string{}}
 }
 
 func (w *world) observe() Input {
@@ -43,6 +46,9 @@ func (w *world) observe() Input {
 	for _, pod := range w.pods {
 		seen := *pod
 		seen.Change = Change{Same: pod.Revision == in.Revisions.Update, InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
+		if seen.NewImages = pod.Revision != in.Revisions.Update; w.pulled[pod.UID] != in.Revisions.Update {
+			seen.Pull = nil // that pod is of another revision, and has another name
+		}
 		if pod.InPlace != nil {
 			inPlace := *pod.InPlace
 			seen.InPlace = &inPlace
@@ -102,6 +108,8 @@ func (w *world) do(a Action) {
 		pod.Revision, pod.InPlace.Patched = a.Revision, true
 	case FinishInPlace:
 		pod.InPlace = nil
+	case PrePull:
+		pod.Pull, w.pulled[pod.UID] = &Pull{Since: w.in.Now}, a.Revision
 	case GrowClaims, Create, openGate, closeGate:
 	}
 }
@@ -115,6 +123,11 @@ func (w *world) verify(before Input, d Decision) {
 	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
 		if was, left := countOf(before, is), countOf(after, is); !recreate && left < min(floor, was) {
 			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
+		}
+	}
+	for _, a := range d.Actions {
+		if a.Verb == Delete && a.Reason == api.TerminationUpdate && lacksImages(before, podAt(before, a.Ordinal)) {
+			w.t.Fatalf("deleted before its images are there: %+v", a)
 		}
 	}
 	running, revisions := 0, map[string]bool{}
@@ -190,6 +203,9 @@ func (w *world) on(pod *Pod) {
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	pod.ClaimsReady = true
+	if pod.Pull != nil && w.pulled[pod.UID] != "b3" {
+		pod.Pull = &Pull{Since: pod.Pull.Since, Ended: true}
+	}
 }
 
 // run lets everybody do their part, fairly, until nothing changes any more.
@@ -202,7 +218,7 @@ func (w *world) run() {
 		for _, ordinal := range w.ordinals() {
 			w.on(w.pods[ordinal])
 		}
-		waits := slices.ContainsFunc(d.Held, func(h Hold) bool { return h.Reason == HeldBackoff })
+		waits := slices.ContainsFunc(d.Held, func(h Hold) bool { return h.Reason == HeldBackoff || h.Reason == HeldPrePull })
 		if len(d.Actions) == 0 && !waits && fmt.Sprint(w.observeSorted()) == before {
 			return
 		}
@@ -292,7 +308,7 @@ func TestWorldConverges(t *testing.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
 			})
-			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1"}).Draw(t, "template")
+			w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "b1", "b3"}).Draw(t, "template")
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false

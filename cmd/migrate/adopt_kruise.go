@@ -46,7 +46,7 @@ var kruiseRemedies = map[string]string{
 	"apps.kruise.io/image-predownload-min-updated-ready-pods": noPrePull,
 }
 
-const noPrePull = "here no image is pulled before its pod is updated: remove it"
+const noPrePull = "remove it, and set updateStrategy.rollingUpdate.prePull afterwards to have images pulled before a pod is deleted"
 
 // convertKruise changes what the same field says otherwise in ours.
 func convertKruise(spec map[string]any) {

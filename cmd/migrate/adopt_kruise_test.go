@@ -174,7 +174,7 @@ func TestAdoptKruiseRefused(t *testing.T) {
 				said("Always", "metadata", "labels", "policy.kruise.io/delete-protection"),
 			),
 			wantErr: []string{
-				"its annotation apps.kruise.io/image-predownload-parallelism: here no image is pulled before its pod is updated: remove it",
+				"its annotation apps.kruise.io/image-predownload-parallelism: remove it, and set updateStrategy.rollingUpdate.prePull afterwards",
 				"its annotation apps.kruise.io/other: nobody acts on it here: remove it",
 				"its label policy.kruise.io/delete-protection: OpenKruise would refuse the deletion",
 			},

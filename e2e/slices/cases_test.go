@@ -29,6 +29,7 @@ var embeddedOnly = map[string]string{
 	"TestUnhealthyEvictions": slowStarts,
 	"TestDeadline":           slowStarts,
 	"TestScaleStrategy":      slowStarts,
+	"TestPrePull":            "it looks at what pulls images, which is over on a real node as soon as the image is there",
 	"TestGrowth":             noGrowth,
 	"TestGrowthOnDelete":     noGrowth,
 	"TestGrowthRefused":      noGrowth,
