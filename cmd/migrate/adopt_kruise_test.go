@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -281,6 +282,22 @@ func TestAdoptUntaken(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, files %v", code, c.out, files())
 			}
 		})
+	}
+}
+
+// TestAdoptLeft: a signal while the pods are taken over undoes nothing, and says so.
+func TestAdoptLeft(t *testing.T) {
+	files := inTemp(t)
+	east := newSliceServer(t, nativeSet("web"))
+	east.untaken = true
+	c := newConsole(adoptArgs(t, east)...)
+	ctx, leave := context.WithCancel(t.Context())
+	code := make(chan int)
+	go func() { code <- execute(ctx, c.environment) }()
+	c.awaitWaiting(t)
+	leave()
+	if got := <-code; got != exitFailure || !strings.Contains(c.err.String(), "is created in cluster east, and the pods run: interrupted; see whether its controller runs") || len(files()) > 0 {
+		t.Errorf("exit code %d, stderr %q, files %v", got, c.err, files())
 	}
 }
 
