@@ -60,8 +60,8 @@ func (d *decider) begun(pod *Pod) bool {
 	}
 }
 
-// advance takes a pod one step on: its claims grow, and then it is updated in place or by
-// deleting it. One that lacks nothing else is made anew when its claims cannot do without.
+// advance takes a pod one step on: its claims grow, and then it is updated in place, or its
+// images are pulled and it is deleted. One that lacks nothing else is made anew when its claims cannot do without.
 func (d *decider) advance(pod *Pod) {
 	switch d.claimsFirst(pod) {
 	case ToGrow:
@@ -77,11 +77,12 @@ func (d *decider) advance(pod *Pod) {
 	case Infeasible:
 		d.hold(pod.Ordinal, HeldInfeasible, infeasibleMessage(pod))
 	case Grown:
-		if d.inPlace(pod) {
+		switch {
+		case d.inPlace(pod):
 			d.changeInPlace(pod)
-			return
+		case !d.awaitsImages(pod):
+			d.remove(pod, api.TerminationUpdate)
 		}
-		d.remove(pod, api.TerminationUpdate)
 	}
 }
 

@@ -52,6 +52,8 @@ const (
 	HeldClaims = "ClaimsGrow"
 	// HeldInfeasible: a claim cannot grow, says its driver.
 	HeldInfeasible = "ClaimCannotGrow"
+	// HeldPrePull: the images that the update brings are pulled first.
+	HeldPrePull = "PullsImages"
 	// HeldPreDelete: lifecycle.preDelete holds the pod back.
 	HeldPreDelete = "LifecyclePreDelete"
 	// HeldTerminationGrace: the pod has been told why it goes, and has time to read it.

@@ -51,7 +51,7 @@ func (d *decider) waitedUntil() (last time.Time) {
 }
 
 // waitsUntil is how long a roll-out waits for a pod that is on its way out, is held back
-// by its hooks or claims, or is to be available before others go.
+// by its hooks, claims or images, or is to be available before others go.
 func (d *decider) waitsUntil(pod *Pod) time.Time {
 	switch {
 	case pod.Terminating:
@@ -60,6 +60,8 @@ func (d *decider) waitsUntil(pod *Pod) time.Time {
 		return d.Now
 	case d.toUpdate(pod) && d.inPlace(pod) && pod.HeldForUpdate:
 		return d.Now
+	case d.toUpdate(pod) && pod.Pull != nil && !pod.Pull.Ended:
+		return pod.Pull.Since.Add(pullLimit)
 	case pod.InPlace != nil && !pod.InPlace.Patched:
 		return pod.InPlace.Since.Add(d.Spec.InPlaceGrace)
 	case pod.Reason != "":

@@ -78,6 +78,8 @@ func TestDeadline(t *testing.T) {
 		{"X-06 the grace of a termination reason", slice(2, "a a", hour, grace).with(1, told(30*time.Minute)), false},
 		{"X-06 the grace before a pod is patched", slice(2, "a a", hour, inPlace).with(1, patchedIn(30*time.Minute)), false},
 		{"X-06 claims grow", slice(2, "a a", hour).with(1, growing), false},
+		{"U-08 images are pulled", slice(2, "a a", hour, prePull).with(1, pulls(4*time.Minute)), false},
+		{"U-08 images that were to be there by now", slice(2, "a a", hour, prePull).with(1, pulls(20*time.Minute)), true},
 		{"X-06 claims may not grow", slice(2, "a a", hour).with(1, refused), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,7 +108,7 @@ func TestHealthyRolloutDoesNotFail(t *testing.T) {
 				pod := w.pods[ordinal]
 				pod.HeldForDelete, pod.HeldForUpdate = rapid.Bool().Draw(t, "preDelete"), rapid.Bool().Draw(t, "inPlaceUpdate")
 			}
-			w.in.Revisions.Update = rapid.SampledFrom([]string{"a2", "b1"}).Draw(t, "template")
+			w.in.Revisions.Update = rapid.SampledFrom([]string{"a2", "b1", "b3"}).Draw(t, "template")
 			for range rapid.IntRange(1, 60).Draw(t, "steps") {
 				w.in.Now = w.in.Now.Add(anyTime(t, "on"))
 				if d := w.reconcile(1000); d.Progress.Failed {

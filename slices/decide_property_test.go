@@ -84,6 +84,7 @@ func anySpec(t *rapid.T) Spec {
 	if spec.MaxSurge > 0 && rapid.Bool().Draw(t, "only surge") {
 		spec.MaxUnavailable = 0
 	}
+	spec.PrePull = rapid.Bool().Draw(t, "prePull")
 	spec.Unordered = spec.Parallel && seldom(t, "unordered")
 	spec.Policy = rapid.SampledFrom([]api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible, api.InPlaceOnly}).Draw(t, "policy")
 	spec.InPlaceGrace = rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "inPlaceGrace")
@@ -121,6 +122,9 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 	if seldom(t, "claims grow") {
 		state := rapid.SampledFrom([]GrowthState{ToGrow, Growing, Infeasible, AwaitsFileSystem, Unbound}).Draw(t, "growth")
 		pod.Growth = Growth{State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since"))}
+	}
+	if pod.NewImages = rapid.Bool().Draw(t, "new images"); seldom(t, "pulls") {
+		pod.Pull = &Pull{Since: noon.Add(-15 * anyTime(t, "pulls since")), Ended: rapid.Bool().Draw(t, "pulled")}
 	}
 	pod.Priority = []int64{rapid.Int64Range(0, 2).Draw(t, "priority")}
 	return pod
@@ -189,7 +193,7 @@ func isUpdate(a Action) bool {
 	switch a.Verb {
 	case Delete, Announce:
 		return a.Reason == api.TerminationUpdate
-	case BeginInPlace, PatchInPlace, GrowClaims:
+	case BeginInPlace, PatchInPlace, GrowClaims, PrePull:
 		return true
 	default:
 		return false
@@ -352,6 +356,8 @@ func TestGrowthIsBounded(t *testing.T) {
 
 func unlawfulDelete(in Input, a Action, pod *Pod) string {
 	switch {
+	case isUpdate(a) && lacksImages(in, pod):
+		return "its images are not there"
 	case pod.HeldForDelete:
 		return "the hook is passed over"
 	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same && !waitsForMount(in, pod) && (pod.InPlace == nil || !pod.InPlace.Infeasible)):
@@ -361,6 +367,13 @@ func unlawfulDelete(in Input, a Action, pod *Pod) string {
 	default:
 		return ""
 	}
+}
+
+// lacksImages says whether an update is to wait for the images of a pod.
+func lacksImages(in Input, pod *Pod) bool {
+	pulls := in.Spec.PrePull && !in.Spec.Migrating && in.Spec.Strategy == api.RollingUpdate
+	there := pod.Pull != nil && (pod.Pull.Ended || !in.Now.Before(pod.Pull.Since.Add(5*time.Minute)))
+	return pulls && isReady(in, pod) && pod.NewImages && pod.Reason == "" && !there
 }
 
 // TestEverythingIsExplained is D5.
@@ -378,7 +391,7 @@ func TestEverythingIsExplained(t *testing.T) {
 			if hold.Reason == "" || hold.Message == "" {
 				t.Fatalf("held without a word: %+v", hold)
 			}
-			timed := []string{HeldMinReady, HeldTerminationGrace, HeldInPlaceGrace, HeldBackoff}
+			timed := []string{HeldMinReady, HeldTerminationGrace, HeldInPlaceGrace, HeldBackoff, HeldPrePull}
 			if slices.Contains(timed, hold.Reason) && d.Wait <= 0 {
 				t.Fatalf("held for a time that is not waited for: %+v", hold)
 			}

@@ -30,6 +30,9 @@ type world struct {
 	lingers time.Duration
 	// broken is true when no pod gets Ready any more.
 	broken bool
+	// pulled are the revisions whose images were asked for, by the pod beside which they are
+	// pulled; a pull of a revision "b3" never ends.
+	pulled map[types.UID]string
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
 	// set is told of.
@@ -44,7 +47,7 @@ type failer interface {
 func newWorld(t failer, spec Spec) *world {
 	return &world{
 		t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}},
-		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, set: namedSet("web", nil),
+		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{}, set: namedSet("web", nil),
 	}
 }
 
@@ -55,6 +58,9 @@ func (w *world) observe() Input {
 		seen := *pod
 		seen.Change = Change{Same: meaning(pod.Revision) == meaning(in.Revisions.Update), InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
 		seen.Growth = w.growth(pod.Ordinal)
+		if seen.NewImages = !seen.Change.Same; w.pulled[pod.UID] != in.Revisions.Update {
+			seen.Pull = nil // that pod is of another revision, and has another name
+		}
 		if pod.InPlace != nil {
 			inPlace := *pod.InPlace
 			seen.InPlace = &inPlace
@@ -125,6 +131,8 @@ func (w *world) do(a Action) {
 		pod.InPlace = nil
 	case GrowClaims:
 		w.ask(a.Ordinal)
+	case PrePull:
+		pod.Pull, w.pulled[pod.UID] = &Pull{Since: w.in.Now}, a.Revision
 	case Create, openGate, closeGate:
 	}
 }
@@ -138,6 +146,11 @@ func (w *world) verify(before Input, d Decision) {
 	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
 		if was, left := countOf(before, is), countOf(after, is); !recreate && left < min(floor, was) {
 			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
+		}
+	}
+	for _, a := range d.Actions {
+		if a.Verb == Delete && a.Reason == api.TerminationUpdate && lacksImages(before, podAt(before, a.Ordinal)) {
+			w.t.Fatalf("deleted before its images are there: %+v", a)
 		}
 	}
 	running, revisions := 0, map[string]bool{}
@@ -217,6 +230,9 @@ func (w *world) on(pod *Pod) {
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	w.claims[pod.Ordinal].grow(w.driver, w.in.Now)
+	if pod.Pull != nil && meaning(w.pulled[pod.UID]) != "b3" {
+		pod.Pull = &Pull{Since: pod.Pull.Since, Ended: true}
+	}
 }
 
 // run lets everybody do their part, fairly, until nothing changes any more.
@@ -229,7 +245,7 @@ func (w *world) run() {
 		for _, ordinal := range w.ordinals() {
 			w.on(w.pods[ordinal])
 		}
-		waits := slices.ContainsFunc(d.Held, func(h Hold) bool { return h.Reason == HeldBackoff })
+		waits := slices.ContainsFunc(d.Held, func(h Hold) bool { return h.Reason == HeldBackoff || h.Reason == HeldPrePull })
 		if len(d.Actions) == 0 && !waits && fmt.Sprint(w.observeSorted()) == before {
 			return
 		}
@@ -332,7 +348,7 @@ func TestWorldConverges(t *testing.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
 			})
-			w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1"}).Draw(t, "template"))
+			w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "b3"}).Draw(t, "template"))
 			if w.driver == unable || w.in.Spec.Strategy == api.OnDelete {
 				w.driver = slow
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ type hands struct {
 	held []Hold
 	// refused is true when the budget did not let a pod go: it is asked again later.
 	refused atomic.Bool
+	// unpulled are the UIDs of pods beside which no pod that pulls images could be made.
+	unpulled sync.Map
 }
 
 // one carries out one action on a pod; nil: there is none.
@@ -64,6 +67,8 @@ func (h *hands) one(ctx context.Context, action Action, pod *corev1.Pod) error {
 		return h.finishInPlace(ctx, action, pod)
 	case tellState:
 		return h.tellState(ctx, action, pod)
+	case PrePull:
+		return h.prePull(ctx, action, pod)
 	case openGate, closeGate: // what they write is what is written next: chain carries them out
 	}
 	return fmt.Errorf("unknown verb %q", action.Verb)

@@ -58,6 +58,8 @@ type Spec struct {
 	// InPlaceGrace is how long a pod is not Ready before it is patched in place.
 	InPlaceGrace time.Duration
 	OnFailure    api.OnFailure
+	// PrePull is true when images are pulled before a pod is deleted for an update.
+	PrePull bool
 	// Deadline is how long a roll-out may make no progress; 0: for ever.
 	Deadline time.Duration
 	// Silent: pods are not told why they are deleted.
@@ -132,6 +134,10 @@ type Pod struct {
 	Change Change
 	// InPlace is the update in place that it is in; nil: none.
 	InPlace *InPlace
+	// NewImages is true when the update brings images that the pod does not have; Pull is the
+	// pod that pulls them on its node, nil: there is none.
+	NewImages bool
+	Pull      *Pull
 	// Priority orders an unordered update: a larger one first.
 	Priority []int64
 	// Reason is the termination reason that it carries, since ReasonSince; empty: none.
@@ -196,6 +202,14 @@ type InPlace struct {
 	Serves, Infeasible bool
 }
 
+// Pull is a pod that pulls images.
+type Pull struct {
+	// Since is when it was made. Ended is true when the images are there, or nobody can say
+	// any more that they will be.
+	Since time.Time
+	Ended bool
+}
+
 // Verb says what to do with a pod.
 type Verb string
 
@@ -220,6 +234,8 @@ const (
 	FinishInPlace Verb = "FinishInPlace"
 	// GrowClaims asks for the claims of a pod to grow before it is updated.
 	GrowClaims Verb = "GrowClaims"
+	// PrePull makes a pod that pulls the images of a revision on the node of the pod.
+	PrePull Verb = "PrePull"
 )
 
 // Action is something to do with one pod.

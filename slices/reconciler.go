@@ -55,6 +55,8 @@ type memory struct {
 	kept string
 	// warned is the generation of which it was told that its range is moved far.
 	warned int64
+	// unpulled are the pods whose update does not wait for the images of a revision any more.
+	unpulled map[types.UID]string
 }
 
 // tellEvery bounds how often the counts of a status are written.
@@ -235,6 +237,11 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 	for ordinal, pod := range pods {
 		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
 		revisions.merge(&view)
+		if spec.PrePull {
+			if err := r.viewPull(ctx, h.seen, &view, pod); err != nil {
+				return Input{}, nil, err
+			}
+		}
 		if view.Priority, err = priorityOf(set, pod); err != nil {
 			return Input{}, nil, err
 		}
@@ -320,7 +327,7 @@ func (r *Reconciler) takenOrdinals(ctx context.Context, s seen, spec Spec, pods 
 func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
 	set := h.set
 	known := r.recall(set)
-	known.progress, known.failures = decision.Progress, decision.Failures
+	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, h.stillUnpulled(known.unpulled)
 	if unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}

@@ -85,6 +85,7 @@ func tells(before, after *corev1.Pod) bool {
 	readyAfter, now := readiness(after)
 	return inPlaceOf(before) != nil || inPlaceOf(after) != nil ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		after.Labels[api.PrePullLabelKey] != "" && pullEnded(before) != pullEnded(after) ||
 		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || gateOf(before) != gateOf(after) ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
@@ -111,8 +112,12 @@ func claimEvents() predicate.Predicate {
 	}
 }
 
-// setsOfPod is the set that controls a pod; of an orphan, all sets that would adopt it.
+// setsOfPod is the set that controls a pod, or has it pull images; of an orphan, all sets that
+// would adopt it.
 func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reconcile.Request {
+	if name := object.GetLabels()[api.PrePullLabelKey]; name != "" {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		if owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
 			return nil

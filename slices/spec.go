@@ -119,6 +119,7 @@ func (s *Spec) roll(rolling *api.RollingUpdateStrategy) error {
 	s.Partition = valueOr(rolling.Partition, 0)
 	s.MinReady = max(s.MinReady, seconds(valueOr(rolling.MinReadySeconds, 0)))
 	s.Paused = s.Paused || rolling.Paused
+	s.PrePull = rolling.PrePull
 	s.Policy = cmp.Or(rolling.PodUpdatePolicy, api.ReCreate)
 	s.OnFailure = cmp.Or(rolling.OnFailure, api.Halt)
 	if rolling.InPlaceUpdateStrategy != nil {

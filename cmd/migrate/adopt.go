@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +29,7 @@ type adoptOptions struct {
 	*common
 	name     string
 	to       *choice
+	origin   *choice
 	dryRun   bool
 	manifest string
 	timeout  time.Duration
@@ -37,14 +39,16 @@ type adoptOptions struct {
 }
 
 const adoptHelp = `Makes a StatefulSet of apps.sliceshift.io of one of apps/v1, or the other way round with
---to apps. The pods keep running: they, their claims and their revisions are let go by
-the one and taken over by the other.
+--to apps; with --from kruise, of an Advanced StatefulSet of OpenKruise. The pods keep
+running: they, their claims and their revisions are let go by the one and taken over by
+the other.
 
 It is one object that is deleted without what it owns, and another one that is created.
 Everything is checked before: nobody else drives the StatefulSet, no roll-out is under
 way, the other kind can express it, and the API server would accept it. What is to be
 created is written to a file first. Should the creation fail after all, the file stays,
-and nothing but "kubectl create -f" is missing.
+and nothing but "kubectl create -f" is missing. At the end the command waits until the
+other controller has taken the pods over.
 
 Something that keeps the StatefulSet in a repository has to change apiVersion there at
 the same time. Whatever names the kind, such as the scaleTargetRef of a
@@ -59,13 +63,19 @@ const adoptExamples = `  # Look at what would be created
   migrate adopt web -n shop
 
   # And back
-  migrate adopt web -n shop --to apps`
+  migrate adopt web -n shop --to apps
+
+  # From an Advanced StatefulSet of OpenKruise
+  migrate adopt web -n shop --from kruise`
 
 // appsGroup is what --to calls apps/v1.
 const appsGroup = "apps"
 
 func newAdopt(c *common) *cobra.Command {
-	o := &adoptOptions{common: c, to: newChoice(slicesapi.GroupVersion.Group, slicesapi.GroupVersion.Group, appsGroup)}
+	o := &adoptOptions{
+		common: c, to: newChoice(slicesapi.GroupVersion.Group, slicesapi.GroupVersion.Group, appsGroup),
+		origin: newChoice(appsGroup, appsGroup, kruiseName),
+	}
 	cmd := &cobra.Command{
 		Use: "adopt STATEFULSET", Short: "Make one kind of StatefulSet of the other; the pods keep running",
 		Long: adoptHelp, Example: c.example(adoptExamples),
@@ -81,9 +91,10 @@ func newAdopt(c *common) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.Var(o.to, "to", "group of the kind that it becomes")
+	flags.Var(o.origin, "from", "whose kind it is, unless --to is apps")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check, and print what would be created; change nothing")
 	flags.StringVar(&o.manifest, "manifest", "", "`FILE` for what is to be created, until it is (default: NAMESPACE-NAME.statefulset.yaml)")
-	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait until the old object is gone")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait until the old object is gone, and until the pods of the new one are taken over")
 	return cmd
 }
 
@@ -96,8 +107,11 @@ func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	o.from, o.into = appsv1.SchemeGroupVersion, slicesapi.GroupVersion
-	if o.to.value == appsGroup {
+	switch {
+	case o.to.value == appsGroup:
 		o.from, o.into = o.into, o.from
+	case o.origin.value == kruiseName:
+		o.from = kruiseVersion
 	}
 	if o.manifest == "" {
 		o.manifest = fmt.Sprintf("%s-%s.statefulset.yaml", o.namespace, o.name)
@@ -109,6 +123,9 @@ func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 func (o *adoptOptions) Validate() error {
 	if o.timeout <= 0 {
 		return usagef("--timeout must be above 0")
+	}
+	if o.to.value == appsGroup && o.origin.value == kruiseName {
+		return usagef("--from kruise is for --to %s only: go on from there with --to apps", slicesapi.GroupVersion.Group)
 	}
 	return nil
 }
@@ -167,7 +184,7 @@ func (a *adoption) get(ctx context.Context, version schema.GroupVersion) (*unstr
 	object.SetGroupVersionKind(version.WithKind("StatefulSet"))
 	err := a.live.Get(ctx, a.key(), object)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err) && version == kruiseVersion:
 		return nil, nil //nolint:nilnil // nil is "there is none"
 	case err != nil:
 		return nil, unreachable(a.connection.Name(), err)
@@ -189,7 +206,7 @@ func (a *adoption) read(ctx context.Context) error {
 		return refusedf("cluster %s has both %s and %s: nobody can tell whose the pods are; delete the one that owns none, with --cascade=orphan",
 			a.connection.Name(), a.title(a.from), a.title(a.into))
 	case old == nil && other == nil:
-		return a.missing()
+		return a.missing(ctx)
 	case old == nil:
 		fmt.Fprintf(a.Out, "%s is of %s already\n", a.kubectlName(), a.into)
 		return nil
@@ -201,10 +218,15 @@ func (a *adoption) read(ctx context.Context) error {
 
 // missing says that there is nothing to adopt; a file of an earlier try is what is
 // missing then.
-func (a *adoption) missing() error {
+func (a *adoption) missing(ctx context.Context) error {
 	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
 	if _, failed := os.Stat(a.manifest); failed == nil {
 		return fmt.Errorf("%w, but %s of an earlier try is here: kubectl create -f %s", err, a.manifest, quote(a.manifest))
+	}
+	if a.from == appsv1.SchemeGroupVersion {
+		if found, _ := a.get(ctx, kruiseVersion); found != nil {
+			return fmt.Errorf("%w, but one of OpenKruise: repeat the command with --from %s", err, kruiseName)
+		}
 	}
 	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", err, a.from.Group)
 }
@@ -232,12 +254,10 @@ func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
 		return err
 	}
 	_ = os.Remove(a.manifest) // it is in the cluster now
-	fmt.Fprintf(a.Out, "%s adopted\n", a.kubectlName())
-	if a.into == slicesapi.GroupVersion {
-		fmt.Fprintf(a.ErrOut, "See whether the controller has taken it over: %s rollout status %s -n %s\n", a.program, a.name, a.namespace)
-	} else {
-		fmt.Fprintf(a.ErrOut, "See whether the controller has taken it over: kubectl rollout status statefulset/%s -n %s\n", a.name, a.namespace)
+	if err := a.awaitTaken(ctx); err != nil {
+		return err
 	}
+	fmt.Fprintf(a.Out, "%s adopted\n", a.kubectlName())
 	return nil
 }
 

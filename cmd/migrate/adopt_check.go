@@ -10,6 +10,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +22,11 @@ import (
 // check refuses an adoption that would not be safe, with all that stands in its way.
 func (a *adoption) check(ctx context.Context) error {
 	problems := append(a.driven(), a.moving()...)
-	if a.into == appsv1.SchemeGroupVersion {
+	switch {
+	case a.into == appsv1.SchemeGroupVersion:
 		problems = append(problems, a.lost()...)
+	case a.from == kruiseVersion:
+		problems = append(problems, a.kruise(ctx)...)
 	}
 	if len(problems) == 0 {
 		problems = append(problems, a.rehearse(ctx)...)
@@ -96,17 +100,7 @@ func (a *adoption) moving() []string {
 // lost finds fields that apps/v1 does not have.
 func (a *adoption) lost() []string {
 	var set appsv1.StatefulSet
-	var problems []string
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(a.new.Object, &set, true)
-	unknown, isStrict := runtime.AsStrictDecodingError(err)
-	switch {
-	case isStrict:
-		for _, field := range unknown.Errors() {
-			problems = append(problems, fmt.Sprintf("apps/v1 does not have it: %v: clear it", field))
-		}
-	case err != nil:
-		problems = append(problems, fmt.Sprintf("it cannot be read as apps/v1: %v", err))
-	}
+	problems := unknownFields(a.new, appsv1.SchemeGroupVersion, &set)
 	opened := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
 	if gate := slices.IndexFunc(set.Spec.Template.Spec.ReadinessGates, opened); gate >= 0 {
 		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not open: no pod that it makes would get Ready; "+
@@ -119,6 +113,23 @@ func (a *adoption) lost() []string {
 	return problems
 }
 
+// unknownFields reads an object as one of another version, and finds fields that it does not
+// have.
+func unknownFields(object *unstructured.Unstructured, version schema.GroupVersion, into any) []string {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true)
+	unknown, isStrict := runtime.AsStrictDecodingError(err)
+	if err != nil && !isStrict {
+		return []string{fmt.Sprintf("it cannot be read as %s: %v", version, err)}
+	}
+	var problems []string
+	if isStrict {
+		for _, field := range unknown.Errors() {
+			problems = append(problems, fmt.Sprintf("%s does not have it: %v: clear it", version, field))
+		}
+	}
+	return problems
+}
+
 // rehearse has the API server judge the new object while the old one is still there.
 func (a *adoption) rehearse(ctx context.Context) []string {
 	if err := a.live.Create(ctx, a.new.DeepCopy(), strict, client.DryRunAll); err != nil {
@@ -127,8 +138,11 @@ func (a *adoption) rehearse(ctx context.Context) []string {
 	return nil
 }
 
-// warn names what will not find the object any more.
+// warn names what will not find the object any more, and what is otherwise afterwards.
 func (a *adoption) warn(ctx context.Context) {
+	if a.from == kruiseVersion {
+		a.warnKruise()
+	}
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	if err := a.live.List(ctx, &scalers, client.InNamespace(a.namespace)); err != nil {
 		fmt.Fprintf(a.ErrOut, "warning: the HorizontalPodAutoscalers of namespace %s cannot be listed: %v; one that names the StatefulSet will not find it\n", a.namespace, err)

@@ -25,7 +25,11 @@ func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstruc
 	if into == appsv1.SchemeGroupVersion {
 		dropDefaults(spec)
 	}
-	convertPartition(spec, into)
+	if old.GroupVersionKind().Group == kruiseVersion.Group {
+		convertKruise(spec)
+	} else {
+		convertPartition(spec, into)
+	}
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	out.SetGroupVersionKind(into.WithKind("StatefulSet"))
 	out.SetNamespace(source.GetNamespace())
@@ -75,6 +79,7 @@ func dropDefaults(spec map[string]any) {
 	drop(string(slicesapi.TellNever), "terminationReasonPolicy") // apps/v1 tells no pod anything
 	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
 	drop(false, append(rolling, "paused")...)
+	drop(false, append(rolling, "prePull")...)
 	drop(int64(0), append(rolling, "minReadySeconds")...)
 	drop(string(slicesapi.ReCreate), append(rolling, "podUpdatePolicy")...)
 	drop(string(slicesapi.Halt), append(rolling, "onFailure")...)

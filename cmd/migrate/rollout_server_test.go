@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,6 +39,8 @@ type sliceServer struct {
 	mu     sync.Mutex
 	// writes are "METHOD group/name", less those of a dry run.
 	writes []string
+	// untaken is true when no controller looks after what is created.
+	untaken bool
 	// before is asked before each request; an error is its answer.
 	before func(r *http.Request) error
 }
@@ -47,6 +50,14 @@ var servedResources = map[schema.GroupVersion]map[string]string{
 	appsv1.SchemeGroupVersion:             {"statefulsets": "StatefulSet", "controllerrevisions": "ControllerRevision"},
 	slicesapi.GroupVersion:                {"statefulsets": "StatefulSet"},
 	{Group: "autoscaling", Version: "v2"}: {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
+}
+
+// kruiseResources are those of a cluster with OpenKruise.
+func kruiseResources() map[schema.GroupVersion]map[string]string {
+	served := maps.Clone(servedResources)
+	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod"}
+	served[kruiseVersion] = map[string]string{"statefulsets": "StatefulSet"}
+	return served
 }
 
 func newSliceServer(t *testing.T, objects ...client.Object) *sliceServer {
@@ -167,6 +178,7 @@ func (s *sliceServer) many(w http.ResponseWriter, r *http.Request) {
 			opts = append(opts, client.DryRunAll)
 		} else {
 			object.SetUID(types.UID("made-" + gvk.Group))
+			s.takeOver(object)
 		}
 		finish(w, object, s.store.Create(r.Context(), object, opts...))
 	case r.URL.Query().Get("watch") != "":
@@ -177,6 +189,14 @@ func (s *sliceServer) many(w http.ResponseWriter, r *http.Request) {
 			list.SetResourceVersion("1")
 		}
 		finish(w, list, err)
+	}
+}
+
+// takeOver plays the controller of a StatefulSet that is created beside its pods.
+func (s *sliceServer) takeOver(object *unstructured.Unstructured) {
+	replicas, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	if object.GetKind() == "StatefulSet" && found && !s.untaken {
+		object.Object["status"] = map[string]any{"observedGeneration": int64(1), "replicas": replicas}
 	}
 }
 

@@ -3,17 +3,20 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -142,6 +145,7 @@ func TestRolloutState(t *testing.T) {
 // TestRollout runs the verbs against an API server.
 func TestRollout(t *testing.T) {
 	two := []client.Object{keptRevision(1, "web:1", ""), keptRevision(2, "web:2", "second")}
+	three := append(slices.Clone(two), keptRevision(3, "web:3", ""))
 	newest := func(set *slicesapi.StatefulSet) { set.Spec.Template = podTemplate("web:2") }
 	held := conditioned(slicesapi.ConditionHeld, metav1.ConditionTrue, "NotReady", "web-1: waits until web-2 is Ready")
 	for name, tc := range map[string]struct {
@@ -192,7 +196,28 @@ func TestRollout(t *testing.T) {
 		"restart of a paused":    {args: []string{"restart", "web"}, set: webSlice(rollingPaused), want: 1, wantErr: "can't restart paused StatefulSet shop/web in cluster east"},
 		"restart in mid-move":    {args: []string{"restart", "web"}, set: webSlice(movingSlice), wantOut: "restarted\n", wantErr: "A migration drives StatefulSet shop/web", check: restartedAt("2026-01-01T12:00:00Z")},
 		"undo in mid-move":       {args: []string{"undo", "web"}, set: webSlice(newest, movingSlice), more: two, wantOut: "rolled back\n", wantErr: "migrate status web -n shop", check: hasImage("web:1")},
-		"restart twice":          {args: []string{"restart", "web"}, set: webSlice(restartedSlice), want: 1, wantErr: "within the past second"},
+		"U-03 undo in mid-roll-out goes back to the current revision": {
+			args: []string{"undo", "web"}, set: webSlice(thirdOfThree), more: three, wantOut: "rolled back\n", check: hasImage("web:1"),
+		},
+		"U-03 undo in mid-roll-out, of a change that was not observed yet": {
+			args: []string{"undo", "web"}, set: webSlice(thirdOfThree, func(s *slicesapi.StatefulSet) { s.Generation = 2; s.Spec.Template = podTemplate("web:4") }),
+			more: three, wantOut: "rolled back\n", check: hasImage("web:1"),
+		},
+		"U-03 undo in mid-roll-out, when the current revision is gone": {
+			args: []string{"undo", "web"}, set: webSlice(thirdOfThree), more: three[1:], wantOut: "rolled back\n", check: hasImage("web:2"),
+		},
+		"U-03 undo leaves claims as large as they are, and says so": {
+			args: []string{"undo", "web"}, set: webSlice(newest, claiming("2Gi")), more: []client.Object{requested(two[0], "1Gi"), requested(two[1], "2Gi")},
+			wantOut: "rolled back\n", wantErr: "StatefulSet shop/web: claim template data requested 1Gi in revision 1, and goes on requesting 2Gi: no volume can shrink\n", check: hasImage("web:1"),
+		},
+		"U-03 undo of what claims request alone": {
+			args: []string{"undo", "web"}, set: webSlice(claiming("2Gi"), updating), more: []client.Object{requested(two[0], "1Gi"), requested(keptRevision(2, "web:1", ""), "2Gi")},
+			wantOut: "web skipped rollback (current template already matches revision 1)\n", wantErr: "goes on requesting 2Gi: no volume can shrink\n",
+		},
+		"U-03 undo of claims that were as large": {
+			args: []string{"undo", "web"}, set: webSlice(newest, claiming("1024Mi")), more: []client.Object{requested(two[0], "1Gi"), two[1]}, wantOut: "rolled back\n", check: hasImage("web:1"),
+		},
+		"restart twice": {args: []string{"restart", "web"}, set: webSlice(restartedSlice), want: 1, wantErr: "within the past second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,6 +244,32 @@ func TestRollout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// thirdOfThree is in mid-roll-out to a revision 3, after one to revision 2 that never ended.
+func thirdOfThree(set *slicesapi.StatefulSet) {
+	updating(set)
+	set.Spec.Template, set.Status.UpdateRevision = podTemplate("web:3"), "web-3"
+}
+
+// claiming rolls out what the claim template data requests.
+func claiming(size string) func(*slicesapi.StatefulSet) {
+	return func(set *slicesapi.StatefulSet) {
+		set.Spec.VolumeClaimUpdateStrategy = &slicesapi.VolumeClaimUpdateStrategy{Type: slicesapi.OnPodRollingUpdate}
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+			ObjectMeta: metav1.ObjectMeta{Name: "data"},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+			},
+		}}
+	}
+}
+
+// requested is a revision that records what the claim template data requested.
+func requested(revision client.Object, size string) client.Object {
+	out := revision.DeepCopyObject().(client.Object)
+	out.SetAnnotations(map[string]string{history.ClaimsAnnotationKey: fmt.Sprintf(`{"data":%q}`, size)})
+	return out
 }
 
 func rollingPaused(set *slicesapi.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Paused = true }

@@ -25,14 +25,15 @@ type rolloutUndoOptions struct {
 	format     *genericclioptions.PrintFlags
 }
 
-const rolloutUndoHelp = `Gives a StatefulSet the template of an earlier revision: the one before, or that of
---to-revision. The pods follow under the update strategy, as after any other change;
+const rolloutUndoHelp = `Gives a StatefulSet the template of an earlier revision: that of --to-revision; without
+it, the current revision where a roll-out is under way, a canary for example, and else
+the one before. The pods follow under the update strategy, as after any other change;
 those that still have that revision are left alone.
 
-The size of claims stays: a volume cannot shrink. A change that is kept in a repository
-must be taken back there too, or it comes again.`
+What claim templates request stays, and the command says so: a volume cannot shrink. A
+change that is kept in a repository must be taken back there too, or it comes again.`
 
-const rolloutUndoExamples = `  # Back to the revision before
+const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last one when none is under way
   migrate rollout undo web -n shop
 
   # To revision 3; only show its template
@@ -50,7 +51,7 @@ func newRolloutUndo(c *common) *cobra.Command {
 			return o.Run(cmd.Context())
 		},
 	}
-	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the one before)")
+	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one in mid-roll-out, else the one before)")
 	cmd.Flags().Var(o.dryRun, "dry-run", "client: only print the template; server: let the API server judge it, without keeping it")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
 	o.format = resultFlags(cmd)
@@ -83,6 +84,7 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	if o.dryRun.value == "client" {
 		return printRevision(o.Out, s, revision)
 	}
+	o.tellClaims(s, revision)
 	if sameTemplate(s.StatefulSet, revision) {
 		return o.printResult(o.format, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
 	}
@@ -106,11 +108,17 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	return o.printResult(o.format, s.StatefulSet, done)
 }
 
-// target is the revision to go back to: the newest one of another template, unless one
-// was named.
+// target is the revision to go back to, unless one was named: the current one in
+// mid-roll-out, whatever was tried since it was complete, and else the newest one of another
+// template.
 func (o *rolloutUndoOptions) target(s *slice, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	if o.toRevision > 0 {
 		return s.numbered(revisions, o.toRevision)
+	}
+	if current := s.Status.CurrentRevision; current != s.Status.UpdateRevision {
+		if i := slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == current }); i >= 0 {
+			return revisions[i], nil
+		}
 	}
 	for _, revision := range slices.Backward(revisions) {
 		if !sameTemplate(s.StatefulSet, revision) {

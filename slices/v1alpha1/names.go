@@ -35,6 +35,10 @@ func AskedToGo(pod *corev1.Pod) bool {
 	return pod.Annotations[SpecifiedDeleteKey] == "true" || pod.Labels[SpecifiedDeleteKey] == "true"
 }
 
+// PrePullLabelKey is on a pod that pulls the images of an update on a node; the value is the
+// StatefulSet's name.
+const PrePullLabelKey = "apps.sliceshift.io/pre-pull"
+
 // MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that its
 // scale-downs delete get the reason Migration, those that an update replaces are evicted,
 // none stand in above the range (maxSurge), and Recreate waits.

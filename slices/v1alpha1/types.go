@@ -280,6 +280,10 @@ type RollingUpdateStrategy struct {
 	// inPlaceUpdateStrategy is for the policies InPlaceIfPossible and InPlaceOnly.
 	// +optional
 	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
+	// prePull has the images that an update brings pulled on the node of a pod that serves, by
+	// a pod beside it, before it is deleted: five minutes at most.
+	// +optional
+	PrePull bool `json:"prePull,omitempty"`
 	// unorderedUpdate lets labels decide which pods are updated first, instead of
 	// ordinals; only with podManagementPolicy Parallel.
 	// +optional

@@ -1,0 +1,152 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// pullCommand exists in no image: what a pod that pulls images starts is to end at once.
+const pullCommand = "/apps.sliceshift.io/images-are-pulled"
+
+// nobody is the user that runs no program in such a pod, where a namespace asks for one.
+const nobody = 65534
+
+// pullName is the name of the pod that pulls the images of a revision beside a pod.
+func pullName(pod, revision string) string {
+	return pod + "-pull-" + revision[strings.LastIndex(revision, "-")+1:]
+}
+
+// imagesOf are the images of a pod's containers, each once.
+func imagesOf(spec *corev1.PodSpec) []string {
+	var images []string
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if image := containers[i].Image; !slices.Contains(images, image) {
+				images = append(images, image)
+			}
+		}
+	}
+	return images
+}
+
+// newImages are those of a template that a pod does not have.
+func newImages(template *corev1.PodTemplateSpec, pod *corev1.Pod) []string {
+	if template == nil {
+		return nil
+	}
+	has := imagesOf(&pod.Spec)
+	return slices.DeleteFunc(imagesOf(&template.Spec), func(image string) bool { return slices.Contains(has, image) })
+}
+
+// pullPod makes the pod that pulls images on the node of a pod. It has nothing of the
+// application but its images and who may pull them, no label that a selector knows, and goes
+// with the pod.
+func pullPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision string, pod *corev1.Pod) *corev1.Pod {
+	beside := metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))
+	beside.BlockOwnerDeletion = nil
+	pull := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: set.Namespace, Name: pullName(pod.Name, revision),
+			Labels: map[string]string{api.PrePullLabelKey: set.Name}, OwnerReferences: []metav1.OwnerReference{*beside},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, RestartPolicy: corev1.RestartPolicyNever, RuntimeClassName: template.Spec.RuntimeClassName,
+			ActiveDeadlineSeconds: new(int64(pullLimit.Seconds())), TerminationGracePeriodSeconds: new(int64(1)),
+			ServiceAccountName: template.Spec.ServiceAccountName, ImagePullSecrets: slices.Clone(template.Spec.ImagePullSecrets),
+			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+	for i, image := range newImages(template, pod) {
+		pull.Spec.Containers = append(pull.Spec.Containers, corev1.Container{
+			Name: fmt.Sprint("image-", i), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{pullCommand},
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		})
+	}
+	return pull
+}
+
+// pullEnded says whether a pod that pulls images has them all, or was given up. That its
+// command is not there is found when they are.
+func pullEnded(pull *corev1.Pod) bool {
+	if phase := phaseOf(pull); pull.DeletionTimestamp != nil || phase == Failed || phase == Succeeded {
+		return true
+	}
+	found := 0
+	for i := range pull.Status.ContainerStatuses {
+		state := &pull.Status.ContainerStatuses[i].State
+		failedToStart := state.Waiting != nil && strings.Contains(state.Waiting.Reason, "Container") && strings.HasSuffix(state.Waiting.Reason, "Error")
+		if state.Running != nil || state.Terminated != nil || failedToStart {
+			found++
+		}
+	}
+	return found == len(pull.Spec.Containers)
+}
+
+// viewPull takes what decisions need from the pod that pulls images beside a pod.
+func (r *Reconciler) viewPull(ctx context.Context, s seen, view *Pod, pod *corev1.Pod) error {
+	if view.Change.Same || len(newImages(s.templates[s.update], pod)) == 0 {
+		return nil
+	}
+	view.NewImages = true
+	if r.recall(s.set).unpulled[pod.UID] == s.update {
+		view.Pull = &Pull{Ended: true}
+		return nil
+	}
+	pull := &corev1.Pod{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: pullName(pod.Name, s.update)}, pull)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	view.Pull = &Pull{Since: pull.CreationTimestamp.Time, Ended: pullEnded(pull)}
+	return nil
+}
+
+// prePull makes the pod that pulls images. Where the API server refuses it, by a quota for
+// example, the update goes on without.
+func (h *hands) prePull(ctx context.Context, action Action, pod *corev1.Pod) error {
+	template := h.templates[action.Revision]
+	if template == nil {
+		return fmt.Errorf("revision %s does not exist", action.Revision)
+	}
+	pull := pullPod(h.set, template, action.Revision, pod)
+	err := h.client.Create(ctx, pull)
+	switch {
+	case apierrors.IsAlreadyExists(err): // the cache has not shown it yet
+	case err != nil:
+		h.event(pod, corev1.EventTypeWarning, "FailedPrePull", "PrePull", "images for pod %s are not pulled before it is updated: %v", pod.Name, err)
+		h.unpulled.Store(pod.UID, action.Revision)
+		h.refused.Store(true) // nothing else would have somebody look again
+	default:
+		h.event(pod, corev1.EventTypeNormal, "PullingImages", "PrePull", "pod %s pulls the images of revision %s on node %s", pull.Name, action.Revision, pod.Spec.NodeName)
+	}
+	return nil
+}
+
+// stillUnpulled are the pods, each with the revision, for which no images can be pulled.
+func (h *hands) stillUnpulled(before map[types.UID]string) map[types.UID]string {
+	after := map[types.UID]string{}
+	for _, pod := range h.pods {
+		revision, known := before[pod.UID]
+		if refused, is := h.unpulled.Load(pod.UID); is {
+			revision, known = refused.(string)
+		}
+		if known {
+			after[pod.UID] = revision
+		}
+	}
+	return after
+}
