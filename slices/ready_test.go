@@ -90,6 +90,10 @@ func TestKstatus(t *testing.T) {
 			if got := kstatusOf(t, set); got != c.want {
 				t.Errorf("%s, want %s: %+v", got, c.want, set.Status.Conditions)
 			}
+			waits := c.reason == reasonPaused || c.reason == reasonDeleted
+			if atIt := meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionReconciling); atIt != (c.want == status.InProgressStatus && !waits) {
+				t.Errorf("the controller is at it: %t", atIt)
+			}
 			agree(t, set.Status)
 			set.Generation++
 			if got := kstatusOf(t, set); got != status.InProgressStatus {
