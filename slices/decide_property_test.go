@@ -323,14 +323,16 @@ func growsNow(in Input, pod *Pod) bool {
 func TestGrowthIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
-		in.Spec.Paused, in.Spec.Deleting, in.StaleClaims, in.Taken = false, false, nil, nil
-		for i := range in.Pods {
-			if pod := &in.Pods[i]; often(t, "serves") {
+		in.Spec.Paused, in.Spec.Deleting, in.Spec.Partition, in.Pods, in.Progress = false, false, 0, nil, Progress{}
+		for _, ordinal := range in.Spec.Ordinals() {
+			pod := anyPod(t, ordinal)
+			if often(t, "serves") {
 				pod.Phase, pod.Ready, pod.ReadySince, pod.Terminating, pod.InPlace, pod.AskedToGo = Running, true, noon.Add(-time.Hour), false, nil, false
-				if pod.Growth = (Growth{}); rapid.Bool().Draw(t, "claims follow") {
-					pod.Growth = anyGrowth(t)
-				}
 			}
+			if pod.Growth = (Growth{}); rapid.Bool().Draw(t, "claims follow") {
+				pod.Growth = anyGrowth(t)
+			}
+			in.Pods = append(in.Pods, pod)
 		}
 		if in.Spec.Strategy == api.Recreate {
 			return
