@@ -17,6 +17,8 @@
 //	            when nothing is left to scale and, in OrderedReady, no batch is under way
 //	paid        one that is Ready, and not for minReadySeconds yet, counts as unavailable
 //	            already: likewise, while no more pods than the budget are unavailable
+//	resized     one that serves while its node does not resize it was paid for when that
+//	            began: likewise, while the budget has room for one more that does not serve
 //
 // Of five pods with maxUnavailable 2, where - is not Ready and b is rolled out:
 //

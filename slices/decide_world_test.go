@@ -121,6 +121,9 @@ func (w *world) do(a Action) {
 		pod.Revision = a.Revision
 	case BeginInPlace:
 		former := pod.InPlace
+		if former != nil && former.Unseen {
+			w.t.Fatalf("nobody can tell what ordinal %d runs", a.Ordinal)
+		}
 		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now, Done: former == nil || former.Done}
 	case PatchInPlace:
 		pod.Revision, pod.InPlace.Patched, pod.InPlace.Done, pod.InPlace.Unseen = a.Revision, true, false, true
@@ -359,6 +362,35 @@ func TestWorldConverges(t *testing.T) {
 				pod.AskedToGo = pod.AskedToGo || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
 			}
 			w.in.Spec.Deadline = 0
+			w.run()
+			w.atRest()
+		})
+	})
+}
+
+// TestWorldInPlace: however fast templates follow each other, with kubelets as slow as they like, no gate
+// opens before what a pod was changed to runs, and no change overtakes one that no kubelet has seen.
+func TestWorldInPlace(t *testing.T) {
+	t.Run("X-04, X-05: images and resizes", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			spec := slice(rapid.Int32Range(1, 3).Draw(t, "replicas"), "").Spec
+			spec.Parallel, spec.Policy = rapid.Bool().Draw(t, "parallel"), api.InPlaceIfPossible
+			w := newWorld(t, spec)
+			w.run()
+			one := func() *Pod { return w.pods[rapid.SampledFrom(w.ordinals()).Draw(t, "ordinal")] }
+			t.Repeat(map[string]func(*rapid.T){
+				"reconcile": func(*rapid.T) { w.reconcile(1000) },
+				"kubelet": func(*rapid.T) {
+					if len(w.pods) > 0 {
+						w.on(one())
+					}
+				},
+				"template": func(t *rapid.T) {
+					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a3", "a9", "x1"}).Draw(t, "template")
+				},
+				"pause": func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+			})
+			w.in.Revisions.Update, w.in.Spec.Paused = "a2", false
 			w.run()
 			w.atRest()
 		})
