@@ -1,6 +1,8 @@
 package slices
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,8 +33,9 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
 		IdentityOK: identityMatches(pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
-		AskedToGo: api.AskedToGo(pod),
-		Reason:    api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
+		AskedToGo:   api.AskedToGo(pod),
+		ReadsReason: readsReason(&pod.Spec),
+		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
@@ -130,4 +133,37 @@ func holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
 		}
 	}
 	return sets.New(pod.Finalizers...).HasAll(hook.FinalizersHandler...)
+}
+
+// readsReason says whether anybody in a pod can read why it is deleted: a container in which
+// the annotation is shown, or a preStop hook, which could also ask the API server.
+func readsReason(spec *corev1.PodSpec) bool {
+	for i := range spec.Volumes {
+		if source := &spec.Volumes[i].VolumeSource; source.DownwardAPI != nil && showsReason(source.DownwardAPI.Items) ||
+			source.Projected != nil && slices.ContainsFunc(source.Projected.Sources, func(p corev1.VolumeProjection) bool {
+				return p.DownwardAPI != nil && showsReason(p.DownwardAPI.Items)
+			}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(spec.InitContainers, readsReasonIn) || slices.ContainsFunc(spec.Containers, readsReasonIn)
+}
+
+func showsReason(items []corev1.DownwardAPIVolumeFile) bool {
+	return slices.ContainsFunc(items, func(item corev1.DownwardAPIVolumeFile) bool { return isReason(item.FieldRef) })
+}
+
+func readsReasonIn(container corev1.Container) bool {
+	return container.Lifecycle != nil && container.Lifecycle.PreStop != nil ||
+		slices.ContainsFunc(container.Env, func(env corev1.EnvVar) bool { return env.ValueFrom != nil && isReason(env.ValueFrom.FieldRef) })
+}
+
+// isReason says whether a field is the reason, or all annotations.
+func isReason(field *corev1.ObjectFieldSelector) bool {
+	if field == nil {
+		return false
+	}
+	key, one := strings.CutPrefix(field.FieldPath, "metadata.annotations[")
+	key = strings.Trim(key, `'"]`)
+	return field.FieldPath == "metadata.annotations" || one && (key == api.TerminationReasonAnnotationKey || key == api.TerminationTimeAnnotationKey)
 }

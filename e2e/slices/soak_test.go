@@ -220,6 +220,7 @@ func (s *soak) first() *sliceapi.StatefulSet {
 	set.Spec.Template.Labels = map[string]string{"app": s.name, hookLabel: "yes"}
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
+	set.Spec.TerminationReasonPolicy = sliceapi.TellAlways // the judge reads whose a deletion is
 	if s.parallel {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}

@@ -58,8 +58,8 @@ type StatefulSetList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || self.updateStrategy.rollingUpdate.?podUpdatePolicy.orValue('ReCreate') == 'ReCreate' || has(self.template.spec.readinessGates) && self.template.spec.readinessGates.exists(g, g.conditionType == 'InPlaceUpdateReady')",message="template.spec.readinessGates must have InPlaceUpdateReady for a podUpdatePolicy in place",fieldPath=".template.spec.readinessGates"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.unorderedUpdate) || self.podManagementPolicy == 'Parallel'",message="updateStrategy.rollingUpdate.unorderedUpdate is only allowed with podManagementPolicy Parallel",fieldPath=".updateStrategy.rollingUpdate.unorderedUpdate"
 // +kubebuilder:validation:XValidation:rule="self.podManagementPolicy == 'Parallel' || !has(self.scaleStrategy) || !has(self.scaleStrategy.maxUnavailable) || type(self.scaleStrategy.maxUnavailable) == int && int(self.scaleStrategy.maxUnavailable) == 1",message="scaleStrategy.maxUnavailable must be 1 unless podManagementPolicy is Parallel",fieldPath=".scaleStrategy.maxUnavailable"
-// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.terminationReasonGraceSeconds) || self.terminationReasonGraceSeconds == 0",message="terminationReasonGraceSeconds is only allowed with terminationReasonPolicy Always",fieldPath=".terminationReasonGraceSeconds",reason="FieldValueForbidden"
-// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is only allowed with terminationReasonPolicy Always: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.terminationReasonGraceSeconds) || self.terminationReasonGraceSeconds == 0",message="terminationReasonGraceSeconds is not allowed with terminationReasonPolicy Never",fieldPath=".terminationReasonGraceSeconds",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is not allowed with terminationReasonPolicy Never: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
 // +kubebuilder:validation:XValidation:rule="self.?ordinals.?start.orValue(0) + self.replicas + (has(self.reserveOrdinals) ? self.reserveOrdinals.map(r, type(r) == int ? (int(r) < self.?ordinals.?start.orValue(0) ? 0 : 1) : !string(r).matches('^[0-9]+-[0-9]+$') || int(string(r).split('-')[1]) < self.?ordinals.?start.orValue(0) ? 0 : int(string(r).split('-')[1]) + 1 - (int(string(r).split('-')[0]) < self.?ordinals.?start.orValue(0) ? self.?ordinals.?start.orValue(0) : int(string(r).split('-')[0]))).sum() : 0) <= 2147483647",message="ordinals.start, replicas and the number of reserveOrdinals must not add up to more than 2147483647",fieldPath=".ordinals"
 type StatefulSetSpec struct {
 	// replicas is how many ordinals the slice owns: at most a million, many times what a
@@ -143,11 +143,14 @@ type StatefulSetSpec struct {
 	// lifecycle lets others hold a pod back before it is deleted or updated in place.
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
-	// terminationReasonPolicy says whether a pod is told why it is deleted. Always, the
-	// default: by the annotation apps.sliceshift.io/termination-reason, which is a write of
-	// its own. Never: it is deleted as by apps/v1.
+	// terminationReasonPolicy says which pods are told why they are deleted, by the annotation
+	// apps.sliceshift.io/termination-reason, which is a write of its own. IfRead, the default:
+	// those that can read it, for they have that annotation in a downward API volume or an
+	// environment variable, or have a preStop hook; and all pods of a set with
+	// lifecycle.preDelete or a terminationReasonGraceSeconds. Always: all. Never: none, they are
+	// deleted as by apps/v1.
 	// +optional
-	// +kubebuilder:default=Always
+	// +kubebuilder:default=IfRead
 	TerminationReasonPolicy TerminationReasonPolicy `json:"terminationReasonPolicy,omitempty"`
 	// terminationReasonGraceSeconds is how long a pod carries the annotation
 	// apps.sliceshift.io/termination-reason before it is deleted: the kubelet shows an
@@ -158,14 +161,18 @@ type StatefulSetSpec struct {
 	TerminationReasonGraceSeconds int32 `json:"terminationReasonGraceSeconds,omitempty"`
 }
 
-// TerminationReasonPolicy says whether pods are told why they are deleted.
-// +kubebuilder:validation:Enum=Always;Never
+// TerminationReasonPolicy says which pods are told why they are deleted.
+// +kubebuilder:validation:Enum=IfRead;Always;Never
 type TerminationReasonPolicy string
 
 // The policies.
 const (
+	// TellIfRead tells the pods that can read it.
+	TellIfRead TerminationReasonPolicy = "IfRead"
+	// TellAlways tells all pods.
 	TellAlways TerminationReasonPolicy = "Always"
-	TellNever  TerminationReasonPolicy = "Never"
+	// TellNever tells none.
+	TellNever TerminationReasonPolicy = "Never"
 )
 
 // Ordinals says where a slice begins.
