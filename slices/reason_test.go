@@ -103,8 +103,11 @@ func TestFinalizerFollowsItsPods(t *testing.T) {
 		if n := s.serves("a:1"); n != 2 {
 			t.Fatalf("%d pods serve", n)
 		}
-		made := 0
+		made, patches := 0, 0
 		s.refuse = func(verb string, o client.Object) error {
+			if _, is := o.(*api.StatefulSet); is && verb == "patch" {
+				patches++
+			}
 			if pod, is := o.(*corev1.Pod); is && verb == "create" && readsReason(&pod.Spec) {
 				if made++; !kept() {
 					t.Errorf("%s is made before the set has its finalizer", pod.Name)
@@ -125,5 +128,8 @@ func TestFinalizerFollowsItsPods(t *testing.T) {
 		expect("a pod below the partition reads it", true)
 		s.change(func(spec *api.StatefulSetSpec) { spec.UpdateStrategy.RollingUpdate.Partition = nil })
 		expect("nobody reads it any more", false)
+		if patches != 2 {
+			t.Errorf("the finalizer took %d writes, want one to put it on and one to take it off", patches)
+		}
 	})
 }
