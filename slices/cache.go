@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unique"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,11 +15,14 @@ import (
 // CacheOptions are how the cache of a manager is to keep what this controller reads: without
 // what no decision needs. Pods are by far the most of it.
 //
-// No object that is kept is written as a whole: what was left out would be gone. It is patched,
-// a pod's containers by a strategic merge.
+// No pod that was read from the cache is written as a whole: what was left out would be gone. It
+// is patched, its containers by a strategic merge.
 func CacheOptions(options cache.Options) cache.Options {
-	options.DefaultTransform = cache.TransformStripManagedFields()
-	options.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: trim}}
+	withoutManagers := cache.ByObject{Transform: cache.TransformStripManagedFields()}
+	options.ByObject = map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Transform: trim}, &corev1.PersistentVolumeClaim{}: withoutManagers,
+		&appsv1.ControllerRevision{}: withoutManagers, &api.StatefulSet{}: withoutManagers,
+	}
 	return options
 }
 
@@ -82,10 +86,9 @@ func trimSpec(spec *corev1.PodSpec) {
 	}
 }
 
-// isNeeded is true for a volume that is a claim's or shows anything of its pod.
+// isNeeded is true for a volume that is a claim's, or shows why its pod goes.
 func isNeeded(volume corev1.Volume) bool {
-	return volume.PersistentVolumeClaim != nil || volume.DownwardAPI != nil || volume.Projected != nil &&
-		slices.ContainsFunc(volume.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.DownwardAPI != nil })
+	return volume.PersistentVolumeClaim != nil || showsReason(&volume)
 }
 
 func trimContainer(container *corev1.Container) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +29,7 @@ func filler(seed int64) *randfill.Filler {
 			*q = *resource.NewQuantity(c.Int63n(100), resource.DecimalSI)
 		},
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.Unix(c.Int63n(1_000_000_000), 0) },
+		func(raw *runtime.RawExtension, _ randfill.Continue) { raw.Raw = []byte("{}") },
 		func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawBytes([]byte("{}")) },
 	)
 }
@@ -187,10 +189,6 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 // TestTrim: what the cache leaves out of a pod is nothing that a decision or a write needs, and
 // no write takes it from the pod.
 func TestTrim(t *testing.T) {
-	transform := CacheOptions(cache.Options{}).ByObject
-	if len(transform) != 1 {
-		t.Fatalf("%d kinds are trimmed", len(transform))
-	}
 	rapid.Check(t, func(r *rapid.T) {
 		full := anyRealPod(r)
 		trimmed := full.DeepCopy()
@@ -215,4 +213,28 @@ func TestTrim(t *testing.T) {
 			r.Fatalf("what comes from the cache again is changed: %v", err)
 		}
 	})
+}
+
+// TestCacheOptions: of other kinds than pods, which are written as a whole, nothing is left out
+// but who manages their fields: the API server keeps that by itself.
+func TestCacheOptions(t *testing.T) {
+	kinds := 0
+	for kind, kept := range CacheOptions(cache.Options{}).ByObject {
+		object := kind
+		filler(1).Fill(object)
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+		want, _ := object.DeepCopyObject().(client.Object)
+		want.SetManagedFields(nil)
+		got, err := kept.Transform(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, isPod := got.(*corev1.Pod); isPod != (cmp.Diff(want, got) != "") {
+			t.Errorf("%T: (-want +got)\n%s", got, cmp.Diff(want, got))
+		}
+		kinds++
+	}
+	if kinds != 4 {
+		t.Errorf("%d kinds are kept smaller, want pods, claims, revisions and sets", kinds)
+	}
 }

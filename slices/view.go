@@ -139,18 +139,20 @@ func holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
 // the annotation is shown, or a preStop hook, which could also ask the API server.
 func readsReason(spec *corev1.PodSpec) bool {
 	for i := range spec.Volumes {
-		if source := &spec.Volumes[i].VolumeSource; source.DownwardAPI != nil && showsReason(source.DownwardAPI.Items) ||
-			source.Projected != nil && slices.ContainsFunc(source.Projected.Sources, func(p corev1.VolumeProjection) bool {
-				return p.DownwardAPI != nil && showsReason(p.DownwardAPI.Items)
-			}) {
+		if showsReason(&spec.Volumes[i]) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(spec.InitContainers, readsReasonIn) || slices.ContainsFunc(spec.Containers, readsReasonIn)
 }
 
-func showsReason(items []corev1.DownwardAPIVolumeFile) bool {
-	return slices.ContainsFunc(items, func(item corev1.DownwardAPIVolumeFile) bool { return isReason(item.FieldRef) })
+// showsReason says whether a volume has a file of it.
+func showsReason(volume *corev1.Volume) bool {
+	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
+	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
+		volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(p corev1.VolumeProjection) bool {
+			return p.DownwardAPI != nil && slices.ContainsFunc(p.DownwardAPI.Items, shows)
+		})
 }
 
 func readsReasonIn(container corev1.Container) bool {

@@ -24,7 +24,7 @@ import (
 // a set of many, of which there are smallRounds, one after the other.
 const (
 	large       = 5000
-	smallRounds = 5
+	smallRounds = 3
 )
 
 // memory lets managers of their own create one set of few and one of many pods, and then
