@@ -111,7 +111,7 @@ func TestManagerRights(t *testing.T) {
 		"persistentvolumeclaims: create,list,patch,watch",
 		"persistentvolumeclaims: delete",
 		"pods/eviction: create",
-		"pods/resize: update",
+		"pods/resize: patch",
 		"pods/status: patch",
 		"pods: create,delete,list,patch,watch",
 		"statefulsets.apps.sliceshift.io: get,list,patch,watch",

@@ -129,7 +129,7 @@ func TestLeavingClaimOfAPod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec.Silent = true
+			spec.Tell = api.TellNever
 			view := h.viewPod(pod, 0, spec.Owns(0))
 			view.Change.Same = true
 			d := Decide(Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "r1", Update: "r1"}, Pods: []Pod{view}})

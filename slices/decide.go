@@ -51,9 +51,9 @@ func Decide(in Input) Decision {
 	status := d.status()
 	progress := d.progress()
 	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && status.CurrentRevision != in.Revisions.Update && !in.Revisions.SameTemplate
-	letGo := false
+	finalizer := d.tellsAny()
 	if in.Spec.Deleting {
-		letGo = d.announceDeletion()
+		finalizer = d.announceDeletion()
 	} else {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
@@ -65,7 +65,7 @@ func Decide(in Input) Decision {
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
 		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: d.complete(status, progress),
-		Readiness: d.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, LetGo: letGo, Wait: d.wait,
+		Readiness: d.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, Finalizer: finalizer, Wait: d.wait,
 	}
 }
 
@@ -252,70 +252,4 @@ func (d *decider) toUpdate(pod *Pod) bool {
 // remaining says whether pods are left that the update, paused or not, will get to.
 func (d *decider) remaining() bool {
 	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && !d.impossible(pod) })
-}
-
-// waitToTell is how long a set that is being deleted is kept for pods that cannot be told.
-const waitToTell = 30 * time.Second
-
-// announceDeletion tells the pods of a set that is being deleted; deleting them is the
-// garbage collector's. It says whether the set may go: all have been told, and had the
-// time to read it.
-func (d *decider) announceDeletion() (letGo bool) {
-	if d.Spec.Orphaning || d.Spec.Silent {
-		return true
-	}
-	letGo = true
-	for _, pod := range d.pods {
-		if pod.Terminating || ended(pod) {
-			continue
-		}
-		left := waitToTell
-		if pod.Reason == api.TerminationDeletion {
-			left = d.Spec.TerminationGrace - d.Now.Sub(pod.ReasonSince)
-		} else {
-			d.act(Announce, pod, pod.Revision, api.TerminationDeletion)
-		}
-		left = min(left, waitToTell+d.Spec.TerminationGrace-d.Now.Sub(d.Spec.DeletingSince))
-		d.lookAgain(left)
-		letGo = letGo && left <= 0
-	}
-	return letGo
-}
-
-// remove deletes a pod: first it is told why, unless the set is Silent, then whoever wants to
-// hold it back does, and then it has the time to read it.
-func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
-	d.going[pod.Ordinal] = true
-	if ended(pod) {
-		d.act(Delete, pod, pod.Revision, reason)
-		return
-	}
-	left := d.Spec.TerminationGrace
-	switch {
-	case d.Spec.Silent:
-		left = 0
-	case pod.Reason == reason:
-		left -= d.Now.Sub(pod.ReasonSince)
-	default:
-		d.act(Announce, pod, pod.Revision, reason)
-	}
-	switch {
-	case pod.HeldForDelete:
-		d.hold(pod.Ordinal, HeldPreDelete, "lifecycle.preDelete holds it back before it is deleted")
-	case left > 0:
-		d.hold(pod.Ordinal, HeldTerminationGrace, "it is told that it will be deleted: "+string(reason))
-		d.lookAgain(left)
-	default:
-		d.act(Delete, pod, pod.Revision, reason)
-	}
-}
-
-// withdraw takes back what was announced to pods that are to stay after all.
-func (d *decider) withdraw() {
-	for _, pod := range d.pods {
-		awaits := (d.toUpdate(pod) || d.toGrow(pod) && d.remounts(pod)) && d.updating() && !d.inPlace(pod) && !d.impossible(pod)
-		if pod.Reason != "" && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal] && !awaits {
-			d.act(Announce, pod, pod.Revision, "")
-		}
-	}
 }

@@ -175,24 +175,24 @@ func TestDeletionIsAnnounced(t *testing.T) {
 		return func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationDeletion, since }
 	}
 	d := Decide(rolling(spec, servingPod(0, "r2", func(p *Pod) { p.Terminating = true }), servingPod(1, "r2", nil), servingPod(2, "r2", told(noon))))
-	if got := verbs(d, Announce); !slices.Equal(got, []int32{1}) || d.LetGo || d.Wait != 10*time.Second {
-		t.Errorf("tells %v, lets go %t, looks again after %s", got, d.LetGo, d.Wait)
+	if got := verbs(d, Announce); !slices.Equal(got, []int32{1}) || !d.Finalizer || d.Wait != 10*time.Second {
+		t.Errorf("tells %v, keeps it %t, looks again after %s", got, d.Finalizer, d.Wait)
 	}
 	d = Decide(rolling(spec, servingPod(1, "r2", nil)))
-	if d.LetGo || d.Wait != waitToTell {
-		t.Errorf("of one that is told now: lets go %t, looks again after %s", d.LetGo, d.Wait)
+	if !d.Finalizer || d.Wait != waitToTell {
+		t.Errorf("of one that is told now: keeps it %t, looks again after %s", d.Finalizer, d.Wait)
 	}
 	d = Decide(rolling(spec, servingPod(0, "r2", told(noon)), servingPod(1, "r2", told(noon.Add(-time.Minute)))))
-	if d.LetGo {
+	if !d.Finalizer {
 		t.Error("it lets go though the first one has not had its time")
 	}
 	spec.DeletingSince = noon.Add(-waitToTell - spec.TerminationGrace)
-	if d := Decide(rolling(spec, servingPod(1, "r2", nil))); !d.LetGo {
+	if d := Decide(rolling(spec, servingPod(1, "r2", nil))); d.Finalizer {
 		t.Error("it is kept for a pod that cannot be told")
 	}
 }
 
-// TestRemoved: a pod that has ended goes at once, and so does any of a set that is Silent; of each
+// TestRemoved: a pod that has ended goes at once, and so does any of a set that tells none; of each
 // it is known that it goes.
 func TestRemoved(t *testing.T) {
 	grace := Spec{Replicas: 1, TerminationGrace: time.Minute, MaxUnavailable: 1}
@@ -201,7 +201,7 @@ func TestRemoved(t *testing.T) {
 		t.Errorf("one that has ended: %+v", d.Actions)
 	}
 	silent := grace
-	silent.Silent = true
+	silent.Tell = api.TellNever
 	if d := Decide(rolling(silent, servingPod(0, "r2", nil), servingPod(1, "r2", nil))); !slices.Equal(verbs(d, Delete), []int32{1}) || len(verbs(d, Announce)) > 0 {
 		t.Errorf("of a silent set: %+v", d.Actions)
 	}

@@ -286,7 +286,10 @@ func TestAnnounce(t *testing.T) {
 		return func(pod *Pod) { pod.Reason, pod.ReasonSince = reason, noon.Add(-ago) }
 	}
 	migrating := func(in *Input) { in.Spec.Migrating = true }
-	silent := func(in *Input) { in.Spec.Silent = true }
+	silent := func(in *Input) { in.Spec.Tell = api.TellNever }
+	ifRead := func(in *Input) { in.Spec.Tell = api.TellIfRead }
+	readingTemplate := func(in *Input) { in.Revisions.ReadsReason = true }
+	reads := func(pod *Pod) { pod.ReadsReason = true }
 	deleting := func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon.Add(-time.Minute/4) }
 	check(t, []row{
 		{name: "update", in: slice(2, "a a", grace), want: "Announce 1 Update", held: map[int32]string{0: HeldBudget, 1: HeldTerminationGrace}},
@@ -303,6 +306,12 @@ func TestAnnounce(t *testing.T) {
 		{name: "silent: a scale-down", in: slice(1, "b b", silent, settledAt("b")), want: "Delete 1"},
 		{name: "silent: what was told of something else", in: slice(1, "b b", silent, settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Delete 1"},
 		{name: "silent: taken back from who stays", in: slice(2, "b b", silent, settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
+		{name: "nobody reads it: an update", in: slice(2, "a a", ifRead), want: "Delete 1"},
+		{name: "nobody reads it: a scale-down", in: slice(1, "b b", ifRead, settledAt("b")), want: "Delete 1"},
+		{name: "nobody reads it: taken back from who stays", in: slice(2, "b b", ifRead, settledAt("b")).with(1, carries(api.TerminationUpdate, 0)), want: "Announce 1 "},
+		{name: "one of two reads it: deletion", in: slice(2, "b b", ifRead, deleting).with(0, reads), want: "Announce 0 Deletion"},
+		{name: "one that has ended reads nothing", in: slice(2, "b b!", ifRead, deleting).with(1, reads), want: ""},
+		{name: "silent: who could read it", in: slice(1, "b b", silent, settledAt("b")).with(1, reads), want: "Delete 1"},
 		{name: "silent: deletion", in: slice(2, "b b", silent, deleting), want: ""},
 		{name: "deletion", in: slice(2, "b bt", deleting), want: "Announce 0 Deletion"},
 		{name: "deletion, told", in: slice(1, "b", deleting).with(0, carries(api.TerminationDeletion, 0)), want: ""},
@@ -313,19 +322,26 @@ func TestAnnounce(t *testing.T) {
 		want bool
 		wait time.Duration
 	}{
-		{"no pods", slice(2, "", deleting), true, 0},
-		{"not told yet", slice(2, "b b", deleting), false, 15 * time.Second},
-		{"told, Terminating and ended", slice(3, "b bt b!", deleting).with(0, carries(api.TerminationDeletion, 0)), true, 0},
-		{"told of something else", slice(1, "b", deleting).with(0, carries(api.TerminationUpdate, 0)), false, 15 * time.Second},
-		{"within the grace", slice(1, "b", deleting, grace).with(0, carries(api.TerminationDeletion, 4*time.Second)), false, 6 * time.Second},
-		{"silent", slice(2, "b b", deleting, silent), true, 0},
-		{"the pods stay", slice(2, "b b", deleting, func(in *Input) { in.Spec.Orphaning = true }), true, 0},
-		{"they cannot be told", slice(2, "b b", deleting, func(in *Input) { in.Spec.DeletingSince = noon.Add(-time.Minute) }), true, 0},
-		{"it is not deleted", slice(0, ""), false, 0},
+		{"no pods", slice(2, "", deleting), false, 0},
+		{"not told yet", slice(2, "b b", deleting), true, 15 * time.Second},
+		{"told, Terminating and ended", slice(3, "b bt b!", deleting).with(0, carries(api.TerminationDeletion, 0)), false, 0},
+		{"told of something else", slice(1, "b", deleting).with(0, carries(api.TerminationUpdate, 0)), true, 15 * time.Second},
+		{"within the grace", slice(1, "b", deleting, grace).with(0, carries(api.TerminationDeletion, 4*time.Second)), true, 6 * time.Second},
+		{"silent", slice(2, "b b", deleting, silent), false, 0},
+		{"the pods stay", slice(2, "b b", deleting, func(in *Input) { in.Spec.Orphaning = true }), false, 0},
+		{"they cannot be told", slice(2, "b b", deleting, func(in *Input) { in.Spec.DeletingSince = noon.Add(-time.Minute) }), false, 0},
+		{"nobody reads it", slice(2, "b b", deleting, ifRead), false, 0},
+		{"one reads it", slice(2, "b b", deleting, ifRead).with(1, reads), true, 15 * time.Second},
+		{"it is not deleted", slice(0, ""), true, 0},
+		{"not deleted, silent", slice(1, "b", silent), false, 0},
+		{"X-26 not deleted, nobody reads it", slice(1, "b", ifRead), false, 0},
+		{"X-26 not deleted, a pod reads it", slice(1, "b", ifRead).with(0, reads), true, 0},
+		{"X-26 not deleted, the only pod that reads it goes", slice(0, "bt", ifRead).with(0, reads), false, 0},
+		{"X-26 not deleted, new pods will read it", slice(0, "", ifRead, readingTemplate), true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := Decide(c.in); d.LetGo != c.want || d.Wait != c.wait {
-				t.Errorf("let go: %t, wait %s; want %t, %s", d.LetGo, d.Wait, c.want, c.wait)
+			if d := Decide(c.in); d.Finalizer != c.want || d.Wait != c.wait {
+				t.Errorf("finalizer: %t, wait %s; want %t, %s", d.Finalizer, d.Wait, c.want, c.wait)
 			}
 		})
 	}

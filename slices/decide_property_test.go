@@ -18,7 +18,7 @@ import (
 func anyInput(t *rapid.T) Input {
 	in := Input{
 		Now: noon, Spec: anySpec(t),
-		Revisions: Revisions{Current: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "current"), Update: "b"},
+		Revisions: Revisions{Current: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "current"), Update: "b", ReadsReason: rapid.Bool().Draw(t, "template reads")},
 		Progress: Progress{
 			Revision: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "progress"), Since: noon.Add(-anyTime(t, "progress since")),
 			Updated: rapid.Int32Range(0, 3).Draw(t, "updated"), Complete: rapid.Bool().Draw(t, "complete"),
@@ -56,7 +56,12 @@ func anySpec(t *rapid.T) Spec {
 		TerminationGrace: rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "grace"),
 		Migrating:        seldom(t, "migrating"), Deleting: seldom(t, "deleting"), Orphaning: seldom(t, "orphaning"),
 	}
-	spec.Silent = spec.TerminationGrace == 0 && seldom(t, "silent")
+	if spec.Deleting {
+		spec.DeletingSince = noon.Add(-anyTime(t, "deleting since"))
+	}
+	if spec.TerminationGrace == 0 {
+		spec.Tell = rapid.SampledFrom([]api.TerminationReasonPolicy{api.TellIfRead, api.TellIfRead, api.TellAlways, api.TellNever}).Draw(t, "tell")
+	}
 	var err error
 	if spec.Reserved, err = reservedOf(nil); err != nil {
 		t.Fatal(err)
@@ -97,7 +102,8 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
 		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"),
-		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
+		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), ReadsReason: rapid.Bool().Draw(t, "reads"),
+		HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
 	if !often(t, "runs") {
 		pod.Phase, pod.Ready = rapid.SampledFrom([]Phase{Pending, Failed, Succeeded}).Draw(t, "phase"), false
@@ -379,7 +385,7 @@ func unlawfulDelete(in Input, a Action, pod *Pod) string {
 		return "the hook is passed over"
 	case isUpdate(a) && (in.Spec.Policy == api.InPlaceOnly || pod.Change.Same && !waitsForMount(in, pod) && (pod.InPlace == nil || !pod.InPlace.Infeasible)):
 		return "deleted without need"
-	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0 && !in.Spec.Silent:
+	case pod.Reason != a.Reason && in.Spec.TerminationGrace > 0:
 		return "deleted without a word"
 	default:
 		return ""
@@ -391,6 +397,39 @@ func lacksImages(in Input, pod *Pod) bool {
 	pulls := in.Spec.PrePull && !in.Spec.Migrating && in.Spec.Strategy == api.RollingUpdate
 	there := pod.Pull != nil && (pod.Pull.Ended || !in.Now.Before(pod.Pull.Since.Add(5*time.Minute)))
 	return pulls && isReady(in, pod) && pod.NewImages && pod.Reason == "" && !there
+}
+
+// TestWhoIsTold: exactly those pods are told why they go that are to be, each before it
+// goes, and a set has its finalizer only while there are or can be some.
+func TestWhoIsTold(t *testing.T) {
+	told := func(in Input, reads bool) bool {
+		return in.Spec.Tell != api.TellNever && (in.Spec.Tell != api.TellIfRead || reads)
+	}
+	t.Run("X-26 whatever the set and its pods are", func(t *testing.T) {
+		property(t, func(t *rapid.T, in Input, d Decision) {
+			is, waits := map[int32]api.TerminationReason{}, !in.Spec.Deleting && told(in, in.Revisions.ReadsReason)
+			for _, pod := range in.Pods {
+				is[pod.Ordinal] = pod.Reason
+				tell := !pod.Terminating && pod.Phase != Failed && pod.Phase != Succeeded && told(in, pod.ReadsReason)
+				waits = waits || tell && (!in.Spec.Deleting || !in.Spec.Orphaning && pod.Reason != api.TerminationDeletion)
+			}
+			for _, a := range d.Actions {
+				pod := podAt(in, a.Ordinal)
+				switch {
+				case a.Verb == Announce && a.Reason != "" && !told(in, pod.ReadsReason):
+					t.Fatalf("%+v is told why it goes", pod)
+				case a.Verb == Announce:
+					is[a.Ordinal] = a.Reason
+				case a.Verb == Delete && pod.Phase != Failed && pod.Phase != Succeeded && told(in, pod.ReadsReason) && is[a.Ordinal] != a.Reason:
+					t.Fatalf("%+v goes for %s and is told %q", pod, a.Reason, is[a.Ordinal])
+				}
+			}
+			graced := in.Spec.Deleting && d.Finalizer && in.Spec.TerminationGrace > 0
+			if d.Finalizer != waits && !graced {
+				t.Fatalf("finalizer: %t, pods are to be told: %t", d.Finalizer, waits)
+			}
+		})
+	})
 }
 
 // TestEverythingIsExplained is D5.

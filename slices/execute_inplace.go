@@ -44,7 +44,7 @@ func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod
 		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
 	}
 	if resized := resizedPod(pod, from, to); resized != nil {
-		err := h.client.SubResource("resize").Update(ctx, resized)
+		err := h.client.SubResource("resize").Patch(ctx, resized, over(pod))
 		if resizeIsInfeasible(err) {
 			progress.Refused = err.Error()
 			_ = h.failedUpdate(pod, err)
@@ -91,9 +91,15 @@ func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, pr
 	return next, h.change(ctx, pod, next)
 }
 
+// over is the patch from a pod as it was judged, and as the cache keeps it: what is left out
+// there of a container stays as it is.
+func over(pod *corev1.Pod) client.Patch {
+	return client.StrategicMergeFrom(pod, client.MergeFromWithOptimisticLock{})
+}
+
 // change writes a pod as it becomes, over the version that was judged.
 func (h *hands) change(ctx context.Context, pod, next *corev1.Pod) error {
-	if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := h.client.Patch(ctx, next, over(pod)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	h.ledger.wrote(h.key(), next, h.now())

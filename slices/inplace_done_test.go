@@ -320,7 +320,7 @@ func TestRefusedResize(t *testing.T) {
 			uids[name] = pod.UID
 		}
 		s.refuse = func(verb string, _ client.Object) error {
-			if verb == "update resize" {
+			if verb == "patch resize" {
 				return refusal
 			}
 			return nil

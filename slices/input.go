@@ -62,8 +62,8 @@ type Spec struct {
 	PrePull bool
 	// Deadline is how long a roll-out may make no progress; 0: for ever.
 	Deadline time.Duration
-	// Silent: pods are not told why they are deleted.
-	Silent bool
+	// Tell says which pods are told why they are deleted.
+	Tell api.TerminationReasonPolicy
 	// TerminationGrace is how long a pod carries its termination reason before it is
 	// deleted.
 	TerminationGrace time.Duration
@@ -93,6 +93,8 @@ type Revisions struct {
 	// SameTemplate is true when the two differ in nothing that can be taken back: only in what
 	// claims request, and no claim can shrink.
 	SameTemplate bool
+	// ReadsReason is true when pods of one of the two can read why they are deleted.
+	ReadsReason bool
 }
 
 // Phase is a pod's phase as far as it matters.
@@ -140,6 +142,8 @@ type Pod struct {
 	Pull      *Pull
 	// Priority orders an unordered update: a larger one first.
 	Priority []int64
+	// ReadsReason is true when somebody in the pod can read why it is deleted.
+	ReadsReason bool
 	// Reason is the termination reason that it carries, since ReasonSince; empty: none.
 	Reason      api.TerminationReason
 	ReasonSince time.Time
@@ -304,8 +308,9 @@ type Decision struct {
 	// RollBack is true when a failed roll-out is to be taken back to the current
 	// revision (onFailure: Rollback).
 	RollBack bool
-	// LetGo is true when a StatefulSet that is being deleted may go: its pods were told.
-	LetGo bool
+	// Finalizer is true while the StatefulSet is to have one: when it is deleted, pods are to be
+	// told, and are not all yet.
+	Finalizer bool
 	// Wait is when to look again though nothing has changed; 0: only on a change.
 	Wait time.Duration
 }

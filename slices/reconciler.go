@@ -51,7 +51,7 @@ type memory struct {
 	rest time.Time
 	// unsettled is until when something that was asked for may be done without an answer.
 	unsettled time.Time
-	// kept is the version in which it got its finalizer.
+	// kept is the version in which it got its finalizer, or lost it.
 	kept string
 	// warned is the generation of which it was told that its range is moved far.
 	warned int64
@@ -127,9 +127,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if left := r.recall(set).rest.Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	if err := r.hold(ctx, set); err != nil {
-		return whenChanged(err)
-	}
 	in, h, err := r.observe(ctx, set)
 	switch {
 	case err != nil:
@@ -141,11 +138,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	recordSet(request.NamespacedName, in, decision)
 	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
+	if err := r.hold(ctx, set, decision); err != nil {
+		return whenChanged(err)
+	}
 	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), h.states(decision), decision.Actions))
-	if decision.LetGo {
-		if err := r.letGo(ctx, set); err != nil {
-			return whenChanged(err)
-		}
+	if err := r.letGo(ctx, set, decision); err != nil {
+		return whenChanged(err)
 	}
 	wait, err := r.tell(ctx, h, in, decision, failed)
 	if decision.RollBack {
@@ -231,7 +229,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, 
 		unwritten: revisions.unwritten,
 		client:    r.Client, live: r.Live, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
 	}
-	in := Input{Now: now, Spec: spec, Revisions: revisions.names()}
+	in := Input{Now: now, Spec: spec, Revisions: revisions.view()}
 	known := r.recall(set)
 	in.Progress, in.Failures = known.progress, known.failures
 	for ordinal, pod := range pods {
@@ -377,9 +375,12 @@ func (r revisionsSeen) merge(view *Pod) {
 	}
 }
 
-func (r revisionsSeen) names() Revisions {
-	same := equality.Semantic.DeepEqual(r.templates[r.current], r.templates[r.update])
-	return Revisions{Current: r.current, Update: r.update, SameTemplate: same}
+func (r revisionsSeen) view() Revisions {
+	current, update := r.templates[r.current], r.templates[r.update]
+	return Revisions{
+		Current: r.current, Update: r.update, SameTemplate: equality.Semantic.DeepEqual(current, update),
+		ReadsReason: readsReason(&current.Spec) || readsReason(&update.Spec),
+	}
 }
 
 func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {

@@ -33,7 +33,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		Policy:           api.ReCreate,
 		OnFailure:        api.Halt,
 		Deadline:         seconds(valueOr(set.Spec.ProgressDeadlineSeconds, defaultDeadlineSeconds)),
-		Silent:           set.Spec.TerminationReasonPolicy == api.TellNever,
+		Tell:             tellOf(set),
 		TerminationGrace: seconds(set.Spec.TerminationReasonGraceSeconds),
 		Migrating:        migrating,
 		Deleting:         set.DeletionTimestamp != nil,
@@ -70,6 +70,16 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
 	}
 	return spec, nil
+}
+
+// tellOf is which pods are told why they are deleted. A set with a grace asks for it, and one
+// with a hook: the reason tells the hook's owner of its turn.
+func tellOf(set *api.StatefulSet) api.TerminationReasonPolicy {
+	policy, lifecycle := cmp.Or(set.Spec.TerminationReasonPolicy, api.TellIfRead), set.Spec.Lifecycle
+	if policy == api.TellIfRead && (set.Spec.TerminationReasonGraceSeconds > 0 || lifecycle != nil && lifecycle.PreDelete != nil) {
+		return api.TellAlways
+	}
+	return policy
 }
 
 // besideMigration makes the updates of a slice fit to go on beside a migration: all pods at

@@ -32,12 +32,45 @@ func TestSpecDefaults(t *testing.T) {
 		got := specOf(t, func(*api.StatefulSet) {})
 		want := Spec{
 			Replicas: 1, Strategy: api.RollingUpdate, MaxUnavailable: 1, Policy: api.ReCreate, OnFailure: api.Halt,
-			Deadline: 600 * time.Second,
+			Deadline: 600 * time.Second, Tell: api.TellIfRead,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})
+}
+
+// TestTellOf: a set that asks for the reason by a grace or a hook tells all of its pods, unless it
+// tells none.
+func TestTellOf(t *testing.T) {
+	nothing := func(*api.StatefulSet) {}
+	grace := func(set *api.StatefulSet) { set.Spec.TerminationReasonGraceSeconds = 1 }
+	preDelete := func(set *api.StatefulSet) { set.Spec.Lifecycle = &api.Lifecycle{PreDelete: &api.LifecycleHook{}} }
+	inPlaceUpdate := func(set *api.StatefulSet) {
+		set.Spec.Lifecycle = &api.Lifecycle{InPlaceUpdate: &api.LifecycleHook{}}
+	}
+	for i, tc := range []struct {
+		policy api.TerminationReasonPolicy
+		asks   func(*api.StatefulSet)
+		want   api.TerminationReasonPolicy
+	}{
+		{"", nothing, api.TellIfRead},
+		{api.TellIfRead, nothing, api.TellIfRead},
+		{api.TellIfRead, grace, api.TellAlways},
+		{api.TellIfRead, preDelete, api.TellAlways},
+		{api.TellIfRead, inPlaceUpdate, api.TellIfRead},
+		{api.TellAlways, nothing, api.TellAlways},
+		{api.TellNever, nothing, api.TellNever},
+		{api.TellNever, grace, api.TellNever},
+	} {
+		got := specOf(t, func(set *api.StatefulSet) {
+			set.Spec.TerminationReasonPolicy = tc.policy
+			tc.asks(set)
+		}).Tell
+		if got != tc.want {
+			t.Errorf("row %d: %q tells %q, want %q", i, tc.policy, got, tc.want)
+		}
+	}
 }
 
 // TestShareOf: a share bounds maxUnavailable, and what cannot be read lets nothing go.
@@ -89,7 +122,7 @@ func TestSpecOf(t *testing.T) {
 		MaxUnavailable: 1, // maxSurge has nothing to offer while a migration drives it
 		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
-		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Silent: true, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
+		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.TellNever, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

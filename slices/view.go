@@ -2,6 +2,8 @@ package slices
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,8 +34,9 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
 		IdentityOK: identityMatches(pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
-		AskedToGo: api.AskedToGo(pod),
-		Reason:    api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
+		AskedToGo:   api.AskedToGo(pod),
+		ReadsReason: readsReason(&pod.Spec),
+		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
@@ -140,4 +143,39 @@ func holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
 		}
 	}
 	return sets.New(pod.Finalizers...).HasAll(hook.FinalizersHandler...)
+}
+
+// readsReason says whether anybody in a pod can read why it is deleted: a container in which
+// the annotation is shown, or a preStop hook, which could also ask the API server.
+func readsReason(spec *corev1.PodSpec) bool {
+	for i := range spec.Volumes {
+		if showsReason(&spec.Volumes[i]) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(spec.InitContainers, readsReasonIn) || slices.ContainsFunc(spec.Containers, readsReasonIn)
+}
+
+// showsReason says whether a volume has a file of it.
+func showsReason(volume *corev1.Volume) bool {
+	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
+	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
+		volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(p corev1.VolumeProjection) bool {
+			return p.DownwardAPI != nil && slices.ContainsFunc(p.DownwardAPI.Items, shows)
+		})
+}
+
+func readsReasonIn(container corev1.Container) bool {
+	return container.Lifecycle != nil && container.Lifecycle.PreStop != nil ||
+		slices.ContainsFunc(container.Env, func(env corev1.EnvVar) bool { return env.ValueFrom != nil && isReason(env.ValueFrom.FieldRef) })
+}
+
+// isReason says whether a field is the reason, or all annotations.
+func isReason(field *corev1.ObjectFieldSelector) bool {
+	if field == nil {
+		return false
+	}
+	key, one := strings.CutPrefix(field.FieldPath, "metadata.annotations[")
+	key = strings.Trim(key, `'"]`)
+	return field.FieldPath == "metadata.annotations" || one && (key == api.TerminationReasonAnnotationKey || key == api.TerminationTimeAnnotationKey)
 }

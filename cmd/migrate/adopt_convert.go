@@ -75,8 +75,9 @@ func dropDefaults(spec map[string]any) {
 	drop(false, "paused")
 	drop(int64(600), "progressDeadlineSeconds")
 	drop(int64(0), "terminationReasonGraceSeconds")
-	drop(string(slicesapi.TellAlways), "terminationReasonPolicy")
-	drop(string(slicesapi.TellNever), "terminationReasonPolicy") // apps/v1 tells no pod anything
+	for _, policy := range []slicesapi.TerminationReasonPolicy{slicesapi.TellIfRead, slicesapi.TellAlways, slicesapi.TellNever} {
+		drop(string(policy), "terminationReasonPolicy") // apps/v1 tells no pod anything
+	}
 	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
 	drop(false, append(rolling, "paused")...)
 	drop(false, append(rolling, "prePull")...)

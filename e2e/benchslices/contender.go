@@ -25,17 +25,17 @@ func addDefinitions(scheme *runtime.Scheme) error { return apiextensionsv1.AddTo
 // contender is a kind of StatefulSet.
 type contender struct {
 	name, version string
-	// tells says whether a pod is told why it is deleted; empty: there is no such choice.
+	// tells says which pods are told why they are deleted; empty: that is left to the default.
 	tells slicesapi.TerminationReasonPolicy
 }
 
 var (
-	ours    = contender{name: "ours", version: slicesapi.GroupVersion.String(), tells: slicesapi.TellNever}
-	telling = contender{name: "ours-telling", version: ours.version, tells: slicesapi.TellAlways}
-	native  = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
+	ours   = contender{name: "ours", version: slicesapi.GroupVersion.String()}
+	never  = contender{name: "ours-never", version: ours.version, tells: slicesapi.TellNever}
+	native = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
 )
 
-var contenders = []contender{ours, native, telling}
+var contenders = []contender{ours, native, never}
 
 // operationLimit bounds one operation.
 const operationLimit = 5 * time.Minute

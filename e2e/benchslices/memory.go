@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,10 +20,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// The sets whose growth is measured, the largest last.
-var sizes = []int32{1250, 2500, 5000}
+// large are the pods of the largest set. How long a pod of it takes is set against a pod of
+// a set of many, of which there are smallRounds, one after the other.
+const (
+	large       = 5000
+	smallRounds = 3
+)
 
-// memory lets managers of their own create one set of more and more pods, and then
+// memory lets managers of their own create one set of few and one of many pods, and then
 // another manager 1,000 sets of 5, and reads their peaks.
 func (b *bench) memory(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "sliceshift-benchslices-")
@@ -34,18 +40,28 @@ func (b *bench) memory(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/manager").CombinedOutput(); err != nil {
 		return fmt.Errorf("building the manager: %w\n%s", err, out)
 	}
-	for _, pods := range sizes {
-		one, err := b.peak(ctx, path, fmt.Sprintf("one-of-%d", pods), 1, pods)
+	var few []size
+	for round := range smallRounds {
+		one, err := b.peak(ctx, path, fmt.Sprintf("few-%d", round), 1, many)
 		if err != nil {
 			return err
 		}
-		b.figures.Growth = append(b.figures.Growth, one)
-		b.figures.PeakOneLarge, b.figures.SecondsOneLarge = one.MiB, one.Seconds
+		few = append(few, one)
 	}
-	many, err := b.peak(ctx, path, "small", 1000, 5)
-	b.figures.PeakManySmall, b.figures.SecondsMany = many.MiB, many.Seconds
+	slices.SortFunc(few, func(a, b size) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	one, err := b.peak(ctx, path, "large", 1, large)
+	if err != nil {
+		return err
+	}
+	b.figures.Growth = []size{few[len(few)/2], one}
+	b.figures.TimeGrowth = one.perPod() / b.figures.Growth[0].perPod()
+	b.figures.PeakOneLarge, b.figures.SecondsOneLarge = one.MiB, one.Seconds
+	small, err := b.peak(ctx, path, "small", large/5, 5)
+	b.figures.PeakManySmall, b.figures.SecondsMany = small.MiB, small.Seconds
 	return err
 }
+
+func (s size) perPod() float64 { return s.Seconds / float64(s.Pods) }
 
 // peak is the peak of a manager that creates so many sets of so many pods, and the time
 // until all are available. They are gone afterwards.
@@ -62,6 +78,10 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
+	first := subject{b, ours, client.ObjectKey{Namespace: namespace, Name: "first"}}
+	if err := first.create(ctx, 1, appsv1.ParallelPodManagement); err != nil { // it has begun
+		return size{}, err
+	}
 	b.say("a manager creates %d sets of %d pods", sets, replicas)
 	all := make([]subject, sets)
 	seconds, err := timed(func() error {
@@ -86,7 +106,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		return size{}, err
 	}
 	b.say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
-	for _, set := range all {
+	for _, set := range append(all, first) {
 		if err := client.IgnoreNotFound(b.client.Delete(ctx, set.object())); err != nil {
 			return size{}, err
 		}

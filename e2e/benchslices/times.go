@@ -171,14 +171,14 @@ func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
 // medians fills the figures in.
 func (b *bench) medians(samples map[string][]sample) {
 	figure := func(of func(sample) float64) pair {
-		return pair{Ours: median(samples[ours.name], of), Native: median(samples[native.name], of), Telling: median(samples[telling.name], of)}
+		return pair{Ours: median(samples[ours.name], of), Never: median(samples[never.name], of), Native: median(samples[native.name], of)}
 	}
 	b.figures.Create = figure(func(s sample) float64 { return s.create })
 	b.figures.RollOrdered = figure(func(s sample) float64 { return s.ordered })
 	b.figures.RollTenPercent = figure(func(s sample) float64 { return s.tenPercent })
 	b.figures.ScaleDown = figure(func(s sample) float64 { return s.down })
 	b.figures.WritesPerUpdate = figure(func(s sample) float64 { return s.writes })
-	b.figures.RefusedOurs = median(samples[telling.name], func(s sample) float64 { return s.refused })
+	b.figures.RefusedOurs = median(samples[ours.name], func(s sample) float64 { return s.refused })
 }
 
 func median(samples []sample, of func(sample) float64) float64 {

@@ -9,7 +9,7 @@ import (
 // onKind are the cases that make e2e-kind runs again where kubelets are real.
 var onKind = []string{
 	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestWindow", "TestOvertaken", "TestMadeAnewInMidRollout", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
-	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold",
+	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold", "TestNobodyWaits",
 	"TestStartOrdinal", "TestPhases", "TestRevisions", "TestSurge", "TestSurgeClaims",
 	"TestQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",
 	"TestPreDelete", "TestPreDeleteFinalizer", "TestInPlaceHook", "TestSpecifiedDelete", "TestPausedHeals", "TestTerminationGrace",

@@ -175,7 +175,7 @@ func TestOrphans(t *testing.T) {
 func TestDeletedSetAdoptsNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("K-031, K-035, D-050: a pod without an owner, and one that is missing", func(t *testing.T) {
-		set := slice(2)
+		set := readsReason(slice(2))
 		set.Finalizers = []string{"e2e.sliceshift.io/hold"}
 		p := begin(t, set)
 		p.patch(1, `{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`)

@@ -452,7 +452,7 @@ func TestPaused(t *testing.T) {
 // TestTerminationReason: a pod knows why it goes before it is deleted.
 func TestTerminationReason(t *testing.T) {
 	set := slice(2)
-	set.Spec.Template.Finalizers = nil
+	set.Spec.TerminationReasonPolicy = sliceapi.TellAlways
 	p := begin(t, set)
 	hold := func(ordinal int32) {
 		p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
@@ -528,10 +528,50 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
+// readsReason shows the pods of a set why they go.
+func readsReason(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
+	set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "podinfo", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+		Items: []corev1.DownwardAPIVolumeFile{{Path: "reason", FieldRef: &corev1.ObjectFieldSelector{
+			FieldPath: "metadata.annotations['" + sliceapi.TerminationReasonAnnotationKey + "']",
+		}}},
+	}}}}
+	return set
+}
+
+// TestNobodyWaits: pods that cannot read why they go are not told, and a set of such pods is
+// gone as soon as it is deleted, alone or with others.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	t.Run("X-26: DELETE of the collection, and LIST", func(t *testing.T) {
+		p := begin(t, slice(2))
+		p.step("a pod goes without a write before", func(t *testing.T) {
+			p.hold(p.pod(1))
+			p.scale(1)
+			p.eventually("web-1 goes", func() bool { return p.pod(1).DeletionTimestamp != nil })
+			if reason, told := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]; told {
+				t.Errorf("web-1 is told %q", reason)
+			}
+			p.letGo(1)
+			p.complete()
+		})
+		p.step("a set from before, which has the finalizer", func(*testing.T) {
+			p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["`+sliceapi.Finalizer+`"],"annotations":{"touched":"yes"}}}`))))
+			p.eventually("it is taken off", func() bool { return len(p.read().Finalizers) == 0 })
+		})
+		p.must(api.DeleteAllOf(p.ctx, &sliceapi.StatefulSet{}, client.InNamespace(p.set.Namespace)))
+		var left sliceapi.StatefulSetList
+		p.must(api.List(p.ctx, &left, client.InNamespace(p.set.Namespace)))
+		if len(left.Items) > 0 {
+			t.Errorf("it is still listed, with finalizers %v", left.Items[0].Finalizers)
+		}
+		p.podsAre("")
+	})
+}
+
 // TestDeletionIsTold: each pod of a set that is deleted carries the reason before the
 // garbage collector deletes it.
 func TestDeletionIsTold(t *testing.T) {
-	set := slice(4)
+	set := readsReason(slice(4))
 	set.Spec.Template.Finalizers = []string{"e2e.sliceshift.io/hold"}
 	p := begin(t, set)
 	p.must(api.Delete(p.ctx, p.read()))

@@ -258,6 +258,7 @@ func (s *soak) first() *sliceapi.StatefulSet {
 	set.Spec.Template.Spec.Containers[0].Resources = resources("10m", "40m")
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
+	set.Spec.TerminationReasonPolicy = sliceapi.TellAlways // the judge reads whose a deletion is
 	if s.parallel {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}

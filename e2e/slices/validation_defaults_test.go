@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 		{"podManagementPolicy", all(), "spec.podManagementPolicy", "OrderedReady"},
 		{"revisionHistoryLimit", all(), "spec.revisionHistoryLimit", "10"},
 		{"progressDeadlineSeconds", all(), "spec.progressDeadlineSeconds", "600"},
-		{"terminationReasonPolicy", all(), "spec.terminationReasonPolicy", "Always"},
+		{"terminationReasonPolicy", all(), "spec.terminationReasonPolicy", "IfRead"},
 		{"updateStrategy without a type", all(), "spec.updateStrategy", "{type: RollingUpdate, rollingUpdate: {partition: 0}}"},
 		{"updateStrategy with its type", put("spec.updateStrategy.type", "RollingUpdate"), "spec.updateStrategy", "{type: RollingUpdate}"},
 		{"updateStrategy OnDelete", put("spec.updateStrategy.type", "OnDelete"), "spec.updateStrategy", "{type: OnDelete}"},

@@ -119,8 +119,8 @@ var refusals = []struct {
 	{"scaleStrategy 0", all(parallel, put("spec.scaleStrategy.maxUnavailable", "0")), "scaleStrategy.maxUnavailable must be a number of at least 1"},
 	{"scaleStrategy 0%", all(parallel, put("spec.scaleStrategy.maxUnavailable", "0%")), "scaleStrategy.maxUnavailable must be a number of at least 1"},
 	{"termination reason policy of another name", put("spec.terminationReasonPolicy", "Sometimes"), "spec.terminationReasonPolicy"},
-	{"termination grace of pods that are not told", all(put("spec.terminationReasonPolicy", "Never"), put("spec.terminationReasonGraceSeconds", "5")), "terminationReasonGraceSeconds is only allowed with terminationReasonPolicy Always"},
-	{"preDelete hook of pods that are not told", all(put("spec.terminationReasonPolicy", "Never"), put("spec.lifecycle", `{"preDelete": {"finalizersHandler": ["example.com/hook"]}}`)), "lifecycle.preDelete is only allowed with terminationReasonPolicy Always"},
+	{"termination grace of pods that are not told", all(put("spec.terminationReasonPolicy", "Never"), put("spec.terminationReasonGraceSeconds", "5")), "terminationReasonGraceSeconds is not allowed with terminationReasonPolicy Never"},
+	{"preDelete hook of pods that are not told", all(put("spec.terminationReasonPolicy", "Never"), put("spec.lifecycle", `{"preDelete": {"finalizersHandler": ["example.com/hook"]}}`)), "lifecycle.preDelete is not allowed with terminationReasonPolicy Never"},
 	{"termination grace above 300", put("spec.terminationReasonGraceSeconds", "301"), "spec.terminationReasonGraceSeconds"},
 
 	// Claims.

@@ -23,7 +23,8 @@ const (
 const RestartedAtAnnotationKey = "kubectl.kubernetes.io/restartedAt"
 
 // Finalizer keeps a StatefulSet that is deleted until its pods carry the reason: the
-// garbage collector deletes them as soon as it is gone.
+// garbage collector deletes them as soon as it is gone. One has it while a pod of its own is to
+// be told.
 const Finalizer = "apps.sliceshift.io/termination-reason"
 
 // SpecifiedDeleteKey is an annotation or label by which a person asks for one pod to

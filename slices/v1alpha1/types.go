@@ -60,8 +60,8 @@ type StatefulSetList struct {
 // +kubebuilder:validation:XValidation:rule="self.replicas == 0 || !(has(self.updateStrategy.rollingUpdate) && self.updateStrategy.rollingUpdate.?podUpdatePolicy.orValue('ReCreate') == 'InPlaceOnly') || !(has(oldSelf.updateStrategy.rollingUpdate) && oldSelf.updateStrategy.rollingUpdate.?podUpdatePolicy.orValue('ReCreate') == 'InPlaceOnly') || self.template.spec.containers.map(c, c.name) == oldSelf.template.spec.containers.map(c, c.name) && self.template.spec.containers.map(c, c.?command) == oldSelf.template.spec.containers.map(c, c.?command) && self.template.spec.containers.map(c, c.?args) == oldSelf.template.spec.containers.map(c, c.?args) && self.template.spec.containers.map(c, c.?workingDir) == oldSelf.template.spec.containers.map(c, c.?workingDir) && self.template.spec.containers.map(c, c.?env) == oldSelf.template.spec.containers.map(c, c.?env) && self.template.spec.containers.map(c, c.?envFrom) == oldSelf.template.spec.containers.map(c, c.?envFrom) && self.template.spec.containers.map(c, c.?volumeMounts) == oldSelf.template.spec.containers.map(c, c.?volumeMounts) && self.template.spec.containers.map(c, c.?ports) == oldSelf.template.spec.containers.map(c, c.?ports) && has(self.template.spec.initContainers) == has(oldSelf.template.spec.initContainers) && (!has(self.template.spec.initContainers) || self.template.spec.initContainers.map(c, c.?name) == oldSelf.template.spec.initContainers.map(c, c.?name) && self.template.spec.initContainers.map(c, c.?image) == oldSelf.template.spec.initContainers.map(c, c.?image) && self.template.spec.initContainers.map(c, c.?command) == oldSelf.template.spec.initContainers.map(c, c.?command) && self.template.spec.initContainers.map(c, c.?args) == oldSelf.template.spec.initContainers.map(c, c.?args) && self.template.spec.initContainers.map(c, c.?env) == oldSelf.template.spec.initContainers.map(c, c.?env)) && has(self.template.spec.volumes) == has(oldSelf.template.spec.volumes) && (!has(self.template.spec.volumes) || self.template.spec.volumes.map(v, v.name) == oldSelf.template.spec.volumes.map(v, v.name)) && has(self.template.spec.nodeSelector) == has(oldSelf.template.spec.nodeSelector) && (!has(self.template.spec.nodeSelector) || self.template.spec.nodeSelector == oldSelf.template.spec.nodeSelector) && has(self.template.spec.serviceAccountName) == has(oldSelf.template.spec.serviceAccountName) && (!has(self.template.spec.serviceAccountName) || self.template.spec.serviceAccountName == oldSelf.template.spec.serviceAccountName) && has(self.template.spec.hostNetwork) == has(oldSelf.template.spec.hostNetwork) && (!has(self.template.spec.hostNetwork) || self.template.spec.hostNetwork == oldSelf.template.spec.hostNetwork) && has(self.template.spec.priorityClassName) == has(oldSelf.template.spec.priorityClassName) && (!has(self.template.spec.priorityClassName) || self.template.spec.priorityClassName == oldSelf.template.spec.priorityClassName) && has(self.template.spec.runtimeClassName) == has(oldSelf.template.spec.runtimeClassName) && (!has(self.template.spec.runtimeClassName) || self.template.spec.runtimeClassName == oldSelf.template.spec.runtimeClassName) && (!(has(self.template.metadata) && has(self.template.metadata.annotations) && 'kubectl.kubernetes.io/restartedAt' in self.template.metadata.annotations) || has(oldSelf.template.metadata) && has(oldSelf.template.metadata.annotations) && 'kubectl.kubernetes.io/restartedAt' in oldSelf.template.metadata.annotations && self.template.metadata.annotations['kubectl.kubernetes.io/restartedAt'] == oldSelf.template.metadata.annotations['kubectl.kubernetes.io/restartedAt'])",message="template cannot be changed in place, and the podUpdatePolicy is InPlaceOnly: of a running pod only the images and resources of containers, labels and annotations can be; set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible together with the change to have the pods made anew",fieldPath=".template",reason="FieldValueForbidden"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.unorderedUpdate) || self.podManagementPolicy == 'Parallel'",message="updateStrategy.rollingUpdate.unorderedUpdate is only allowed with podManagementPolicy Parallel",fieldPath=".updateStrategy.rollingUpdate.unorderedUpdate"
 // +kubebuilder:validation:XValidation:rule="self.podManagementPolicy == 'Parallel' || !has(self.scaleStrategy) || !has(self.scaleStrategy.maxUnavailable) || type(self.scaleStrategy.maxUnavailable) == int && int(self.scaleStrategy.maxUnavailable) == 1",message="scaleStrategy.maxUnavailable must be 1 unless podManagementPolicy is Parallel",fieldPath=".scaleStrategy.maxUnavailable"
-// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.terminationReasonGraceSeconds) || self.terminationReasonGraceSeconds == 0",message="terminationReasonGraceSeconds is only allowed with terminationReasonPolicy Always",fieldPath=".terminationReasonGraceSeconds",reason="FieldValueForbidden"
-// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is only allowed with terminationReasonPolicy Always: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.terminationReasonGraceSeconds) || self.terminationReasonGraceSeconds == 0",message="terminationReasonGraceSeconds is not allowed with terminationReasonPolicy Never",fieldPath=".terminationReasonGraceSeconds",reason="FieldValueForbidden"
+// +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is not allowed with terminationReasonPolicy Never: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
 // +kubebuilder:validation:XValidation:rule="self.?ordinals.?start.orValue(0) + self.replicas + (has(self.reserveOrdinals) ? self.reserveOrdinals.map(r, type(r) == int ? (int(r) < self.?ordinals.?start.orValue(0) ? 0 : 1) : !string(r).matches('^[0-9]+-[0-9]+$') || int(string(r).split('-')[1]) < self.?ordinals.?start.orValue(0) ? 0 : int(string(r).split('-')[1]) + 1 - (int(string(r).split('-')[0]) < self.?ordinals.?start.orValue(0) ? self.?ordinals.?start.orValue(0) : int(string(r).split('-')[0]))).sum() : 0) <= 2147483647",message="ordinals.start, replicas and the number of reserveOrdinals must not add up to more than 2147483647",fieldPath=".ordinals"
 type StatefulSetSpec struct {
 	// replicas is how many ordinals the slice owns: at most a million, many times what a
@@ -145,11 +145,14 @@ type StatefulSetSpec struct {
 	// lifecycle lets others hold a pod back before it is deleted or updated in place.
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
-	// terminationReasonPolicy says whether a pod is told why it is deleted. Always, the
-	// default: by the annotation apps.sliceshift.io/termination-reason, which is a write of
-	// its own. Never: it is deleted as by apps/v1.
+	// terminationReasonPolicy says which pods are told why they are deleted, by the annotation
+	// apps.sliceshift.io/termination-reason, which is a write of its own. IfRead, the default:
+	// those that can read it, for they have that annotation in a downward API volume or an
+	// environment variable, or have a preStop hook; and all pods of a set with
+	// lifecycle.preDelete or a terminationReasonGraceSeconds. Always: all. Never: none, they are
+	// deleted as by apps/v1.
 	// +optional
-	// +kubebuilder:default=Always
+	// +kubebuilder:default=IfRead
 	TerminationReasonPolicy TerminationReasonPolicy `json:"terminationReasonPolicy,omitempty"`
 	// terminationReasonGraceSeconds is how long a pod carries the annotation
 	// apps.sliceshift.io/termination-reason before it is deleted: the kubelet shows an
@@ -160,14 +163,18 @@ type StatefulSetSpec struct {
 	TerminationReasonGraceSeconds int32 `json:"terminationReasonGraceSeconds,omitempty"`
 }
 
-// TerminationReasonPolicy says whether pods are told why they are deleted.
-// +kubebuilder:validation:Enum=Always;Never
+// TerminationReasonPolicy says which pods are told why they are deleted.
+// +kubebuilder:validation:Enum=IfRead;Always;Never
 type TerminationReasonPolicy string
 
 // The policies.
 const (
+	// TellIfRead tells the pods that can read it.
+	TellIfRead TerminationReasonPolicy = "IfRead"
+	// TellAlways tells all pods.
 	TellAlways TerminationReasonPolicy = "Always"
-	TellNever  TerminationReasonPolicy = "Never"
+	// TellNever tells none.
+	TellNever TerminationReasonPolicy = "Never"
 )
 
 // Ordinals says where a slice begins.
