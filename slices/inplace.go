@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,19 +113,30 @@ func (p progressInPlace) done(pod *corev1.Pod) bool { return p.imagesRun(pod) &&
 
 // imagesRun says whether all containers whose image was changed run it: they are others than
 // before. A container is the same one and runs it when the change was taken back before its
-// kubelet acted; that is known when the kubelet has seen it.
+// kubelet acted.
 func (p progressInPlace) imagesRun(pod *corev1.Pod) bool {
 	for name, before := range p.Before {
 		status := containerStatusOf(pod, name)
 		if status == nil || status.State.Running == nil || !specSeen(pod) {
 			return false
 		}
-		takenBack := tellsGeneration(pod) && before.Image != "" && before.Image == imageOf(&pod.Spec, name)
-		if !before.followedBy(status) && !takenBack {
+		if !before.followedBy(status) && !takenBack(before, status, pod) {
 			return false
 		}
 	}
 	return true
+}
+
+// takenBack says whether a container runs what its pod asks for again, though it is no other one:
+// it was started with that, as far as the kubelet tells what it has seen, or is said to run it.
+func takenBack(before ranBefore, status *corev1.ContainerStatus, pod *corev1.Pod) bool {
+	want := imageOf(&pod.Spec, status.Name)
+	return tellsGeneration(pod) && before.Image == want || familiar(status.Image) == familiar(want)
+}
+
+// familiar is an image without what a container runtime adds to its name.
+func familiar(image string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
 }
 
 // unseen says whether it is not known that the kubelet has seen the pod as it was patched:
@@ -240,15 +252,25 @@ func (p progressInPlace) containersBefore(pod *corev1.Pod, changed map[string]st
 		}
 	}
 	for name := range changed {
-		status := containerStatusOf(pod, name)
-		if former, overtaken := p.Before[name]; overtaken && (status == nil || !former.followedBy(status)) {
-			before[name] = former
-			continue
-		}
-		before[name] = ranBefore{Image: imageOf(&pod.Spec, name)}
-		if status != nil {
-			before[name] = ranBefore{ContainerID: status.ContainerID, RestartCount: status.RestartCount, Image: imageOf(&pod.Spec, name)}
-		}
+		before[name] = p.containerBefore(pod, name)
 	}
 	return before
+}
+
+// containerBefore is a container as it runs now. It was started with the image of its pod; what one
+// was started with that follows another before its kubelet has seen the pod is not known.
+func (p progressInPlace) containerBefore(pod *corev1.Pod, name string) ranBefore {
+	former, overtaken := p.Before[name]
+	status := containerStatusOf(pod, name)
+	switch {
+	case overtaken && (status == nil || !former.followedBy(status)):
+		return former
+	case status == nil:
+		return ranBefore{Image: imageOf(&pod.Spec, name)}
+	}
+	now := ranBefore{ContainerID: status.ContainerID, RestartCount: status.RestartCount, Image: imageOf(&pod.Spec, name)}
+	if overtaken && !specSeen(pod) {
+		now.Image = "" // the former one, or one in between
+	}
+	return now
 }

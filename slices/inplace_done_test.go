@@ -29,6 +29,8 @@ type changing struct {
 	container string
 	restarts  int32
 	waits     bool
+	// runs is the image as the container runtime says it.
+	runs string
 	// generation and observed: 0 when the kubelet does not tell.
 	generation, observed int64
 }
@@ -38,7 +40,7 @@ func (c changing) pod() *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Generation: c.generation},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "log", Image: "log:1"}, {Name: "web", Image: c.spec}}},
 		Status: corev1.PodStatus{ObservedGeneration: c.observed, ContainerStatuses: []corev1.ContainerStatus{
-			{Name: "log", ContainerID: "log-1"}, {Name: "web", ContainerID: c.container, RestartCount: c.restarts, ImageID: "a"},
+			{Name: "log", ContainerID: "log-1"}, {Name: "web", ContainerID: c.container, RestartCount: c.restarts, Image: c.runs, ImageID: "a"},
 		}},
 	}
 	if !c.waits {
@@ -65,6 +67,7 @@ func TestDoneInPlace(t *testing.T) {
 		"X-04 taken back after the kubelet acted":            {changing{spec: "web:1", before: first, container: "c3", restarts: 2, generation: 3, observed: 3}, true},
 		"X-04 taken back, the first one has stopped already": {changing{spec: "web:1", before: first, container: "c1", waits: true, generation: 3, observed: 3}, false},
 		"X-04 taken back, the kubelet does not tell":         {changing{spec: "web:1", before: first, container: "c1", generation: 3}, false},
+		"X-04 taken back, and said to run it":                {changing{spec: "web:1", before: ranBefore{ContainerID: "c1", Image: "web:2"}, container: "c1", runs: "docker.io/library/web:1"}, true},
 		"another container, of before the patch was seen":    {changing{spec: "web:2", before: first, container: "c2", generation: 2, observed: 1}, false},
 		"it does not run":                    {changing{spec: "web:2", before: first, container: "c2", waits: true, generation: 2, observed: 2}, false},
 		"noted before there was a container": {changing{spec: "web:2", container: "c1", generation: 2, observed: 2}, true},
@@ -128,6 +131,7 @@ func TestContainersBefore(t *testing.T) {
 		"one":                                    {acted, nil, image, notes{"web": second}},
 		"X-04 overtaken before the kubelet acts": {running, notes{"web": first}, image, notes{"web": first}},
 		"X-04 overtaken after it":                {acted, notes{"web": first}, image, notes{"web": second}},
+		"X-04 overtaken, it has crashed":         {unacted, notes{"web": first}, image, notes{"web": {ContainerID: "c2", RestartCount: 1}}},
 		"X-04 of another container, unfinished":  {running, notes{"web": first}, map[string]string{"log": "log:2"}, notes{"web": first, "log": {ContainerID: "log-1", Image: "log:1"}}},
 		"X-04 of another container, finished":    {acted, notes{"web": first}, nil, notes{}},
 		"X-04 of another container, not seen":    {unacted, notes{"web": first}, nil, notes{"web": first}},
