@@ -153,7 +153,7 @@ func readsReason(spec *corev1.PodSpec) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(spec.InitContainers, readsReasonIn) || slices.ContainsFunc(spec.Containers, readsReasonIn)
+	return anyReadsReason(spec.InitContainers) || anyReadsReason(spec.Containers)
 }
 
 // showsReason says whether a volume has a file of it.
@@ -165,9 +165,14 @@ func showsReason(volume *corev1.Volume) bool {
 		})
 }
 
-func readsReasonIn(container corev1.Container) bool {
-	return container.Lifecycle != nil && container.Lifecycle.PreStop != nil ||
-		slices.ContainsFunc(container.Env, func(env corev1.EnvVar) bool { return env.ValueFrom != nil && isReason(env.ValueFrom.FieldRef) })
+func anyReadsReason(containers []corev1.Container) bool {
+	shows := func(env corev1.EnvVar) bool { return env.ValueFrom != nil && isReason(env.ValueFrom.FieldRef) }
+	for i := range containers {
+		if hooks := containers[i].Lifecycle; hooks != nil && hooks.PreStop != nil || slices.ContainsFunc(containers[i].Env, shows) {
+			return true
+		}
+	}
+	return false
 }
 
 // isReason says whether a field is the reason, or all annotations.
