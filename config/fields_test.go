@@ -41,14 +41,14 @@ func beyond(path string, ours, theirs reflect.Type) (fields []string) {
 	}
 	known := map[string]reflect.Type{}
 	if theirs.Kind() == reflect.Struct {
-		for i := range theirs.NumField() {
-			known[jsonName(theirs.Field(i))] = theirs.Field(i).Type
+		for field := range theirs.Fields() {
+			known[jsonName(field)] = field.Type
 		}
 	}
-	for i := range ours.NumField() {
-		name := jsonName(ours.Field(i))
+	for field := range ours.Fields() {
+		name := jsonName(field)
 		if their, found := known[name]; found {
-			fields = append(fields, beyond(path+"."+name, ours.Field(i).Type, their)...)
+			fields = append(fields, beyond(path+"."+name, field.Type, their)...)
 		} else {
 			fields = append(fields, path+"."+name)
 		}

@@ -92,7 +92,7 @@ func (h *hands) chain(ctx context.Context, actions []Action) (failed []failure) 
 		default:
 			err = h.one(ctx, action, pod)
 		}
-		recordWrite(action.Verb, err)
+		recordWrite(string(action.Verb), err)
 		if err == nil {
 			continue
 		}

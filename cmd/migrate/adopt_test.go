@@ -91,7 +91,8 @@ func TestAdopt(t *testing.T) {
 		"to apps/v1": {webSlice(), "apps", []string{"DELETE apps.sliceshift.io/web", "POST apps/web"}, "statefulset.apps/web adopted\n"},
 		"X-14: to apps/v1, with a readiness gate of somebody else": {
 			webSlice(gated("example.com/up")), "apps",
-			[]string{"DELETE apps.sliceshift.io/web", "POST apps/web"}, "statefulset.apps/web adopted\n",
+			[]string{"DELETE apps.sliceshift.io/web", "POST apps/web"},
+			"statefulset.apps/web adopted\n",
 		},
 		"to apps/v1, without its controller": {
 			webSlice(func(s *slicesapi.StatefulSet) { s.Finalizers = []string{slicesapi.Finalizer} }), "apps",

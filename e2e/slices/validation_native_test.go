@@ -513,7 +513,9 @@ func anyCondition(r *rapid.T) map[string]any {
 		name   string
 		values []any
 	}{
-		{"status", []any{"", "True", "Perhaps"}}, {"reason", []any{"", "Why", "not yet"}}, {"message", []any{"", "for people"}},
+		{"status", []any{"", "True", "Perhaps"}},
+		{"reason", []any{"", "Why", "not yet"}},
+		{"message", []any{"", "for people"}},
 		{"lastTransitionTime", []any{nil, "2026-01-01T00:00:00Z", "yesterday"}},
 	} {
 		if rapid.Bool().Draw(r, field.name) {
