@@ -41,9 +41,10 @@ func compareStates(native, ours state) []difference {
 }
 
 // compareEvents finds where what has happened differs. The order counts where the set
-// prescribes one; atOnce is true where pods may be deleted at the same time.
+// prescribes one.
 func compareEvents(w *wish, native, ours []event) []difference {
 	var found []difference
+	native, ours = w.counted(native), w.counted(ours)
 	a, b := chains(native), chains(ours)
 	for ordinal := range int32(maxOrdinal) {
 		if a[ordinal] != b[ordinal] {
@@ -58,6 +59,11 @@ func compareEvents(w *wish, native, ours []event) []difference {
 		found = append(found, difference{orderOf, x, y})
 	}
 	return found
+}
+
+// counted leaves out when pods get Ready that are to leave: it may be too late for that.
+func (w *wish) counted(all []event) []event {
+	return slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.what == ready && !w.owns(e.ordinal) })
 }
 
 // maxOrdinal is above all that scripts have.

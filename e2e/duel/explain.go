@@ -1,9 +1,17 @@
 package duel
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // moment is what an explanation is told.
 type moment struct {
-	wish         *wish
-	step         Step
+	wish *wish
+	step Step
+	// before are the states when the step was made, native and ours those after it.
+	before       [2]state
 	native, ours state
 	// events are what has happened in this step.
 	nativeEvents, ourEvents []event
@@ -12,29 +20,94 @@ type moment struct {
 
 // explanation is a difference on purpose.
 type explanation struct {
+	// id is what the table in docs/slices.md, Beside the native controller, calls it.
 	id string
-	// documented is where it is told of.
-	documented string
 	// explains says whether it is what a difference comes from.
 	explains func(m *moment, d difference) bool
 }
 
-var explanations = []explanation{}
+// Explanations that no comparison of an end uses: see remedy.
+const (
+	explainedBroken  = "broken pods are replaced"
+	explainedBackoff = "pods that end again come later"
+)
+
+// explanationIDs are those of all explanations.
+func explanationIDs() []string {
+	ids := []string{explainedBroken, explainedBackoff}
+	for _, one := range explanations {
+		ids = append(ids, one.id)
+	}
+	return ids
+}
 
 // explain finds for all differences where they come from; unexplained are those without one.
+// What the status counts, and which revisions are needed, follows from the pods.
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
+	var follow []difference
 	for _, d := range m.found {
-		known := false
-		for _, one := range explanations {
-			if one.explains(m, d) {
-				used[one.id], known = true, true
-				break
-			}
-		}
-		if !known {
+		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.explains(m, d) })
+		switch {
+		case at >= 0:
+			used[explanations[at].id] = true
+		case strings.HasPrefix(d.about, "status.") || d.about == "revisions":
+			follow = append(follow, d)
+		default:
 			unexplained = append(unexplained, d)
 		}
 	}
+	if len(used) == 0 {
+		unexplained = append(unexplained, follow...)
+	}
 	return used, unexplained
+}
+
+// aboutEvents says whether a difference is in what has happened to an ordinal of a kind, or
+// in the order of all when there is such an ordinal.
+func (m *moment) aboutEvents(d difference, of func(ordinal int32) bool) bool {
+	if d.about == orderOf {
+		return slices.ContainsFunc(slices.Concat(m.nativeEvents, m.ourEvents), func(e event) bool { return of(e.ordinal) })
+	}
+	text, is := strings.CutPrefix(d.about, eventsOf)
+	ordinal, err := strconv.Atoi(text)
+	return is && err == nil && of(int32(ordinal))
+}
+
+// aboutOrdinal is the ordinal whose pod or claim a difference is about.
+func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
+	name, pod := strings.CutPrefix(d.about, "pod ")
+	if !pod {
+		claim, about := strings.CutPrefix(d.about, "claim ")
+		if !about {
+			return 0, false, false
+		}
+		_, name, _ = strings.Cut(claim, "-")
+	}
+	ordinal, is = ordinalOf(m.wish.name, name)
+	return ordinal, pod, is
+}
+
+// nativeWaitsBelow says whether in OrderedReady a pod below an ordinal, that the set owns,
+// is not available on the native side, which does nothing above it.
+func (m *moment) nativeWaitsBelow(ordinal int32) bool {
+	if m.wish.parallel() {
+		return false
+	}
+	for below := m.wish.Ordinals.Start; below < m.wish.Ordinals.Start+*m.wish.Replicas; below++ {
+		pod, has := m.native.pods[below]
+		if (below < ordinal || !m.wish.owns(ordinal)) && (!has || !pod.ready || pod.terminating) {
+			return true
+		}
+	}
+	return false
+}
+
+// wasBroken says whether an ordinal's pod was not Ready when the step was made, and of
+// another revision than the template is now.
+func (m *moment) wasBroken(ordinal int32) bool {
+	return slices.ContainsFunc(m.before[:], func(s state) bool {
+		pod, had := s.pods[ordinal]
+		return had && !pod.ready && m.wish.inScope(ordinal) && pod.template != m.ours.lines["status.updateRevision"]
+	})
 }

@@ -19,8 +19,13 @@ type play struct {
 	wish         *wish
 	native, ours *side
 	tally        *tally
-	// step is the one that was made last.
-	step Step
+	// step is the one that was made last; before is what the sides were like then.
+	step   Step
+	before [2]state
+	// apart is true when what has happened since cannot be compared.
+	apart bool
+	// backedOff is true when ours has waited since before it replaced a pod that had ended.
+	backedOff bool
 }
 
 // Times of a play.
@@ -40,7 +45,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 	p := &play{script: script, wish: newWish(name, script.Settings), tally: t}
 	p.native, p.ours = newSide(a, lane, true, name), newSide(a, lane, false, name)
 	defer func() { failed = errors.Join(failed, p.clear(ctx)) }()
-	p.step = Step{Kind: "the set is made"}
+	p.begin(Step{Kind: "the set is made"})
 	if err := p.both(func(s *side) error { return errors.Join(s.refuse(ctx, nil), s.create(ctx, p.wish)) }); err != nil {
 		return err
 	}
@@ -48,7 +53,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 		return err
 	}
 	for i, step := range script.Steps {
-		p.step = step
+		p.begin(step)
 		if err := p.do(ctx, step); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i+1, step, err)
 		}
@@ -66,6 +71,11 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 	return p.end(ctx)
 }
 
+func (p *play) begin(step Step) {
+	p.step, p.before = step, [2]state{p.native.last, p.ours.last}
+	p.apart, p.backedOff = p.script.Settings.Rushed || len(p.compare()) > 0, false
+}
+
 func (p *play) both(do func(*side) error) error {
 	return errors.Join(do(p.native), do(p.ours))
 }
@@ -73,7 +83,13 @@ func (p *play) both(do func(*side) error) error {
 // do makes a step on both sides.
 func (p *play) do(ctx context.Context, step Step) error {
 	if edits := step.edit(p.wish); edits != nil {
-		for _, edit := range edits {
+		for i, edit := range edits {
+			if i > 0 {
+				p.apart = true // how far the first one gets is chance
+				if err := p.looked(ctx); err != nil {
+					return err
+				}
+			}
 			edit()
 			if err := p.both(func(s *side) error { return s.write(ctx, p.wish) }); err != nil {
 				return err
@@ -124,7 +140,7 @@ func (p *play) harm(ctx context.Context, step Step) error {
 		if native == nil || ours == nil || (native.DeletionTimestamp == nil) != (ours.DeletionTimestamp == nil) {
 			return nil
 		}
-		do = func(s *side) error { return s.harm(ctx, step, s.pod(ctx, ordinal)) }
+		do = func(s *side) error { return s.harm(ctx, step, map[bool]*corev1.Pod{true: native, false: ours}[s.native]) }
 	}
 	return p.both(func(s *side) error {
 		err := do(s)

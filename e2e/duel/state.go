@@ -31,7 +31,8 @@ type state struct {
 }
 
 type podState struct {
-	image              string
+	// template is that of its revision.
+	image, template    string
 	updated, ready     bool
 	terminating, ended bool
 	pod                *corev1.Pod
@@ -132,7 +133,7 @@ func (s *side) lookAtPods(ctx context.Context, now *state, templates map[string]
 		pod := &pods[i]
 		revision := cmp.Or(templates[revisionOf(pod)], "of no revision")
 		one := podState{
-			image: pod.Spec.Containers[0].Image, updated: revisionOf(pod) == now.status.UpdateRevision, ready: isReady(pod), pod: pod,
+			image: pod.Spec.Containers[0].Image, template: revision, updated: revisionOf(pod) == now.status.UpdateRevision, ready: isReady(pod), pod: pod,
 			terminating: pod.DeletionTimestamp != nil, ended: pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,
 		}
 		if ordinal, named := ordinalOf(s.set, pod.Name); named {

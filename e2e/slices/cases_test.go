@@ -36,12 +36,13 @@ var embeddedOnly = map[string]string{
 	"TestGrowthOfSome":       noGrowth,
 	"TestKilled":             manyRuns,
 	"TestSoak":               manyRuns,
+	"TestDuel":               manyRuns,
 	"TestSameManifestAgain":  nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
 	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
 	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
-	"TestEveryCaseHasItsGround": nothingRuns,
+	"TestEveryCaseHasItsGround": nothingRuns, "TestAdmissions": nothingRuns,
 }
 
 const (
