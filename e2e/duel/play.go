@@ -140,7 +140,9 @@ func (p *play) harm(ctx context.Context, step Step) error {
 		if native == nil || ours == nil || (native.DeletionTimestamp == nil) != (ours.DeletionTimestamp == nil) {
 			return nil
 		}
-		do = func(s *side) error { return s.harm(ctx, step, map[bool]*corev1.Pod{true: native, false: ours}[s.native]) }
+		do = func(s *side) error {
+			return s.harm(ctx, step, map[bool]*corev1.Pod{true: native, false: ours}[s.native])
+		}
 	}
 	return p.both(func(s *side) error {
 		err := do(s)

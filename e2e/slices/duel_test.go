@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/e2e/duel"
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 const (
@@ -16,6 +17,8 @@ const (
 	duelSeed    = "SLICESHIFT_DUEL_SEED"
 	duelScripts = "SLICESHIFT_DUEL_SCRIPTS"
 	duelLanes   = "SLICESHIFT_DUEL_LANES"
+	// figuresVariable is set by make targets whose figures the documentation shows.
+	figuresVariable = "SLICESHIFT_FIGURES"
 )
 
 // TestDuel: see package duel.
@@ -27,9 +30,15 @@ func TestDuel(t *testing.T) {
 	options := duelOptions(t)
 	t.Logf("%s with %s=%d", options.For, duelSeed, options.Seed)
 	report, err := duel.Run(t.Context(), one, options)
-	t.Log(report)
+	t.Log(report.Table())
 	if err != nil {
-		t.Error(err)
+		t.Fatalf("%d scripts have failed; each is played again with its seed and SCRIPTS=1", report.Failed)
+	}
+	if os.Getenv(figuresVariable) == "" {
+		return
+	}
+	if err := figures.Write("../../docs/slices.md", "duel", report.Page(options.Seed)); err != nil {
+		t.Fatal(err)
 	}
 }
 
