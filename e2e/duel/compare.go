@@ -69,9 +69,12 @@ func (w *wish) counted(all []event) []event {
 // maxOrdinal is above all that scripts have.
 const maxOrdinal = 20
 
+// none is what is not there.
+const none = "none"
+
 func orNone(text string) string {
 	if text == "" {
-		return "none"
+		return none
 	}
 	return text
 }

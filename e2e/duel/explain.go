@@ -10,6 +10,8 @@ import (
 type moment struct {
 	wish *wish
 	step Step
+	// refused says whether writes are refused.
+	refused bool
 	// before are the states when the step was made, native and ours those after it.
 	before       [2]state
 	native, ours state
@@ -20,7 +22,8 @@ type moment struct {
 
 // explanation is a difference on purpose.
 type explanation struct {
-	// id is what the table in docs/slices.md, Beside the native controller, calls it.
+	// id is what the table in docs/slices.md, Beside the native controller, calls it; that of a
+	// defect is in no table.
 	id string
 	// explains says whether it is what a difference comes from.
 	explains func(m *moment, d difference) bool
@@ -46,11 +49,12 @@ func explanationIDs() []string {
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
 	var follow []difference
+	known := slices.Concat(explanations, defects)
 	for _, d := range m.found {
-		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.explains(m, d) })
+		at := slices.IndexFunc(known, func(e explanation) bool { return e.explains(m, d) })
 		switch {
 		case at >= 0:
-			used[explanations[at].id] = true
+			used[known[at].id] = true
 		case strings.HasPrefix(d.about, "status.") || d.about == "revisions":
 			follow = append(follow, d)
 		default:
@@ -88,19 +92,36 @@ func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
 	return ordinal, pod, is
 }
 
-// nativeWaitsBelow says whether in OrderedReady a pod below an ordinal, that the set owns,
-// is not available on the native side, which does nothing above it.
-func (m *moment) nativeWaitsBelow(ordinal int32) bool {
-	if m.wish.parallel() {
-		return false
+// nativeWaits says whether in OrderedReady the native side does nothing to an ordinal's pod: it,
+// or one that comes before it, is not available. Those that the set owns come before all others.
+func (m *moment) nativeWaits(ordinal int32) bool {
+	first, count := m.wish.Ordinals.Start, *m.wish.Replicas
+	down := func(at int32) bool {
+		pod, has := m.native.pods[at]
+		return m.wish.owns(at) && !has || has && (!pod.ready || pod.terminating)
 	}
-	for below := m.wish.Ordinals.Start; below < m.wish.Ordinals.Start+*m.wish.Replicas; below++ {
-		pod, has := m.native.pods[below]
-		if (below < ordinal || !m.wish.owns(ordinal)) && (!has || !pod.ready || pod.terminating) {
-			return true
+	for at := range int32(maxOrdinal) {
+		owned := at >= first && at < first+count
+		before := owned && (at <= ordinal || !m.wish.owns(ordinal)) || !owned && !m.wish.owns(ordinal) && at < ordinal
+		if before && down(at) {
+			return !m.wish.parallel()
 		}
 	}
 	return false
+}
+
+// roundsUp says whether a percentage is another number on both sides.
+func (m *moment) roundsUp() bool {
+	return m.wish.mostUnavailable(true) != m.wish.mostUnavailable(false)
+}
+
+// goesOn says whether ours has gone on with an ordinal's pod, while the native side has left it
+// as it was.
+func (m *moment) goesOn(d difference) (ordinal int32, does bool) {
+	ordinal, pod, is := m.aboutOrdinal(d)
+	theirs, has := m.native.pods[ordinal]
+	mine, exists := m.ours.pods[ordinal]
+	return ordinal, is && pod && has && (!exists || mine.terminating && !theirs.terminating || mine.updated && !theirs.updated)
 }
 
 // wasBroken says whether an ordinal's pod was not Ready when the step was made, and of

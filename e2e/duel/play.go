@@ -26,7 +26,12 @@ type play struct {
 	apart bool
 	// backedOff is true when ours has waited since before it replaced a pod that had ended.
 	backedOff bool
+	// refused is true while the API server refuses writes.
+	refused bool
 }
+
+// beyond is an ordinal that no script owns.
+const beyond = 15
 
 // Times of a play.
 const (
@@ -100,6 +105,7 @@ func (p *play) do(ctx context.Context, step Step) error {
 	at := slices.IndexFunc(refusals, func(r refusal) bool { return r.step == step.Kind })
 	switch {
 	case at >= 0:
+		p.refused = true
 		return p.both(func(s *side) error { return s.refuse(ctx, &refusals[at]) })
 	case step.Kind == stepAllow:
 		return p.allow(ctx)
@@ -117,6 +123,7 @@ func (p *play) allow(ctx context.Context) error {
 	if err := p.both(func(s *side) error { return s.refuse(ctx, nil) }); err != nil {
 		return err
 	}
+	p.refused = false
 	return p.nudge(ctx)
 }
 
@@ -129,7 +136,7 @@ func (p *play) harm(ctx context.Context, step Step) error {
 	case stepClaimDelete, stepClaimAndPod, stepClaimGone:
 		do = func(s *side) error { return s.harmClaim(ctx, step, ordinal) }
 	case stepStray:
-		do = func(s *side) error { return s.stray(ctx, p.wish.Ordinals.Start+*p.wish.Replicas+step.B%2) }
+		do = func(s *side) error { return s.stray(ctx, beyond+step.B%2) }
 	case stepRelease:
 		released := func(pod *corev1.Pod) bool { return pod != nil && pod.Labels[appLabel] == "" }
 		if released(native) || released(ours) {

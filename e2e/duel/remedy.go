@@ -3,8 +3,6 @@ package duel
 import (
 	"context"
 	"strings"
-
-	appsv1 "k8s.io/api/apps/v1"
 )
 
 // remedy does by hand what ours does by itself, so that the sides can go on together. It
@@ -13,7 +11,7 @@ import (
 // apps/v1 never replaces a pod that is not Ready and has another revision than the template:
 // its documentation asks for it to be deleted by hand (kubernetes#67250). Ours has done so.
 func (p *play) remedy(ctx context.Context) (helped bool, err error) {
-	if p.wish.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+	if p.wish.onDelete() {
 		return false, nil
 	}
 	for ordinal, theirs := range p.native.last.pods {

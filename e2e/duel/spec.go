@@ -102,6 +102,10 @@ func (w *wish) mostUnavailable(roundUp bool) int {
 
 func (w *wish) parallel() bool { return w.PodManagementPolicy == appsv1.ParallelPodManagement }
 
+func (w *wish) onDelete() bool {
+	return w.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+}
+
 func (w *wish) owns(ordinal int32) bool {
 	return ordinal >= w.Ordinals.Start && ordinal < w.Ordinals.Start+*w.Replicas
 }
