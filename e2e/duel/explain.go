@@ -2,7 +2,6 @@ package duel
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -67,17 +66,6 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	return used, unexplained
 }
 
-// aboutEvents says whether a difference is in what has happened to an ordinal of a kind, or
-// in the order of all when there is such an ordinal.
-func (m *moment) aboutEvents(d difference, of func(ordinal int32) bool) bool {
-	if d.about == orderOf {
-		return slices.ContainsFunc(slices.Concat(m.nativeEvents, m.ourEvents), func(e event) bool { return of(e.ordinal) })
-	}
-	text, is := strings.CutPrefix(d.about, eventsOf)
-	ordinal, err := strconv.Atoi(text)
-	return is && err == nil && of(int32(ordinal))
-}
-
 // aboutOrdinal is the ordinal whose pod or claim a difference is about.
 func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
 	name, pod := strings.CutPrefix(d.about, "pod ")
@@ -122,13 +110,4 @@ func (m *moment) goesOn(d difference) (ordinal int32, does bool) {
 	theirs, has := m.native.pods[ordinal]
 	mine, exists := m.ours.pods[ordinal]
 	return ordinal, is && pod && has && (!exists || mine.terminating && !theirs.terminating || mine.updated && !theirs.updated)
-}
-
-// wasBroken says whether an ordinal's pod was not Ready when the step was made, and of
-// another revision than the template is now.
-func (m *moment) wasBroken(ordinal int32) bool {
-	return slices.ContainsFunc(m.before[:], func(s state) bool {
-		pod, had := s.pods[ordinal]
-		return had && !pod.ready && m.wish.inScope(ordinal) && pod.template != m.ours.lines["status.updateRevision"]
-	})
 }

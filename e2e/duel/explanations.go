@@ -11,10 +11,6 @@ import (
 // as it can be: what it does not say fails the script.
 var explanations = []explanation{
 	{
-		id:       "broken pods go first",
-		explains: func(m *moment, d difference) bool { return m.aboutEvents(d, m.wasBroken) },
-	},
-	{
 		id: "percentages round up",
 		explains: func(m *moment, d difference) bool {
 			ordinal, does := m.goesOn(d)
@@ -72,6 +68,14 @@ var explanations = []explanation{
 
 // defects are differences that are none on purpose, and known.
 var defects = []explanation{
+	{
+		id: "defect: the claim of a pod that is Terminating keeps its owners",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			since := m.before[0].lines[d.about] != m.before[1].lines[d.about]
+			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || d.native == none && since && !m.wish.owns(ordinal))
+		},
+	},
 	{
 		id: "defect: a claim is made for a pod that runs, or leaves",
 		explains: func(m *moment, d difference) bool {

@@ -46,7 +46,7 @@ const (
 )
 
 func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (failed error) {
-	name := fmt.Sprintf("web%d", script.Seed)
+	name := "web-" + script.Name
 	p := &play{script: script, wish: newWish(name, script.Settings), tally: t}
 	p.native, p.ours = newSide(a, lane, true, name), newSide(a, lane, false, name)
 	defer func() { failed = errors.Join(failed, p.clear(ctx)) }()

@@ -14,11 +14,12 @@ import (
 type Options struct {
 	// For is how long new scripts are begun.
 	For time.Duration
-	// Seed is that of the first script; each next one has the next.
+	// Seed is that of the first script that is drawn; each next one has the next.
 	Seed int
 	// Lanes is how many scripts are played at once.
 	Lanes int
-	// Scripts bounds how many are played; 0: as many as there is time for.
+	// Scripts bounds how many are played, all of them drawn; 0: those that are staged, and then as
+	// many as there is time for.
 	Scripts int
 	// Say is told how far it is, each minute.
 	Say func(string)
@@ -39,11 +40,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) (Report, error) {
 	for lane := range o.Lanes {
 		group.Go(func() {
 			for {
-				seed, goOn := t.next(o)
-				if !goOn || time.Now().After(end) || ctx.Err() != nil {
+				script, goOn := t.next(o, time.Now().After(end))
+				if !goOn || ctx.Err() != nil {
 					return
 				}
-				script := Draw(seed)
 				t.begin(lane, script)
 				if err := a.play(ctx, lane, script, t); err != nil {
 					err = fmt.Errorf("%s\n%w", script, err)

@@ -2,6 +2,7 @@ package duel
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 
 // Script is what is played on both sides.
 type Script struct {
-	Seed     int
+	// Name is a DNS label: that of a script that was drawn is its seed.
+	Name     string
 	Settings Settings
 	Steps    []Step
 }
@@ -38,7 +40,7 @@ func (s Step) String() string { return fmt.Sprintf("%s %d %d", s.Kind, s.A, s.B)
 
 // String shows the whole script.
 func (s Script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %+v", s.Seed, s.Settings)}
+	lines := []string{fmt.Sprintf("script %s: %+v", s.Name, s.Settings)}
 	for i, step := range s.Steps {
 		lines = append(lines, fmt.Sprintf("%2d %s", i+1, step))
 	}
@@ -48,7 +50,7 @@ func (s Script) String() string {
 // Draw draws the script of a seed.
 func Draw(seed int) Script {
 	s := scripts.Example(seed)
-	s.Seed = seed
+	s.Name = strconv.Itoa(seed)
 	return s
 }
 

@@ -11,29 +11,35 @@ import (
 
 // tally counts what is played.
 type tally struct {
-	mu       sync.Mutex
-	begun    time.Time
-	drawn    int
-	total    Report
-	playing  map[int]int
-	failures []error
+	mu    sync.Mutex
+	begun time.Time
+	// staged and drawn count the scripts.
+	staged, drawn int
+	total         Report
+	playing       map[int]string
+	failures      []error
 }
 
 func newTally() *tally {
-	return &tally{begun: time.Now(), playing: map[int]int{}, total: Report{Kinds: map[string]int{}, Explained: map[string]int{}}}
+	return &tally{begun: time.Now(), playing: map[int]string{}, total: Report{Kinds: map[string]int{}, Explained: map[string]int{}}}
 }
 
-func (t *tally) next(o Options) (seed int, goOn bool) {
+// next is the script to be played next. Those that are staged are played however late it is.
+func (t *tally) next(o Options, late bool) (script Script, goOn bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if o.Scripts == 0 && t.staged < len(staged) {
+		t.staged++
+		return staged[t.staged-1], true
+	}
 	t.drawn++
-	return o.Seed + t.drawn - 1, o.Scripts == 0 || t.drawn <= o.Scripts
+	return Draw(o.Seed + t.drawn - 1), !late && (o.Scripts == 0 || t.drawn <= o.Scripts)
 }
 
 func (t *tally) begin(lane int, script Script) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.playing[lane] = script.Seed
+	t.playing[lane] = script.Name
 }
 
 func (t *tally) end(lane int, script Script) {
@@ -86,9 +92,9 @@ func (t *tally) tell(ctx context.Context, say func(string)) {
 			return
 		case <-ticker.C:
 			t.mu.Lock()
-			seeds := slices.Sorted(maps.Values(t.playing))
+			names := slices.Sorted(maps.Values(t.playing))
 			t.mu.Unlock()
-			say(fmt.Sprintf("%s; in play: %v", t.report(), seeds))
+			say(fmt.Sprintf("%s; in play: %v", t.report(), names))
 		}
 	}
 }
