@@ -13,7 +13,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
+.PHONY: demo test soak duel chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -27,6 +27,9 @@ test: ## Unit and property tests, a part of the model, end-to-end tests; what ta
 
 soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEED repeats them.
 	@SLICESHIFT_SOAK=10m SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 20m -run TestSoak -v ./e2e/slices
+
+duel: ## One script after another for DURATION=1h against the native StatefulSet controller and ours: SEED=1. One that failed: SEED and SCRIPTS=1.
+	@SLICESHIFT_FIGURES=$(if $(DURATION)$(SCRIPTS),,yes) SLICESHIFT_DUEL=$(or $(DURATION),1h) SLICESHIFT_DUEL_SEED=$(or $(SEED),1) SLICESHIFT_DUEL_SCRIPTS=$(SCRIPTS) SLICESHIFT_DUEL_LANES=6 $(GO) test -count=1 -timeout 0 -run TestDuel -v ./e2e/slices
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
 	@$(GO) run ./e2e/bench
@@ -78,7 +81,7 @@ build: ## The manager and the CLI, into bin/.
 
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.
-FIGURES := README.md docs/safety.md docs/etcd.md docs/mutants.md docs/planted.md
+FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
 
 .PHONY: generate verify lint fmt fuzz licences clean
 generate: ## Deep copies, the resource definitions, the list of scenarios, and what figures are stale.

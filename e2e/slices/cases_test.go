@@ -45,6 +45,7 @@ var embeddedOnly = map[string]string{
 	"TestGrowthAlone":      noGrowth,
 	"TestUnboundClaim":     noGrowth,
 	"TestPrePull":          "it looks at what pulls images, which is over on a real node as soon as the image is there",
+	"TestDuel":             manyRuns,
 	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
 	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns,

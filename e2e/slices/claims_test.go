@@ -287,8 +287,19 @@ func TestLostClaim(t *testing.T) {
 // class is a StorageClass whose volumes may grow, or not.
 func (p *play) class(name string, expand bool) string {
 	p.t.Helper()
+	return p.classOf(name, "kubernetes.io/host-path", expand)
+}
+
+// unprovided makes a StorageClass whose volumes can grow, and are made by hand.
+func (p *play) unprovided(name string) string {
+	p.t.Helper()
+	return p.classOf(name, "kubernetes.io/no-provisioner", true)
+}
+
+func (p *play) classOf(name, provisioner string, expand bool) string {
+	p.t.Helper()
 	class := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-" + name}, Provisioner: "kubernetes.io/host-path", AllowVolumeExpansion: &expand,
+		ObjectMeta: metav1.ObjectMeta{Name: p.set.Namespace + "-" + name}, Provisioner: provisioner, AllowVolumeExpansion: &expand,
 	}
 	p.must(api.Create(p.ctx, class))
 	return class.Name

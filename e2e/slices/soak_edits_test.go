@@ -3,6 +3,7 @@ package slices
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +37,8 @@ var steps = rapid.Custom(func(r *rapid.T) step {
 			"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
 			"resize", "resize", "restart", "minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
 			"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
+			"there and back", "partition when complete", "late", "largest numbers", "largest numbers",
+			"refuse pods", "refuse changes", "rewrite pods", "admit all", "admit all", "claims unbound", "claims bound", "claims bound",
 		}).Draw(r, "kind"),
 		a: rapid.Int32Range(0, 5).Draw(r, "a"), b: rapid.Int32Range(0, 3).Draw(r, "b"),
 		pause: rapid.SampledFrom([]time.Duration{soakStep, 0, 3 * soakStep, soakStep / 4, 10 * soakStep}).Draw(r, "pause"),
@@ -47,9 +51,18 @@ const asRefused = " (refused)"
 // do carries out a step. What the API server refuses was no edit.
 func (s *soak) do(ctx context.Context, step step) error {
 	s.edits = append(s.edits, fmt.Sprintf("%s %s %d %d", time.Now().Format(clockTime), step.kind, step.a, step.b))
+	if step.kind == "partition when complete" {
+		s.await(ctx)
+	}
 	err := s.edit(ctx, step.change)
+	if err == nil && step.kind == "there and back" {
+		err = s.edit(ctx, func(spec *sliceapi.StatefulSetSpec) { spec.Template = *s.former.DeepCopy() })
+	}
 	if err == nil {
 		err = s.harm(ctx, step)
+	}
+	if err == nil {
+		err = s.disturb(ctx, step)
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		s.edits[len(s.edits)-1] += asRefused
@@ -66,6 +79,7 @@ func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec))
 			return err
 		}
 		before := set.DeepCopy()
+		s.former = &before.Spec.Template
 		change(&set.Spec)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -81,7 +95,7 @@ func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec))
 // are what stops a set until the next edit of that kind.
 func (t step) change(s *sliceapi.StatefulSetSpec) {
 	switch t.kind {
-	case "image":
+	case "image", "there and back":
 		s.Template.Spec.Containers[0].Image, s.Template.Annotations = fmt.Sprintf("web:%d", t.a+t.b), nil
 	case "broken image":
 		s.Template.Spec.Containers[0].Image = stuck
@@ -121,6 +135,8 @@ func (t step) change(s *sliceapi.StatefulSetSpec) {
 	case "retention":
 		policies := []appsv1.PersistentVolumeClaimRetentionPolicyType{retainClaims, deleteClaims}
 		s.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: policies[t.b/2], WhenDeleted: policies[t.b%2]}
+	case "late": // no roll-out can be complete within its deadline
+		s.MinReadySeconds, s.ProgressDeadlineSeconds = 2+t.b/2, new(int32(1))
 	case "claims grow":
 		size := s.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
 		size.Add(resource.MustParse("1Gi"))
@@ -137,8 +153,10 @@ func (t step) changeRolling(s *sliceapi.StatefulSetSpec) {
 		rolls = &sliceapi.RollingUpdateStrategy{}
 	}
 	switch t.kind {
-	case "partition":
+	case "partition", "partition when complete":
 		rolls.Partition = new(t.a / 2)
+	case "largest numbers":
+		t.largest(s, rolls)
 	case "maxUnavailable":
 		rolls.MaxUnavailable = new(intstr.FromInt32(1 + t.b/2))
 	case "surge":
@@ -156,10 +174,51 @@ func (t step) changeRolling(s *sliceapi.StatefulSetSpec) {
 	s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: rolls}
 }
 
+// largest writes a number than which a manifest cannot have a larger one.
+func (t step) largest(s *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
+	switch t.b {
+	case 0:
+		rolls.MaxUnavailable = new(intstr.FromInt32(math.MaxInt32))
+	case 1:
+		rolls.MaxSurge, rolls.MaxUnavailable = new(intstr.FromInt32(math.MaxInt32)), new(intstr.FromInt32(t.a%2))
+	case 2:
+		rolls.Partition = new(int32(math.MaxInt32))
+	default:
+		s.MinReadySeconds = math.MaxInt32
+	}
+}
+
 // hooks are held by the label that new pods have.
 func (t step) hooks() *sliceapi.Lifecycle {
 	hook := &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: t.a%2 == 0}
 	return []*sliceapi.Lifecycle{nil, {PreDelete: hook}, {InPlaceUpdate: hook}, {PreDelete: hook, InPlaceUpdate: hook}}[t.b]
+}
+
+// disturb changes what others do to the writes of the set's pods, and to its claims.
+func (s *soak) disturb(ctx context.Context, step step) error {
+	switch step.kind {
+	case "refuse pods":
+		return s.admit(ctx, refusesPods)
+	case "refuse changes":
+		return s.admit(ctx, refusesChanges)
+	case "rewrite pods":
+		return s.admit(ctx, rewritesPods)
+	case "admit all":
+		return s.admit(ctx)
+	case "claims unbound", "claims bound":
+		s.unbound.Store(step.kind == "claims unbound")
+	}
+	return nil
+}
+
+// await waits until the set is complete, and not for long: it may never be.
+func (s *soak) await(ctx context.Context) {
+	set := &sliceapi.StatefulSet{}
+	_ = wait.PollUntilContextTimeout(ctx, lookAgain, 20*soakStep, true, func(ctx context.Context) (bool, error) {
+		err := api.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, set)
+		st := set.Status
+		return err == nil && st.ObservedGeneration == set.Generation && st.CurrentRevision == st.UpdateRevision && st.AvailableReplicas == *set.Spec.Replicas, nil
+	})
 }
 
 // harm does something to a pod.

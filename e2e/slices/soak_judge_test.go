@@ -271,10 +271,12 @@ func (j *judge) strays(now time.Time) error {
 	last := j.specs[len(j.specs)-1]
 	since := last.at
 	for _, ordinal := range last.ordinals {
-		if pod := j.pods[ordinal]; !pod.up {
+		pod := j.pods[ordinal]
+		if !pod.available(now, last.minReady) {
 			return nil
-		} else if pod.changed.After(since) {
-			since = pod.changed
+		}
+		if counts := pod.changed.Add(last.minReady); counts.After(since) {
+			since = counts
 		}
 	}
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {

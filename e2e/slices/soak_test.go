@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,16 +54,20 @@ func TestSoak(t *testing.T) {
 	t.Logf("%s on %d sets with %s=%d", duration, count, soakSeed, seed)
 	ctx, cancel := context.WithTimeout(t.Context(), duration+2*soakSettles)
 	defer cancel()
-	class := p.class("grows", true)
+	class := p.unprovided("grows")
+	p.admissions()
+	soaks := make([]*soak, count)
+	for i := range count {
+		soaks[i] = &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), class: class, seed: seed*1_000_000 + i*10_000, parallel: i%2 == 0}
+	}
 	var group, others sync.WaitGroup
-	others.Go(func() { chores(ctx, p.set.Namespace) })
+	others.Go(func() { chores(ctx, p.set.Namespace, soaks) })
 	var ends []string
 	var failed error
 	others.Go(func() { ends, failed = controllers(ctx, p.set.Namespace, seed, duration) })
 	errs := make([]error, count)
-	for i := range count {
+	for i, s := range soaks {
 		group.Go(func() {
-			s := &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), class: class, seed: seed*1_000_000 + i*10_000, parallel: i%2 == 0}
 			defer func() { t.Log(s) }()
 			if err := s.run(ctx, duration); err != nil {
 				errs[i] = fmt.Errorf("%s: %w\nits edits:\n%s", s.name, err, strings.Join(s.edits, "\n"))
@@ -108,12 +113,13 @@ func controllers(ctx context.Context, namespace string, seed int, duration time.
 
 const clockTime = "15:04:05.000"
 
-// chores are what others do all the time: claims get the size that they ask for, and pods
-// that lifecycle hooks hold back are let go after a while.
-func chores(ctx context.Context, namespace string) {
+// chores are what others do all the time: claims get their volumes and the size that they
+// ask for, and pods that lifecycle hooks hold back are let go after a while.
+func chores(ctx context.Context, namespace string, soaks []*soak) {
 	const every = 300 * time.Millisecond
 	mounted := map[types.UID]types.UID{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		bindClaims(ctx, namespace, soaks)
 		growByOrdinal(ctx, namespace, mounted)
 		unhook(ctx, namespace)
 	}, every)
@@ -150,6 +156,23 @@ func growByOrdinal(ctx context.Context, namespace string, mounted map[types.UID]
 			status.Capacity, status.Conditions = claim.Spec.Resources.Requests, nil
 		}
 		_ = api.Status().Update(ctx, &claim)
+	}
+}
+
+// bindClaims makes a volume for each claim, but for those of sets whose claims are to stay
+// unbound. What fails is done in the next round.
+func bindClaims(ctx context.Context, namespace string, soaks []*soak) {
+	bound := map[string]bool{}
+	for _, s := range soaks {
+		bound[s.name] = !s.unbound.Load()
+	}
+	var claims corev1.PersistentVolumeClaimList
+	_ = api.List(ctx, &claims, client.InNamespace(namespace))
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Status.Phase == corev1.ClaimPending && claim.DeletionTimestamp == nil && bound[claim.Labels["app"]] {
+			_ = api.Create(ctx, volumeFor(claim))
+		}
 	}
 }
 
@@ -200,6 +223,10 @@ type soak struct {
 	seed     int
 	parallel bool
 	edits    []string
+	// former is the template before the last edit.
+	former *corev1.PodTemplateSpec
+	// unbound is true while its claims get no volumes.
+	unbound atomic.Bool
 
 	mu    sync.Mutex
 	judge judge
@@ -268,10 +295,14 @@ func (s *soak) first() *sliceapi.StatefulSet {
 // settle ends the edits with one that every pod can follow, and waits until all have.
 func (s *soak) settle(ctx context.Context) error {
 	const last = "web:last"
+	s.unbound.Store(false)
+	if err := s.admit(ctx); err != nil {
+		return err
+	}
 	err := s.edit(ctx, func(spec *sliceapi.StatefulSetSpec) {
 		spec.Template.Spec.Containers[0].Image, spec.Template.Annotations, spec.Paused = last, nil, false
 		spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate}
-		spec.Lifecycle, spec.ProgressDeadlineSeconds = nil, new(int32(600))
+		spec.Lifecycle, spec.ProgressDeadlineSeconds, spec.MinReadySeconds = nil, new(int32(600)), 0
 	})
 	if err != nil {
 		return err

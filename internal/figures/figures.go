@@ -29,6 +29,7 @@ var about = map[string][]string{
 	"hostile":      ofPrograms,
 	"bench":        ofPrograms,
 	"bench-slices": {"slices", "cmd/manager"},
+	"duel":         {"slices"},
 	"e2e-etcd":     ofPrograms,
 	"mutants":      {"migration", "pdb", "slices", "volumes"},
 	"mutants-list": {"migration", "pdb", "slices", "volumes"},

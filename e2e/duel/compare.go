@@ -1,0 +1,88 @@
+package duel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// difference is something in which the sides differ.
+type difference struct {
+	// about says of what: a line of the state, "events of <ordinal>" or "order of events".
+	about, native, ours string
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s\n    native %s\n    ours   %s", d.about, d.native, d.ours)
+}
+
+const (
+	eventsOf = "events of "
+	orderOf  = "order of events"
+)
+
+// compareStates finds where two states differ.
+func compareStates(native, ours state) []difference {
+	var found []difference
+	keys := slices.Collect(maps.Keys(native.lines))
+	for key := range ours.lines {
+		if _, both := native.lines[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if native.lines[key] != ours.lines[key] {
+			found = append(found, difference{key, orNone(native.lines[key]), orNone(ours.lines[key])})
+		}
+	}
+	return found
+}
+
+// compareEvents finds where what has happened differs. The order counts where the set
+// prescribes one.
+func compareEvents(w *wish, native, ours []event) []difference {
+	var found []difference
+	native, ours = w.counted(native), w.counted(ours)
+	a, b := chains(native), chains(ours)
+	for ordinal := range int32(maxOrdinal) {
+		if a[ordinal] != b[ordinal] {
+			found = append(found, difference{fmt.Sprint(eventsOf, ordinal), orNone(a[ordinal]), orNone(b[ordinal])})
+		}
+	}
+	if len(found) > 0 || w.parallel() {
+		return found
+	}
+	deletions := w.mostUnavailable(true) == 1
+	if x, y := ordered(native, deletions), ordered(ours, deletions); x != y {
+		found = append(found, difference{orderOf, x, y})
+	}
+	return found
+}
+
+// counted leaves out when pods get Ready that are to leave: it may be too late for that.
+func (w *wish) counted(all []event) []event {
+	return slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.what == ready && !w.owns(e.ordinal) })
+}
+
+// maxOrdinal is above all that scripts have.
+const maxOrdinal = 20
+
+// none is what is not there.
+const none = "none"
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+func inLines(found []difference) string {
+	lines := make([]string, 0, len(found))
+	for _, one := range found {
+		lines = append(lines, "  "+one.String())
+	}
+	return strings.Join(lines, "\n")
+}

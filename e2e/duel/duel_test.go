@@ -1,0 +1,136 @@
+package duel
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDraw: a seed is the same script each time, and every kind of step is one that is known.
+func TestDraw(t *testing.T) {
+	for seed := range 20 {
+		if diff := cmp.Diff(Draw(seed), Draw(seed)); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+	}
+	if Draw(1).String() == Draw(2).String() {
+		t.Error("two seeds are the same script")
+	}
+}
+
+// TestEdits: each edit changes what is wished for, and both sides are asked for the same.
+func TestEdits(t *testing.T) {
+	edits := 0
+	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
+		w := newWish("web", Settings{Replicas: 3, Claims: 1})
+		w.newImage("")
+		w.former = append(w.former, newWish("web", Settings{}).Template)
+		before := w.DeepCopy()
+		changes := Step{Kind: kind, A: 2, B: 4}.edit(w)
+		if len(changes) == 0 {
+			continue
+		}
+		edits++
+		if changes[0](); cmp.Equal(before, w.DeepCopy()) {
+			t.Errorf("%s changes nothing", kind)
+		}
+	}
+	if edits != 15 {
+		t.Errorf("%d kinds of steps are edits", edits)
+	}
+}
+
+// TestPartition: the partition is a count from the start in apps/v1, and an ordinal in ours.
+func TestPartition(t *testing.T) {
+	for _, row := range []struct{ start, replicas, partition, want int32 }{{0, 3, 0, 0}, {0, 3, 2, 2}, {5, 3, 0, 0}, {5, 3, 2, 7}, {5, 3, 9, 8}, {5, 0, 2, 5}} {
+		w := newWish("web", Settings{Start: row.start, Replicas: row.replicas})
+		w.UpdateStrategy = rolling(row.partition, nil)
+		set, err := w.ours("ns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *set.Spec.UpdateStrategy.RollingUpdate.Partition; got != row.want || *w.native("ns").Spec.UpdateStrategy.RollingUpdate.Partition != row.partition {
+			t.Errorf("%+v: ours is %d", row, got)
+		}
+	}
+}
+
+// TestCompareEvents: the order counts in OrderedReady, but of deletions at the same time.
+func TestCompareEvents(t *testing.T) {
+	one, two := event{deleted, 1, ""}, event{deleted, 2, ""}
+	made := []event{{created, 1, "web:2"}, {created, 2, "web:2"}}
+	for name, row := range map[string]struct {
+		parallel     bool
+		most         string
+		native, ours []event
+		want         int
+	}{
+		"equal":                         {false, "1", []event{two, one}, []event{two, one}, 0},
+		"another order":                 {false, "1", []event{two, one}, []event{one, two}, 1},
+		"at the same time":              {false, "50%", []event{two, one}, []event{one, two}, 0},
+		"made in another order":         {false, "50%", made, []event{made[1], made[0]}, 1},
+		"Parallel":                      {true, "1", made, []event{made[1], made[0]}, 0},
+		"another revision":              {true, "1", made[:1], []event{{created, 1, "web:3"}}, 1},
+		"one that never happens":        {true, "1", made, made[:1], 1},
+		"one that happens to ours only": {true, "1", nil, made, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWish("web", Settings{Parallel: row.parallel, Replicas: 4})
+			w.UpdateStrategy = rolling(0, Step{A: 2}.mostUnavailable())
+			if row.most == "1" {
+				w.UpdateStrategy = rolling(0, nil)
+			}
+			if got := compareEvents(w, row.native, row.ours); len(got) != row.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// TestUnexplained: what the status counts follows from pods, and never stands alone.
+func TestUnexplained(t *testing.T) {
+	m := &moment{wish: newWish("web", Settings{Replicas: 2}), found: []difference{{"status.replicas", "1", "2"}}}
+	if used, unexplained := explain(m); len(used) > 0 || len(unexplained) != 1 {
+		t.Errorf("used %v, unexplained %v", used, unexplained)
+	}
+	m.native = state{pods: map[int32]podState{1: {ended: true}}}
+	m.found = append(m.found, difference{"pod web-1", "Failed", "none"}, difference{"pod web-0", "none", "Running"})
+	if used, unexplained := explain(m); len(used) != 1 || len(unexplained) != 1 || unexplained[0].about != "pod web-0" {
+		t.Errorf("used %v, unexplained %v", used, unexplained)
+	}
+}
+
+// TestDocumented: every difference on purpose is in the table of the documentation, and the
+// table has no other.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/slices.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Beside the native controller\n")
+	section, _, _ = strings.Cut(section, "<!-- figures")
+	var rows []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 && !strings.Contains(cells[1], "--") && strings.TrimSpace(cells[1]) != "difference" {
+			rows = append(rows, strings.TrimSpace(cells[1]))
+		}
+	}
+	if diff := cmp.Diff(explanationIDs(), rows); diff != "" {
+		t.Errorf("the table in docs/slices.md (-explained +documented):\n%s", diff)
+	}
+}
+
+// TestReport: an explanation that was not used is told of.
+func TestReport(t *testing.T) {
+	r := Report{Scripts: 2, Took: time.Minute, Kinds: map[string]int{stepImage: 3}, Explained: map[string]int{explainedBroken: 1}}
+	if text := r.Table(); !strings.Contains(text, "never seen: "+explainedBackoff) {
+		t.Error(text)
+	}
+	if text := r.Page(7); !strings.Contains(text, "from seed 7 on") || !strings.Contains(text, "| "+explainedBroken+" | 1 |") {
+		t.Error(text)
+	}
+}

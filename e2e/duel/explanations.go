@@ -1,0 +1,105 @@
+package duel
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// explanations are all differences on purpose that a script may come upon. Each is as narrow
+// as it can be: what it does not say fails the script.
+var explanations = []explanation{
+	{
+		id: "percentages round up",
+		explains: func(m *moment, d difference) bool {
+			ordinal, does := m.goesOn(d)
+			return m.roundsUp() && (d.about == orderOf || does && m.wish.inScope(ordinal))
+		},
+	},
+	{
+		id: "a batch takes what the budget has",
+		explains: func(m *moment, d difference) bool {
+			ordinal, does := m.goesOn(d)
+			return does && m.wish.inScope(ordinal) && !m.wish.parallel() && m.wish.mostUnavailable(true) > 1 && m.terminates()
+		},
+	},
+	{
+		id: "ended pods wait for no other",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			return is && pod && m.native.pods[ordinal].ended && !m.ours.pods[ordinal].ended && m.nativeWaits(ordinal)
+		},
+	},
+	{
+		id: "repairs wait for no other pod",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			repaired := !pod || strings.Contains(d.native, `name "" index`) && !strings.Contains(d.ours, `name "" index`)
+			return is && repaired && d.native != none && d.ours != none && m.nativeWaits(ordinal)
+		},
+	},
+	{
+		id: "pods that leave do not wait for one that is broken",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			theirs, has := m.native.pods[ordinal]
+			return is && pod && has && !m.wish.owns(ordinal) && d.ours == none && !theirs.ready && !theirs.updated && m.nativeWaits(ordinal)
+		},
+	},
+	{
+		id: "a refused write holds up no other pod",
+		explains: func(m *moment, d difference) bool {
+			_, does := m.goesOn(d)
+			return does && m.wish.parallel() && (m.refused || m.nameTaken())
+		},
+	},
+	{
+		id: "OnDelete gets complete",
+		explains: func(m *moment, d difference) bool {
+			const current = "status.currentRevision"
+			st, want := m.ours.status, *m.wish.Replicas
+			complete := st.Replicas == want && st.ReadyReplicas == want && st.UpdatedReplicas == want
+			since := m.before[0].lines[current] != m.before[1].lines[current]
+			return (d.about == current || d.about == "status.currentReplicas") && (m.wish.onDelete() && complete || since)
+		},
+	},
+}
+
+// defects are differences that are none on purpose, and known.
+var defects = []explanation{
+	{
+		id: "defect: the claim of a pod that is Terminating keeps its owners",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			since := m.before[0].lines[d.about] != m.before[1].lines[d.about]
+			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || d.native == none && since && !m.wish.owns(ordinal))
+		},
+	},
+	{
+		id: "defect: a claim is made for a pod that runs, or leaves",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			theirs, has := m.native.pods[ordinal]
+			made := has && (theirs.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal))
+			return is && !pod && d.native == none && (made || m.before[0].lines[d.about] != m.before[1].lines[d.about])
+		},
+	},
+}
+
+// terminates says whether an owned pod is on its way out on the native side.
+func (m *moment) terminates() bool {
+	for ordinal, pod := range m.native.pods {
+		if pod.terminating && m.wish.owns(ordinal) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameTaken says whether a pod has an ordinal's name, and not the set's labels.
+func (m *moment) nameTaken() bool {
+	return slices.ContainsFunc(sortedKeys(m.native.lines), func(key string) bool {
+		return strings.HasPrefix(key, "pod ") && strings.Contains(m.native.lines[key], `app ""`)
+	})
+}

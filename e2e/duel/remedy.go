@@ -1,0 +1,39 @@
+package duel
+
+import (
+	"context"
+	"strings"
+)
+
+// remedy does by hand what ours does by itself, so that the sides can go on together. It
+// says whether there was anything to do.
+//
+// apps/v1 never replaces a pod that is not Ready and has another revision than the template:
+// its documentation asks for it to be deleted by hand (kubernetes#67250). Ours has done so.
+func (p *play) remedy(ctx context.Context) (helped bool, err error) {
+	if p.wish.onDelete() {
+		return false, nil
+	}
+	for ordinal, theirs := range p.native.last.pods {
+		mine, has := p.ours.last.pods[ordinal]
+		replaced := !has || mine.updated || mine.terminating
+		if !p.wish.inScope(ordinal) || theirs.updated || theirs.ready || theirs.terminating || !replaced {
+			continue
+		}
+		if err := p.native.delete(ctx, theirs.pod); err != nil {
+			return false, err
+		}
+		helped, p.apart = true, true
+	}
+	if helped {
+		p.tally.use(map[string]bool{explainedBroken: true})
+	}
+	if !helped && strings.Contains(p.ours.last.held, "another one is made after a while") {
+		if !p.backedOff {
+			p.tally.use(map[string]bool{explainedBackoff: true})
+		}
+		p.backedOff = true
+		return true, nil
+	}
+	return helped, nil
+}

@@ -1,0 +1,183 @@
+package duel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// settle waits until both sides have come to an end, and compares them.
+func (p *play) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not come to an end"))
+	defer cancel()
+	for {
+		if err := p.looked(ctx); err != nil {
+			return err
+		}
+		done, err := p.judge(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// looked waits until both controllers have seen the last edit.
+func (p *play) looked(ctx context.Context) error {
+	for {
+		if err := p.tick(ctx); err != nil {
+			return fmt.Errorf("%w\n%s", err, p)
+		}
+		caughtUp := true
+		err := p.both(func(s *side) error {
+			caughtUp = s.caughtUp(ctx) && caughtUp
+			return s.refresh(ctx)
+		})
+		if err != nil || caughtUp && p.native.last.observed && p.ours.last.observed {
+			return err
+		}
+	}
+}
+
+// refresh looks at a side, and notes when it was another one.
+func (s *side) refresh(ctx context.Context) error {
+	now, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	now.happened = s.events.count()
+	if !maps.Equal(now.lines, s.last.lines) || now.observed != s.last.observed || now.happened != s.last.happened {
+		s.since = time.Now()
+	}
+	s.last = now
+	return nil
+}
+
+// judge says whether the sides have come to an end that is equal, or explained.
+func (p *play) judge(ctx context.Context) (done bool, err error) {
+	still := min(time.Since(p.native.since), time.Since(p.ours.since))
+	found := p.compare()
+	if len(found) == 0 {
+		if still < p.quiet() {
+			return false, nil
+		}
+		return true, p.judgeEvents()
+	}
+	if still < max(p.quiet(), 2*stuck) {
+		return false, nil
+	}
+	if helped, err := p.remedy(ctx); helped || err != nil {
+		return false, err
+	}
+	used, unexplained := explain(p.moment(found))
+	if len(unexplained) == 0 {
+		p.tally.use(used)
+		p.apart = true
+		return true, p.judgeEvents()
+	}
+	if still < patience {
+		return false, nil
+	}
+	return false, fmt.Errorf("the sides differ:\n%s\n%s", inLines(unexplained), p)
+}
+
+// compare finds where the ends differ. Those of a script that is rushed have come about in
+// other ways: what is left of them does not count.
+func (p *play) compare() []difference {
+	found := compareStates(p.native.last, p.ours.last)
+	if !p.script.Settings.Rushed {
+		return found
+	}
+	return slices.DeleteFunc(found, func(d difference) bool {
+		claim, is := strings.CutPrefix(d.about, "claim ")
+		_, claim, _ = strings.Cut(claim, "-")
+		ordinal, _ := ordinalOf(p.wish.name, claim)
+		return d.about == "revisions" || is && !p.wish.owns(ordinal)
+	})
+}
+
+// judgeEvents compares what has happened.
+func (p *play) judgeEvents() error {
+	m := p.moment(nil)
+	m.nativeEvents, m.ourEvents = p.native.events.take(), p.ours.events.take()
+	if p.apart {
+		return nil
+	}
+	m.found = compareEvents(p.wish, m.nativeEvents, m.ourEvents)
+	used, unexplained := explain(m)
+	p.tally.use(used)
+	if len(unexplained) > 0 {
+		return fmt.Errorf("the ends are equal, the ways are not:\n%s\nnative: %s\nours:   %s\n%s", inLines(unexplained), inWords(m.nativeEvents), inWords(m.ourEvents), p)
+	}
+	return nil
+}
+
+func (p *play) moment(found []difference) *moment {
+	return &moment{wish: p.wish, step: p.step, refused: p.refused, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
+}
+
+// quiet is how long nothing may happen before both sides are taken to have come to an end.
+func (p *play) quiet() time.Duration {
+	want := *p.wish.Replicas
+	for _, s := range []*side{p.native, p.ours} {
+		st := s.last.status
+		if st.Replicas != want || st.AvailableReplicas != want || len(s.last.pods) != int(want) || st.UpdatedReplicas != want && p.wish.partition() == 0 {
+			return stuck + time.Duration(p.wish.MinReadySeconds)*time.Second
+		}
+	}
+	return quiet
+}
+
+// nudge makes both controllers look at their sets.
+func (p *play) nudge(ctx context.Context) error {
+	return p.both(func(s *side) error {
+		set := s.object()
+		set.SetNamespace(s.namespace)
+		set.SetName(s.set)
+		return s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())))
+	})
+}
+
+// end mends all that is wrong, and compares the sides once all is well, and once more when
+// the sets are deleted.
+func (p *play) end(ctx context.Context) error {
+	p.begin(Step{Kind: "all is mended"})
+	p.apart = true // what is mended first may be acted on before the rest is
+	for _, kind := range []string{stepLetGo, stepReady, stepRelease} {
+		if err := p.both(func(s *side) error { s.unbound = false; return s.mend(ctx, kind) }); err != nil {
+			return err
+		}
+	}
+	p.wish.Replicas, p.wish.MinReadySeconds, p.wish.UpdateStrategy = new(int32(3)), 0, rolling(0, nil)
+	p.wish.newImage("")
+	err := p.both(func(s *side) error { return s.write(ctx, p.wish) })
+	if err == nil {
+		err = p.allow(ctx)
+	}
+	if err == nil {
+		err = p.settle(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("when all is mended: %w", err)
+	}
+	if st := p.ours.last.status; st.AvailableReplicas != 3 || st.UpdatedReplicas != 3 {
+		return fmt.Errorf("the sides are equal and not complete:\n%s", p)
+	}
+	p.begin(Step{Kind: "the set is deleted"})
+	p.apart = true // the garbage collector deletes pods in any order
+	if err := p.both(func(s *side) error { return s.deleteSet(ctx) }); err != nil {
+		return err
+	}
+	if err := p.settle(ctx); err != nil {
+		return fmt.Errorf("when the set is deleted: %w", err)
+	}
+	return nil
+}
+
+func sortedKeys(lines map[string]string) []string { return slices.Sorted(maps.Keys(lines)) }

@@ -1,0 +1,122 @@
+package duel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// side is one of the two: a set of one kind in a namespace of its own.
+type side struct {
+	*arena
+	native    bool
+	namespace string
+	// set is the name of the set.
+	set    string
+	events *events
+	// awaited are writes that the cache does not show yet.
+	awaited []func(ctx context.Context) bool
+	// last is what it was like, since then.
+	last  state
+	since time.Time
+	// unbound is true while its claims get no volumes.
+	unbound bool
+}
+
+func newSide(a *arena, lane int, native bool, set string) *side {
+	s := &side{arena: a, native: native, namespace: namespaceOf(lane, native), set: set}
+	s.events = newEvents(s)
+	a.enter(s)
+	return s
+}
+
+func (s *side) String() string {
+	if s.native {
+		return "native"
+	}
+	return "ours"
+}
+
+func (s *side) object() client.Object {
+	if s.native {
+		return &appsv1.StatefulSet{}
+	}
+	return &sliceapi.StatefulSet{}
+}
+
+func (s *side) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.namespace, Name: name}
+}
+
+func (s *side) manifest(w *wish) (client.Object, error) {
+	if s.native {
+		return w.native(s.namespace), nil
+	}
+	return w.ours(s.namespace)
+}
+
+// create makes the set.
+func (s *side) create(ctx context.Context, w *wish) error {
+	set, err := s.manifest(w)
+	if err != nil {
+		return err
+	}
+	return s.client.Create(ctx, set)
+}
+
+// write makes the set what is wished for.
+func (s *side) write(ctx context.Context, w *wish) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		set, err := s.manifest(w)
+		if err != nil {
+			return err
+		}
+		have := s.object()
+		if err := s.client.Get(ctx, s.key(s.set), have); err != nil {
+			return err
+		}
+		set.SetResourceVersion(have.GetResourceVersion())
+		if err := s.client.Update(ctx, set); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+		generation := set.GetGeneration()
+		s.await(func(ctx context.Context) bool {
+			have := s.object()
+			return s.cache.Get(ctx, s.key(s.set), have) == nil && have.GetGeneration() >= generation
+		})
+		return nil
+	})
+}
+
+func (s *side) await(shown func(ctx context.Context) bool) { s.awaited = append(s.awaited, shown) }
+
+// caughtUp says whether the cache shows all that was written.
+func (s *side) caughtUp(ctx context.Context) bool {
+	for len(s.awaited) > 0 && s.awaited[0](ctx) {
+		s.awaited = s.awaited[1:]
+	}
+	return len(s.awaited) == 0
+}
+
+// pod reads an ordinal's pod; nil: there is none.
+func (s *side) pod(ctx context.Context, ordinal int32) *corev1.Pod {
+	pod := &corev1.Pod{}
+	if s.client.Get(ctx, s.key(fmt.Sprintf("%s-%d", s.set, ordinal)), pod) != nil {
+		return nil
+	}
+	return pod
+}
+
+// pods are those of the cache, of this set or with its name.
+func (s *side) pods(ctx context.Context) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := s.cache.List(ctx, &list, client.InNamespace(s.namespace))
+	return list.Items, err
+}

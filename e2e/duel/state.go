@@ -1,0 +1,180 @@
+package duel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// state is what a side is like: lines that are equal on both, and what they are made of.
+type state struct {
+	lines  map[string]string
+	pods   map[int32]podState
+	status appsv1.StatefulSetStatus
+	// observed is true when the controller has seen the last write of the set.
+	observed bool
+	// happened counts the events of pods.
+	happened int
+	// held is what our controller waits for first.
+	held string
+}
+
+type podState struct {
+	// template is that of its revision.
+	image, template    string
+	updated, ready     bool
+	terminating, ended bool
+	pod                *corev1.Pod
+}
+
+// look reads a side from the cache.
+func (s *side) look(ctx context.Context) (state, error) {
+	now := state{lines: map[string]string{}, pods: map[int32]podState{}}
+	if err := s.lookAtSet(ctx, &now); err != nil {
+		return now, err
+	}
+	templates, err := s.lookAtRevisions(ctx, &now)
+	if err != nil {
+		return now, err
+	}
+	if err := s.lookAtPods(ctx, &now, templates); err != nil {
+		return now, err
+	}
+	return now, s.lookAtClaims(ctx, &now)
+}
+
+func (s *side) lookAtSet(ctx context.Context, now *state) error {
+	set := s.object()
+	if err := s.cache.Get(ctx, s.key(s.set), set); err != nil {
+		now.lines["set"] = "gone"
+		now.observed = true
+		return client.IgnoreNotFound(err)
+	}
+	switch set := set.(type) {
+	case *appsv1.StatefulSet:
+		now.status = set.Status
+	case *sliceapi.StatefulSet:
+		data, err := json.Marshal(set.Status)
+		if err != nil {
+			return err
+		}
+		var common appsv1.StatefulSetStatus
+		if err := json.Unmarshal(data, &common); err != nil {
+			return err
+		}
+		now.status = common
+		if held := meta.FindStatusCondition(set.Status.Conditions, sliceapi.ConditionHeld); held != nil && held.Status == metav1.ConditionTrue {
+			now.held = held.Reason + ": " + held.Message
+		}
+	}
+	now.observed = now.status.ObservedGeneration == set.GetGeneration()
+	return nil
+}
+
+// lookAtRevisions writes the history down, and says of each revision which template it is.
+func (s *side) lookAtRevisions(ctx context.Context, now *state) (map[string]string, error) {
+	var list appsv1.ControllerRevisionList
+	if err := s.cache.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{appLabel: s.set}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	templates, words := map[string]string{}, []string{}
+	for i := range list.Items {
+		revision := &list.Items[i]
+		templates[revision.Name] = templateOf(revision)
+		words = append(words, fmt.Sprintf("%d:%s", revision.Revision, templates[revision.Name]))
+	}
+	now.lines["revisions"] = strings.Join(words, " ")
+	st := now.status
+	for key, value := range map[string]any{
+		"replicas": st.Replicas, "readyReplicas": st.ReadyReplicas, "availableReplicas": st.AvailableReplicas,
+		"currentReplicas": st.CurrentReplicas, "updatedReplicas": st.UpdatedReplicas,
+		"currentRevision": templates[st.CurrentRevision], "updateRevision": templates[st.UpdateRevision],
+	} {
+		now.lines["status."+key] = fmt.Sprint(value)
+	}
+	if st.CollisionCount != nil && *st.CollisionCount > 0 {
+		now.lines["status.collisionCount"] = fmt.Sprint(*st.CollisionCount)
+	}
+	return templates, nil
+}
+
+// templateOf names what a revision records.
+func templateOf(revision *appsv1.ControllerRevision) string {
+	var data struct {
+		Spec struct{ Template corev1.PodTemplateSpec }
+	}
+	if err := json.Unmarshal(revision.Data.Raw, &data); err != nil || len(data.Spec.Template.Spec.Containers) == 0 {
+		return "unreadable"
+	}
+	template := data.Spec.Template
+	return template.Spec.Containers[0].Image + template.Labels["step"]
+}
+
+func (s *side) lookAtPods(ctx context.Context, now *state, templates map[string]string) error {
+	pods, err := s.pods(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		revision := cmp.Or(templates[revisionOf(pod)], "of no revision")
+		one := podState{
+			image: pod.Spec.Containers[0].Image, template: revision, updated: revisionOf(pod) == now.status.UpdateRevision, ready: isReady(pod), pod: pod,
+			terminating: pod.DeletionTimestamp != nil, ended: pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,
+		}
+		if ordinal, named := ordinalOf(s.set, pod.Name); named {
+			now.pods[ordinal] = one
+		}
+		var volumes []string
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				volumes = append(volumes, volume.Name+"="+volume.PersistentVolumeClaim.ClaimName)
+			}
+		}
+		slices.Sort(volumes)
+		now.lines["pod "+pod.Name] = fmt.Sprintf("%s runs %s, %s ready %t terminating %t owners %s app %q name %q index %q step %q host %s.%s volumes %v",
+			revision, one.image, pod.Status.Phase, one.ready, one.terminating, owners(pod), pod.Labels[appLabel], pod.Labels[appsv1.StatefulSetPodNameLabel],
+			pod.Labels[appsv1.PodIndexLabel], pod.Labels["step"], pod.Spec.Hostname, pod.Spec.Subdomain, volumes)
+	}
+	return nil
+}
+
+func (s *side) lookAtClaims(ctx context.Context, now *state) error {
+	var list corev1.PersistentVolumeClaimList
+	if err := s.cache.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		now.lines["claim "+claim.Name] = fmt.Sprintf("%s terminating %t owners %s app %q", claim.Status.Phase, claim.DeletionTimestamp != nil, owners(claim), claim.Labels[appLabel])
+	}
+	return nil
+}
+
+// owners are those of an object, in words that both sides have.
+func owners(object metav1.Object) string {
+	words := []string{}
+	for _, ref := range object.GetOwnerReferences() {
+		controls := ""
+		if ref.Controller != nil && *ref.Controller {
+			controls = "!"
+		}
+		words = append(words, ref.Kind+" "+ref.Name+controls)
+	}
+	slices.Sort(words)
+	return fmt.Sprint(words)
+}

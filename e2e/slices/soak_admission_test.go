@@ -1,0 +1,120 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What others do to the writes of a set's pods: a label of the namespace, with the name of
+// the set behind it, switches it on.
+const (
+	refusesPods    = "refuses-pods-"
+	refusesChanges = "refuses-changes-"
+	rewritesPods   = "rewrites-pods-"
+)
+
+// admissions puts them into the cluster, for one namespace.
+func (p *play) admissions() {
+	p.t.Helper()
+	name := p.set.Namespace
+	in := &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: name}},
+		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+		}}},
+	}
+	off := func(what string) string {
+		return fmt.Sprintf("!(('%s' + object.metadata.labels['app']) in namespaceObject.metadata.labels)", what)
+	}
+	refuses := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-refuses"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{MatchConstraints: in, Validations: []admissionv1.Validation{
+			{Expression: "request.operation != 'CREATE' || " + off(refusesPods), Message: "no pods are made"},
+			{Expression: "request.operation != 'UPDATE' || " + off(refusesChanges), Message: "no pods are changed"},
+		}},
+	}
+	rewrites := &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-rewrites"},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: in, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			MatchConditions: []admissionv1.MatchCondition{{Name: "on", Expression: "!" + off(rewritesPods)}},
+			Mutations: []admissionv1.Mutation{
+				mutation(`object.spec.containers[0].image.startsWith('mirror/') ? [] : [
+					JSONPatch{op: 'replace', path: '/spec/containers/0/image', value: 'mirror/' + object.spec.containers[0].image}]`),
+				mutation(`request.operation != 'CREATE' ? [] : [
+					JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{name: 'proxy', image: 'proxy:1'}},
+					JSONPatch{op: 'add', path: '/metadata/labels/injected', value: 'yes'}]`),
+			},
+		},
+	}
+	for _, object := range []client.Object{
+		refuses, &admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: refuses.Name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: refuses.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			},
+		},
+		rewrites, &admissionv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: rewrites.Name}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: rewrites.Name},
+		},
+	} {
+		p.must(api.Create(p.ctx, object))
+	}
+}
+
+func mutation(expression string) admissionv1.Mutation {
+	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
+}
+
+// admit switches some of it on for the set, and all others off.
+func (s *soak) admit(ctx context.Context, on ...string) error {
+	labels := map[string]string{refusesPods: "null", refusesChanges: "null", rewritesPods: "null"}
+	for _, what := range on {
+		labels[what] = `"yes"`
+	}
+	words := make([]string, 0, len(labels))
+	for what, value := range labels {
+		words = append(words, fmt.Sprintf("%q:%s", what+s.name, value))
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	return api.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{`+strings.Join(words, ",")+`}}}`)))
+}
+
+// TestAdmissions: what the soak asks for of the API server is what it does.
+func TestAdmissions(t *testing.T) {
+	p := newPlay(t, slice(1))
+	p.admissions()
+	s := &soak{namespace: p.set.Namespace, name: p.set.Name}
+	pod := func() *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: p.set.Spec.Template.ObjectMeta, Spec: p.set.Spec.Template.Spec}
+		pod.Namespace, pod.Name = p.set.Namespace, "web-9"
+		return pod
+	}
+	try := func() (*corev1.Pod, error) {
+		made := pod()
+		return made, api.Create(p.ctx, made, client.DryRunAll)
+	}
+	p.must(s.admit(p.ctx, refusesPods))
+	p.eventually("pods are refused", func() bool { _, err := try(); return err != nil && strings.Contains(err.Error(), "no pods are made") })
+	p.must(s.admit(p.ctx, rewritesPods))
+	p.eventually("pods are rewritten", func() bool {
+		made, err := try()
+		return err == nil && made.Labels["injected"] == "yes" && len(made.Spec.Containers) == 2 && made.Spec.Containers[0].Image == "mirror/web:1"
+	})
+	p.must(s.admit(p.ctx, refusesChanges))
+	made := pod()
+	p.must(api.Create(p.ctx, made))
+	p.eventually("changes are refused", func() bool {
+		err := api.Patch(p.ctx, made, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))
+		return err != nil && strings.Contains(err.Error(), "no pods are changed")
+	})
+}
