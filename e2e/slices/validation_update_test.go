@@ -28,7 +28,7 @@ var (
 	onRolling = put("spec.volumeClaimUpdateStrategy.type", "OnPodRollingUpdate")
 	onDelete  = put("spec.volumeClaimUpdateStrategy.type", "OnDelete")
 
-	onlyInPlace = all(put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate))
+	onlyInPlace = all(put("spec.replicas", "1"), put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate))
 )
 
 // notInPlace is what is said of a template that needs other pods.
@@ -89,7 +89,7 @@ func TestImmutable(t *testing.T) {
 		{"U-05 InPlaceOnly and a variable", onlyInPlace, put("spec.template.spec.containers.0.env", "[{name: a, value: b}]"), notInPlace},
 		{"U-05 InPlaceOnly and a mount", onlyInPlace, put("spec.template.spec.containers.0.volumeMounts", "[{name: a, mountPath: /a}]"), notInPlace},
 		{"U-05 InPlaceOnly and a port", onlyInPlace, put("spec.template.spec.containers.0.ports", "[{containerPort: 80}]"), notInPlace},
-		{"U-05 InPlaceOnly and another container", onlyInPlace, put("spec.template.spec.containers.1", "{name: log, image: log}"), notInPlace},
+		{"U-05 InPlaceOnly and another container", onlyInPlace, put("spec.template.spec.containers", "[{name: web, image: web}, {name: log, image: log}]"), notInPlace},
 		{"U-05 InPlaceOnly and an init container", onlyInPlace, put("spec.template.spec.initContainers", "[{name: log, image: log}]"), notInPlace},
 		{"U-05 InPlaceOnly and another image of an init container", all(onlyInPlace, put("spec.template.spec.initContainers", "[{name: log, image: log}]")), put("spec.template.spec.initContainers.0.image", "log:2"), notInPlace},
 		{"U-05 InPlaceOnly and a volume", onlyInPlace, put("spec.template.spec.volumes", "[{name: a}]"), notInPlace},
