@@ -132,6 +132,37 @@ func TestCreateStandIn(t *testing.T) {
 	})
 }
 
+// TestNextStandIn: the next pod that stands in waits until the claims of the one before it are gone.
+func TestNextStandIn(t *testing.T) {
+	t.Run("X-12 it is held", func(t *testing.T) {
+		s := newStage(t, 2)
+		s.change(func(spec *api.StatefulSetSpec) {
+			spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", "1Gi")}
+			spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
+		})
+		if err := s.passes(10); err != nil || s.serves("a:1") != 2 {
+			t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
+		}
+		s.image("stuck")
+		if err := s.passes(5); err != nil || s.pods()["web-2"] == nil {
+			t.Fatalf("no pod stands in: %v", err)
+		}
+		s.happen("lost", "web-2")
+		in, h, err := s.r.observe(s.ctx, s.set())
+		if err != nil || h == nil {
+			t.Fatalf("nothing is seen: %v", err)
+		}
+		d := Decide(in)
+		if got := heldAs(d, 2); got != HeldStaleClaim || short(d) != "" {
+			t.Errorf("decided %q, and ordinal 2 is held for %q", short(d), got)
+		}
+		(&disks{stage: s}).collect()
+		if s.passes(5) != nil || s.pods()["web-2"] == nil {
+			t.Error("no other one stands in")
+		}
+	})
+}
+
 // disks are the claims of a stage as its test knows them, by UID.
 type disks struct {
 	*stage
