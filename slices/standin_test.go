@@ -169,6 +169,8 @@ type disks struct {
 	// real are those of an ordinal of the set; spoilt were written by a pod that stood in.
 	real   map[types.UID]string
 	spoilt map[types.UID]bool
+	// marked were made for a pod that stood in: without the mark they have become an ordinal's.
+	marked map[types.UID]bool
 	// owned are pods that were the set's while they ran; stoodIn those that were not at first.
 	owned, stoodIn map[types.UID]bool
 }
@@ -223,10 +225,12 @@ func (d *disks) write() {
 func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, owned bool) {
 	d.t.Helper()
 	d.owned[pod.UID] = d.owned[pod.UID] || owned
+	d.marked[claim.UID] = d.marked[claim.UID] || standIn(claim)
+	becameOrdinals := d.marked[claim.UID] && !standIn(claim)
 	switch {
 	case !d.owned[pod.UID] && d.real[claim.UID] != "":
 		d.t.Fatalf("pod %s stands in with the data of a former ordinal", pod.Name)
-	case owned && d.spoilt[claim.UID] && !d.stoodIn[pod.UID]:
+	case owned && d.spoilt[claim.UID] && !d.stoodIn[pod.UID] && !becameOrdinals:
 		d.t.Fatalf("pod %s runs with what another one wrote that stood in", pod.Name)
 	case !d.owned[pod.UID]:
 		d.spoilt[claim.UID], d.stoodIn[pod.UID] = true, true
@@ -253,7 +257,7 @@ func (d *disks) goOn(rt *rapid.T, passes int) {
 func TestDisksOfStandIns(t *testing.T) {
 	t.Run("X-12 random roll-outs, scalings and losses", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
-			d := &disks{stage: newStage(t, 2), real: map[types.UID]string{}, spoilt: map[types.UID]bool{}, owned: map[types.UID]bool{}, stoodIn: map[types.UID]bool{}}
+			d := &disks{stage: newStage(t, 2), real: map[types.UID]string{}, spoilt: map[types.UID]bool{}, marked: map[types.UID]bool{}, owned: map[types.UID]bool{}, stoodIn: map[types.UID]bool{}}
 			d.t = rt
 			d.change(func(spec *api.StatefulSetSpec) {
 				spec.PodManagementPolicy = rapid.SampledFrom([]appsv1.PodManagementPolicyType{appsv1.ParallelPodManagement, appsv1.OrderedReadyPodManagement}).Draw(rt, "management")
