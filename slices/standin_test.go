@@ -265,7 +265,7 @@ func TestDisksOfStandIns(t *testing.T) {
 				spec.UpdateStrategy.RollingUpdate.MaxSurge, spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromInt32(1)), new(intstr.FromInt32(0))
 				spec.UpdateStrategy.RollingUpdate.OnFailure = api.Halt
 			})
-			for i := range rapid.IntRange(2, 8).Draw(rt, "events") {
+			for i := range rapid.IntRange(2, 6).Draw(rt, "events") {
 				switch rapid.SampledFrom([]string{"image", "image", "scale", "scale", "surge", "lost", "failed"}).Draw(rt, "event") {
 				case "image":
 					d.image(fmt.Sprintf("a:%d", i+2))
@@ -282,7 +282,7 @@ func TestDisksOfStandIns(t *testing.T) {
 				}
 				d.goOn(rt, rapid.IntRange(0, 6).Draw(rt, "passes"))
 			}
-			d.goOn(rt, 40)
+			d.goOn(rt, 25)
 			d.collect()
 			d.goOn(rt, 10)
 			if fault := d.fault(*d.set().Spec.Replicas, ""); fault != "" {
