@@ -322,6 +322,15 @@ func resizeClaims(ctx context.Context, namespace string) {
 	}
 }
 
+// grows waits until the set is complete, and all claims have grown as they were asked to.
+func (p *play) grows(claims int32) {
+	p.t.Helper()
+	p.eventually("all have grown", func() bool {
+		p.resize()
+		return p.isComplete() && p.claimsGrown().CompatibleReadyReplicas == claims
+	})
+}
+
 // ask writes the size of the claim template.
 func (p *play) ask(size string, edit func(*sliceapi.StatefulSetSpec)) {
 	p.t.Helper()
@@ -356,11 +365,9 @@ func TestGrowth(t *testing.T) {
 				return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1}
 			})
 			p.kept(before)
-			p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
-			p.complete()
+			p.grows(3)
 			p.ask("3Gi", nil)
-			p.eventually("all have grown again", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
-			p.complete()
+			p.grows(3)
 		})
 	}
 }
@@ -409,14 +416,12 @@ func TestGrowthPartition(t *testing.T) {
 	p.step("R-095: the image is taken back, the size is not, and all grow", func(*testing.T) {
 		p.image("web:1")
 		p.change(func(s *sliceapi.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(0)) })
-		p.eventually("all have grown", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
-		p.complete()
+		p.grows(3)
 		p.imagesAre("web:1", "web:1", "web:1")
 	})
 	p.step("R-095: and grow once more", func(t *testing.T) {
 		p.ask("3Gi", nil)
-		p.eventually("all have grown again", func() bool { p.resize(); return p.claimsGrown().CompatibleReadyReplicas == 3 })
-		p.complete()
+		p.grows(3)
 		for ordinal := range int32(3) {
 			if size := p.claim(ordinal).Spec.Resources.Requests.Storage().String(); size != "3Gi" {
 				t.Errorf("claim %d asks for %s", ordinal, size)
