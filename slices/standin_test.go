@@ -21,7 +21,7 @@ import (
 // marked is a claim of ordinal 1, made for a pod that stands in, with the pods that own it.
 func marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
 	claim := sized("data-web-1", "1Gi")
-	claim.Namespace, claim.Annotations = "shop", map[string]string{api.StandInAnnotationKey: "true"}
+	claim.Namespace, claim.Annotations = "shop", map[string]string{api.SurgeAnnotationKey: "true"}
 	for _, uid := range pods {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: uid}}
 		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod")))
@@ -83,7 +83,7 @@ func TestCreateStandIn(t *testing.T) {
 		if err := get(t, h, pod); err != nil {
 			t.Fatal(err)
 		}
-		if err := get(t, h, claim); err != nil || claim.Annotations["note"] != "kept" || claim.Annotations[api.StandInAnnotationKey] == "" || len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" {
+		if err := get(t, h, claim); err != nil || claim.Annotations["note"] != "kept" || claim.Annotations[api.SurgeAnnotationKey] == "" || len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" {
 			t.Errorf("claim %+v, %v", claim.ObjectMeta, err)
 		}
 	})
