@@ -11,7 +11,8 @@
 //
 //	budget      maxUnavailable, or a smaller share that a migration has given, less the
 //	            owned ordinals that are not available, plus the pods above the range that
-//	            stand in for them (maxSurge)
+//	            stand in for them (maxSurge); pods whose claims grow for the update count
+//	            against it, though they serve
 //	free        a pod of an old revision that is not Ready anyway: first, and at once
 //	paid for    an available one: in the order of the strategy, while the budget lasts,
 //	            when nothing is left to scale and, in OrderedReady, no batch is under way

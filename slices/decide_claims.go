@@ -24,14 +24,15 @@ func (d *decider) fileSystemLeft(pod *Pod) time.Duration {
 	return onlineGrowth - d.Now.Sub(pod.Growth.Since)
 }
 
-// remounts says whether a claim of a pod waits for being mounted anew.
+// remounts says whether a claim of a pod waits for being mounted anew. Once is enough: what does
+// not help the first time would take the pod down for ever.
 func (d *decider) remounts(pod *Pod) bool {
-	return pod.Growth.State == AwaitsFileSystem && d.fileSystemLeft(pod) <= 0
+	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && d.fileSystemLeft(pod) <= 0
 }
 
 // grows says whether a pod's claims are on their way, and nothing need be done for it.
 func (d *decider) grows(pod *Pod) bool {
-	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !d.remounts(pod)
+	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && d.fileSystemLeft(pod) > 0
 }
 
 // claimsFirst is what the claims of a pod have to do before it is updated itself; Grown:
@@ -70,6 +71,10 @@ func (d *decider) advance(pod *Pod) {
 	case Growing:
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: claim %s has not grown yet", pod.Growth.Claim))
 	case AwaitsFileSystem:
+		if pod.Growth.Anew {
+			d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("the file system of claim %s has not grown yet, and the pod was made anew for it: if that lasts, the events of the claim say why", pod.Growth.Claim))
+			return
+		}
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: the file system of claim %s has not grown yet", pod.Growth.Claim))
 		d.lookAgain(d.fileSystemLeft(pod))
 	case Unbound:

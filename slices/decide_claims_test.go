@@ -20,6 +20,9 @@ func TestClaims(t *testing.T) {
 		pod.Growth = Growth{State: AwaitsFileSystem, Claim: "data", Since: noon.Add(-time.Minute)}
 	}
 	remounts := func(pod *Pod) { waited(pod); pod.Change = Change{Same: true} }
+	anew := func(change func(*Pod)) func(*Pod) {
+		return func(pod *Pod) { change(pod); pod.Growth.Anew = true }
+	}
 	inPlace := func(change func(*Pod)) func(*Pod) {
 		return func(pod *Pod) { change(pod); pod.Change = Change{InPlace: true} }
 	}
@@ -62,6 +65,9 @@ func TestClaims(t *testing.T) {
 		{name: "X-10 nor is it deleted for a file system", in: slice(1, "b", by(api.OnDelete)).with(0, waited), want: "", held: map[int32]string{0: HeldOnDelete}},
 		{name: "X-10 a file system has a minute to grow", in: slice(2, "a a").with(1, same(AwaitsFileSystem)).with(0, same(ToGrow)), want: "", held: map[int32]string{0: HeldBudget, 1: HeldClaims}},
 		{name: "X-10 then the pod is made anew", in: slice(2, "a a").with(1, remounts).with(0, same(ToGrow)), want: "Delete 1", held: map[int32]string{0: HeldBudget}},
+		{name: "X-02 once: what that did not help is told", in: slice(2, "b b", settledAt("b")).with(1, anew(waited)), want: "", held: map[int32]string{1: HeldClaims}},
+		{name: "X-02 nor before it has been mounted", in: slice(2, "b b?", settledAt("b")).with(1, anew(waited)), want: "", held: map[int32]string{1: HeldClaims}},
+		{name: "X-02 a pod that has not begun mounts it yet", in: slice(2, "b b?", settledAt("b")).with(1, waited), want: "", held: map[int32]string{1: HeldClaims}},
 		{name: "X-10 as the budget allows", in: slice(2, "b- b", settledAt("b")).with(1, waited), want: "", held: map[int32]string{1: HeldBatch}},
 		{name: "X-10 what its driver cannot do stops the others", in: slice(4, "a a a a", unavailable(3)).with(3, same(Infeasible)).with(2, same(ToGrow)).with(1, same(AwaitsFileSystem)), want: "", held: map[int32]string{0: HeldInfeasible, 1: HeldClaims, 2: HeldInfeasible, 3: HeldInfeasible}},
 		{name: "X-10 below the partition it stops nobody", in: slice(2, "a a", partition(1)).with(0, is(Infeasible)), want: "Delete 1"},

@@ -148,7 +148,7 @@ func anyInPlace(t *rapid.T) *InPlace {
 
 func anyGrowth(t *rapid.T) Growth {
 	state := rapid.SampledFrom([]GrowthState{ToGrow, ToGrow, Growing, Growing, Infeasible, AwaitsFileSystem, Unbound}).Draw(t, "growth")
-	return Growth{State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since"))}
+	return Growth{State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since")), Anew: state == AwaitsFileSystem && rapid.Bool().Draw(t, "made anew")}
 }
 
 func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
@@ -316,7 +316,7 @@ func inScopeOf(in Input, a Action, pod *Pod) bool {
 
 // waitsForMount says whether a file system has not grown for a minute.
 func waitsForMount(in Input, pod *Pod) bool {
-	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Since.Add(time.Minute).After(in.Now)
+	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && !pod.Growth.Since.Add(time.Minute).After(in.Now)
 }
 
 // growsNow says whether a roll-out waits for the claims of a pod, which it has begun with.

@@ -105,6 +105,7 @@ func (w *world) do(a Action) {
 		if w.claims[a.Ordinal] == nil {
 			w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
 		}
+		w.claims[a.Ordinal].anew = true
 		return
 	}
 	if pod == nil || pod.UID != a.UID || pod.Terminating {
@@ -219,7 +220,7 @@ func (w *world) on(pod *Pod) {
 	case pod.Phase == Pending && pod.Revision[0] == 'u':
 	case pod.Phase == Pending:
 		pod.Phase = Running
-		w.claims[pod.Ordinal].mount()
+		w.claims[pod.Ordinal].mount(w.driver)
 	case pod.Phase != Running:
 	case pod.Revision[0] == 'f':
 		pod.Phase = Failed
@@ -341,7 +342,7 @@ func TestWorldConverges(t *testing.T) {
 				},
 				"size": func(*rapid.T) { w.in.Revisions.Update += "+" },
 				"driver": func(t *rapid.T) {
-					w.driver = rapid.SampledFrom([]string{online, offline, slow, unable}).Draw(t, "driver")
+					w.driver = rapid.SampledFrom([]string{online, offline, stuck, slow, unable}).Draw(t, "driver")
 				},
 				"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
 				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
@@ -352,14 +353,15 @@ func TestWorldConverges(t *testing.T) {
 				},
 			})
 			w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "b3"}).Draw(t, "template"))
-			if w.driver == unable || w.in.Spec.Strategy == api.OnDelete {
+			if w.driver != offline || w.in.Spec.Strategy == api.OnDelete {
 				w.driver = slow
 			}
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false
 				// What OnDelete leaves to people, people do.
-				pod.AskedToGo = pod.AskedToGo || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
+				lasts := w.driver == offline && !w.claims[pod.Ordinal].pending.IsZero() && w.claims[pod.Ordinal].anew
+				pod.AskedToGo = pod.AskedToGo || lasts || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
 			}
 			w.in.Spec.Deadline = 0
 			w.run()
@@ -426,6 +428,22 @@ func TestStuckRollout(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMountsOnce: what a new mount does not help takes a pod down once.
+func TestMountsOnce(t *testing.T) {
+	t.Run("X-02 a file system that does not grow", func(t *testing.T) {
+		w := newWorld(t, slice(3, "").Spec)
+		w.run()
+		w.driver, w.in.Revisions.Update = stuck, "a1+"
+		w.run()
+		if d := Decide(w.observe()); w.made != 4 || d.Complete || heldAs(d, 2) != HeldClaims {
+			t.Errorf("%d pods were made, complete %t: %+v", w.made, d.Complete, d.Held)
+		}
+		w.driver = online
+		w.run()
+		w.atRest()
+	})
 }
 
 // TestEndingPods: pods that end as soon as they run come again ever more seldom, in any ordinal, and

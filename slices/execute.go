@@ -263,7 +263,7 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 		next := claim.DeepCopy()
 		setOwners(next, h.wants(claim, owned), h.set, pod)
 		if owned {
-			delete(next.Annotations, api.StandInAnnotationKey)
+			delete(next.Annotations, api.SurgeAnnotationKey)
 		}
 		if err := h.client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("owners of claim %s: %w", claim.Name, err)

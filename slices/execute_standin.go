@@ -39,7 +39,7 @@ func (h *hands) createTemporary(ctx context.Context, ordinal int32, pod *corev1.
 		if claim.Annotations == nil {
 			claim.Annotations = map[string]string{}
 		}
-		claim.Annotations[api.StandInAnnotationKey] = "true"
+		claim.Annotations[api.SurgeAnnotationKey] = "true"
 		setOwners(claim, owners{pod: true}, h.set, pod)
 		err := h.client.Create(ctx, claim)
 		if apierrors.IsAlreadyExists(err) {

@@ -169,8 +169,10 @@ type Growth struct {
 	State GrowthState
 	// Claim is the name of that claim; for people.
 	Claim string
-	// Since is when a claim that AwaitsFileSystem began to.
+	// Since is when a claim that AwaitsFileSystem began to; Anew is true when its pod was made
+	// after that, so that it was mounted anew, or will be.
 	Since time.Time
+	Anew  bool
 }
 
 // GrowthState is a step of a claim on its way.

@@ -107,7 +107,7 @@ func ownersOf(set *api.StatefulSet, condemned bool) owners {
 // standIn says whether a claim was made for a pod that stands in for others: what is in it is no
 // ordinal's.
 func standIn(claim *corev1.PersistentVolumeClaim) bool {
-	_, is := claim.Annotations[api.StandInAnnotationKey]
+	_, is := claim.Annotations[api.SurgeAnnotationKey]
 	return is
 }
 

@@ -41,6 +41,7 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
+	view.Growth.Anew = view.Growth.State == AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
 	if view.Terminating {
 		view.GoneBy = pod.DeletionTimestamp.Time

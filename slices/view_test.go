@@ -270,6 +270,28 @@ func TestGrowthOf(t *testing.T) {
 	}
 }
 
+// TestMountedAnew: a pod that was made after its claim began to wait mounts it anew.
+func TestMountedAnew(t *testing.T) {
+	for made, want := range map[time.Duration]bool{-time.Second: false, 0: false, time.Second: true} {
+		t.Run("X-02 made "+made.String()+" after it", func(t *testing.T) {
+			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}, changes: map[string]Change{}}
+			s.set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
+			claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[0], 3)
+			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: storage("500Mi"), Conditions: []corev1.PersistentVolumeClaimCondition{
+				{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)},
+			}}
+			s.claims[claim.Name] = claim
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", CreationTimestamp: metav1.NewTime(noon.Add(made))}}
+			if got := s.viewPod(pod, 3, true).Growth; got != (Growth{State: AwaitsFileSystem, Claim: claim.Name, Since: noon, Anew: want}) {
+				t.Errorf("%+v", got)
+			}
+			if claim.Status.Capacity = storage("1Gi"); s.viewPod(pod, 3, true).Growth != (Growth{}) {
+				t.Error("it has grown, and waits")
+			}
+		})
+	}
+}
+
 // TestClaimsMatch: a pod's claims are as they shall be when all are there, with their owners.
 func TestClaimsMatch(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -6,10 +6,11 @@ import (
 )
 
 // The ways in which claims grow: within a step, and a file system while it is mounted; only
-// when it is mounted anew; after a while; not at all.
+// when it is mounted anew; not even then; after a while; not at all.
 const (
 	online  = ""
 	offline = "offline"
+	stuck   = "stuck"
 	slow    = "slow"
 	unable  = "unable"
 )
@@ -22,7 +23,8 @@ type worldClaim struct {
 	steps int
 	// pending is since when its file system is left; zero: it is not.
 	pending time.Time
-	unable  bool
+	// anew is true when its pod was made after that.
+	anew, unable bool
 }
 
 // meaning is the template of a revision, sizeOf the size of its claims.
@@ -47,7 +49,7 @@ func (w *world) growth(ordinal int32) Growth {
 	case claim.unable:
 		growth.State = Infeasible
 	case !claim.pending.IsZero():
-		growth.State, growth.Since = AwaitsFileSystem, claim.pending
+		growth.State, growth.Since, growth.Anew = AwaitsFileSystem, claim.pending, claim.anew
 	default:
 		growth.State = Growing
 	}
@@ -65,11 +67,11 @@ func (w *world) ask(ordinal int32) {
 }
 
 // mount binds a claim, and makes its file system as large as its volume.
-func (c *worldClaim) mount() {
+func (c *worldClaim) mount(driver string) {
 	if !c.bound {
 		c.bound, c.has = true, c.asks
 	}
-	if !c.pending.IsZero() {
+	if !c.pending.IsZero() && driver != stuck {
 		c.has, c.pending = c.asks, time.Time{}
 	}
 }
@@ -82,8 +84,8 @@ func (c *worldClaim) grow(driver string, now time.Time) {
 	case driver == slow && c.steps < 5:
 		c.steps++
 	case c.pending.IsZero():
-		c.pending = now
-	case driver != offline:
+		c.pending, c.anew = now, false
+	case driver != offline && driver != stuck:
 		c.has, c.pending, c.steps = c.asks, time.Time{}, 0
 	}
 }

@@ -304,7 +304,7 @@ func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone b
 		return fmt.Errorf("%s: claim %s shrinks to %s", now.Format(clockTime), claim.Name, size.String())
 	}
 	doomed := slices.ContainsFunc(claim.OwnerReferences, isPod)
-	_, standIn := claim.Annotations[sliceapi.StandInAnnotationKey]
+	_, standIn := claim.Annotations[sliceapi.SurgeAnnotationKey]
 	if standIn && seen && !known.standIn {
 		return fmt.Errorf("%s: claim %s was an ordinal's, and is a stand-in's now", now.Format(clockTime), claim.Name)
 	}

@@ -117,18 +117,16 @@ const clockTime = "15:04:05.000"
 // ask for, and pods that lifecycle hooks hold back are let go after a while.
 func chores(ctx context.Context, namespace string, soaks []*soak) {
 	const every = 300 * time.Millisecond
-	mounted := map[types.UID]types.UID{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		bindClaims(ctx, namespace, soaks)
-		growByOrdinal(ctx, namespace, mounted)
+		growByOrdinal(ctx, namespace)
 		unhook(ctx, namespace)
 	}, every)
 }
 
-// growByOrdinal has claims grow: those of even ordinals at once, those of odd ones when they are
-// mounted anew. mounted are the pods by which they were when they began to. What fails is done
-// in the next round.
-func growByOrdinal(ctx context.Context, namespace string, mounted map[types.UID]types.UID) {
+// growByOrdinal has claims grow: those of even ordinals at once, the file systems of the others
+// in the next round. What fails is done in the next round, too.
+func growByOrdinal(ctx context.Context, namespace string) {
 	var claims corev1.PersistentVolumeClaimList
 	_ = api.List(ctx, &claims, client.InNamespace(namespace))
 	for _, claim := range claims.Items {
@@ -136,23 +134,11 @@ func growByOrdinal(ctx context.Context, namespace string, mounted map[types.UID]
 		if status.Phase != corev1.ClaimBound || equality.Semantic.DeepEqual(status.Capacity, claim.Spec.Resources.Requests) {
 			continue
 		}
-		var pod corev1.Pod
-		name := strings.TrimPrefix(claim.Name, "data-")
-		if err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod); client.IgnoreNotFound(err) != nil {
-			continue
-		}
-		by, waits := mounted[claim.UID]
-		odd := strings.ContainsAny(name[len(name)-1:], "13579")
-		switch {
-		case odd && !waits:
-			mounted[claim.UID] = pod.UID
+		if odd := strings.ContainsAny(claim.Name[len(claim.Name)-1:], "13579"); odd && len(status.Conditions) == 0 {
 			status.Conditions = []corev1.PersistentVolumeClaimCondition{{
-				Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour)),
+				Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 			}}
-		case odd && pod.UID == by:
-			continue
-		default:
-			delete(mounted, claim.UID)
+		} else {
 			status.Capacity, status.Conditions = claim.Spec.Resources.Requests, nil
 		}
 		_ = api.Status().Update(ctx, &claim)

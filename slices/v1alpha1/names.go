@@ -51,10 +51,10 @@ const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 // takes it away when it ends with one.
 const SplitAnnotationKey = "apps.sliceshift.io/split"
 
-// StandInAnnotationKey is on a claim that was made for a pod that stands in above the range
+// SurgeAnnotationKey is on a claim that was made for a pod that stands in above the range
 // (maxSurge): it goes with that pod, whatever the retention policy says, unless the ordinal
 // comes to be the StatefulSet's while the pod runs.
-const StandInAnnotationKey = "apps.sliceshift.io/stand-in"
+const SurgeAnnotationKey = "apps.sliceshift.io/surge"
 
 // MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget of an
 // application of which a migration moves ordinals: a number, at most which of its pods may be
