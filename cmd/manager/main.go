@@ -42,7 +42,7 @@ func main() {
 
 // heapGrowth is by how much the heap may grow between two collections, in percent of what is in
 // use: most of it are the pods of the cache, and there is little garbage beside it.
-const heapGrowth = 40
+const heapGrowth = 30
 
 // boundHeap makes the collector run that often, unless the environment says how often it shall.
 func boundHeap() {
