@@ -285,14 +285,19 @@ func TestAdoptUntaken(t *testing.T) {
 	}
 }
 
-// awaitTakeover waits until the command waits for the controller of the set that it has made.
-func (c *console) awaitTakeover(t *testing.T, server *sliceServer) {
-	t.Helper()
-	made := func() bool {
-		return server.store.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: "shop", Name: "web"}, &slicesapi.StatefulSet{}) == nil
+// looks calls a function before each look at what was created, with how many there were.
+func looks(at func(n int) error) func(*http.Request) error {
+	created, n := false, 0
+	return func(r *http.Request) error {
+		switch {
+		case r.Method == http.MethodPost && r.URL.Query().Get("dryRun") == "":
+			created = true
+		case created && r.Method == http.MethodGet && r.PathValue("name") != "":
+			n++
+			return at(n)
+		}
+		return nil
 	}
-	await(t, made, func() string { return "the set is not made" })
-	c.awaitWaiting(t)
 }
 
 // TestAdoptLeft: a signal while the pods are taken over undoes nothing, and says so.
@@ -300,14 +305,15 @@ func TestAdoptLeft(t *testing.T) {
 	files := inTemp(t)
 	east := newSliceServer(t, nativeSet("web"))
 	east.untaken = true
-	c := newConsole(adoptArgs(t, east)...)
 	ctx, leave := context.WithCancel(t.Context())
-	code := make(chan int)
-	go func() { code <- execute(ctx, c.environment) }()
-	c.awaitTakeover(t, east)
-	leave()
-	if got := <-code; got != exitFailure || !strings.Contains(c.err.String(), "is created in cluster east, and the pods run: interrupted; see whether its controller runs") || len(files()) > 0 {
-		t.Errorf("exit code %d, stderr %q, files %v", got, c.err, files())
+	defer leave()
+	east.before = looks(func(int) error { leave(); return nil })
+	c := newConsole(adoptArgs(t, east)...)
+	if got := execute(ctx, c.environment); got != exitFailure || len(files()) > 0 {
+		t.Errorf("exit code %d, files %v", got, files())
+	}
+	if want := "is created in cluster east, and the pods run: interrupted; see whether its controller runs"; !strings.Contains(c.err.String(), want) {
+		t.Errorf("stderr %q, want %q in it", c.err, want)
 	}
 }
 
@@ -316,16 +322,19 @@ func TestAdoptLateTaken(t *testing.T) {
 	inTemp(t)
 	east := newSliceServer(t, nativeSet("web"))
 	east.untaken = true
+	seen := 0
+	east.before = looks(func(n int) error {
+		seen = n
+		if n != 3 {
+			return nil
+		}
+		set := east.slice(t)
+		set.Status = slicesapi.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3}
+		return east.store.Update(t.Context(), set)
+	})
 	c := newConsole(adoptArgs(t, east)...)
-	code := c.begin(t)
-	c.awaitTakeover(t, east)
-	set := east.slice(t)
-	set.Status = slicesapi.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3}
-	if err := east.store.Update(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.passTime(t, code, pollEvery); got != exitDone || !strings.Contains(c.out.String(), "web adopted") {
-		t.Errorf("exit code %d, stderr %q", got, c.err)
+	if got := c.passTime(t, c.begin(t), pollEvery); got != exitDone || !strings.Contains(c.out.String(), "web adopted") || seen != 3 {
+		t.Errorf("exit code %d after %d looks, stderr %q", got, seen, c.err)
 	}
 }
 
