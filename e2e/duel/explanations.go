@@ -43,8 +43,7 @@ var explanations = []explanation{
 		id: "pods that leave do not wait for one that is broken",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
-			theirs, has := m.native.pods[ordinal]
-			return is && pod && has && !m.wish.owns(ordinal) && d.ours == none && !theirs.ready && !theirs.updated && m.nativeWaits(ordinal)
+			return is && pod && d.ours == none && !m.wish.owns(ordinal) && m.leavingStuck()
 		},
 	},
 	{
@@ -81,10 +80,26 @@ var defects = []explanation{
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
 			theirs, has := m.native.pods[ordinal]
-			made := has && (theirs.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal))
+			made := has && theirs.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal) && m.before[1].lines[d.about] == ""
 			return is && !pod && d.native == none && (made || m.before[0].lines[d.about] != m.before[1].lines[d.about])
 		},
 	},
+}
+
+// leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
+// highest one has an old revision and is not Ready, and another one below it is not, either.
+func (m *moment) leavingStuck() bool {
+	var down []podState
+	for ordinal := range int32(maxOrdinal) {
+		if pod, has := m.native.pods[ordinal]; has && !m.wish.owns(ordinal) {
+			down = append(down, pod)
+		}
+	}
+	if m.wish.parallel() || len(down) < 2 {
+		return false
+	}
+	first := down[len(down)-1]
+	return !first.ready && !first.updated && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
 }
 
 // terminates says whether an owned pod is on its way out on the native side.

@@ -69,7 +69,7 @@ func (p *play) judge(ctx context.Context) (done bool, err error) {
 		}
 		return true, p.judgeEvents()
 	}
-	if still < max(p.quiet(), 2*stuck) {
+	if p.backsOff() || still < max(p.quiet(), 2*stuck) {
 		return false, nil
 	}
 	if helped, err := p.remedy(ctx); helped || err != nil {
