@@ -65,25 +65,31 @@ var explanations = []explanation{
 	},
 }
 
-// defects are differences that are none on purpose, and known.
+// defects are differences that are none on purpose, and known. What is left of one stays until
+// the end of the script.
 var defects = []explanation{
-	{
-		id: "defect: the claim of a pod that is Terminating keeps its owners",
-		explains: func(m *moment, d difference) bool {
-			ordinal, pod, is := m.aboutOrdinal(d)
-			since := m.before[0].lines[d.about] != m.before[1].lines[d.about]
-			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || d.native == none && since && !m.wish.owns(ordinal))
-		},
-	},
 	{
 		id: "defect: a claim is made for a pod that runs, or leaves",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
 			theirs, has := m.native.pods[ordinal]
-			made := has && theirs.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal) && m.before[1].lines[d.about] == ""
-			return is && !pod && d.native == none && (made || m.before[0].lines[d.about] != m.before[1].lines[d.about])
+			made := has && theirs.pod.Status.Phase != corev1.PodPending && !theirs.terminating || ordinal >= beyond
+			return is && !pod && d.native == none && (made || m.wish.owns(ordinal) && m.differed(d))
 		},
 	},
+	{
+		id: "defect: the claim of a pod that is Terminating keeps its owners",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			left := d.native == none && !m.wish.owns(ordinal) && m.differed(d)
+			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || left)
+		},
+	},
+}
+
+// differed says whether a line of the states differed already when the step was made.
+func (m *moment) differed(d difference) bool {
+	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
 }
 
 // leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
