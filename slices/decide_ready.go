@@ -15,7 +15,7 @@ const (
 )
 
 // Readiness is whether a slice is as it was asked for: every ordinal has a pod that is available
-// and has the revision that it shall have, and no other pod is left.
+// and has the revision that it shall have, claims included, and no other pod is left.
 type Readiness struct {
 	Ready bool
 	// Waiting is true when it is not Ready, and nothing is done about it: others must act.
@@ -32,11 +32,11 @@ func (d *decider) readiness(p Progress) Readiness {
 		}
 		leaving--
 		available += int(one(d.available(pod)))
-		outdated += int(one(d.strategy.order != nil && d.inScope(ordinal) && d.outdated(pod)))
+		outdated += int(one(d.strategy.order != nil && d.inScope(ordinal) && (d.outdated(pod) || d.toGrow(pod))))
 	}
 	message := fmt.Sprintf("%d of %d pods are available", available, len(d.owned))
 	if outdated > 0 {
-		message += fmt.Sprintf(", %d have another revision than %s", outdated, d.Revisions.Update)
+		message += fmt.Sprintf(", %d are to be updated to revision %s", outdated, d.Revisions.Update)
 	}
 	if leaving > 0 {
 		message += fmt.Sprintf(", %d are to go", leaving)

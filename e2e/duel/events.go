@@ -87,9 +87,13 @@ func (e *events) count() int {
 
 // chains are the events of each ordinal, in their order.
 func chains(all []event) map[int32]string {
-	texts := map[int32]string{}
+	byOrdinal := map[int32][]event{}
 	for _, one := range all {
-		texts[one.ordinal] += one.String() + ", "
+		byOrdinal[one.ordinal] = append(byOrdinal[one.ordinal], one)
+	}
+	texts := map[int32]string{}
+	for ordinal, events := range byOrdinal {
+		texts[ordinal] = inWords(events)
 	}
 	return texts
 }

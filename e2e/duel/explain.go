@@ -8,7 +8,6 @@ import (
 // moment is what an explanation is told.
 type moment struct {
 	wish *wish
-	step Step
 	// refused says whether writes are refused.
 	refused bool
 	// before are the states when the step was made, native and ours those after it.

@@ -43,8 +43,7 @@ var explanations = []explanation{
 		id: "pods that leave do not wait for one that is broken",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
-			theirs, has := m.native.pods[ordinal]
-			return is && pod && has && !m.wish.owns(ordinal) && d.ours == none && !theirs.ready && !theirs.updated && m.nativeWaits(ordinal)
+			return is && pod && d.ours == none && !m.wish.owns(ordinal) && m.leavingStuck()
 		},
 	},
 	{
@@ -66,25 +65,47 @@ var explanations = []explanation{
 	},
 }
 
-// defects are differences that are none on purpose, and known.
+// defects are differences that are none on purpose, and known. What is left of one stays until
+// the end of the script.
 var defects = []explanation{
-	{
-		id: "defect: the claim of a pod that is Terminating keeps its owners",
-		explains: func(m *moment, d difference) bool {
-			ordinal, pod, is := m.aboutOrdinal(d)
-			since := m.before[0].lines[d.about] != m.before[1].lines[d.about]
-			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || d.native == none && since && !m.wish.owns(ordinal))
-		},
-	},
 	{
 		id: "defect: a claim is made for a pod that runs, or leaves",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
 			theirs, has := m.native.pods[ordinal]
-			made := has && (theirs.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal))
-			return is && !pod && d.native == none && (made || m.before[0].lines[d.about] != m.before[1].lines[d.about])
+			made := has && theirs.pod.Status.Phase != corev1.PodPending && !theirs.terminating || ordinal >= beyond
+			return is && !pod && d.native == none && (made || m.wish.owns(ordinal) && m.differed(d))
 		},
 	},
+	{
+		id: "defect: the claim of a pod that is Terminating keeps its owners",
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			left := d.native == none && !m.wish.owns(ordinal) && m.differed(d)
+			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || left)
+		},
+	},
+}
+
+// differed says whether a line of the states differed already when the step was made.
+func (m *moment) differed(d difference) bool {
+	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
+}
+
+// leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
+// highest one has an old revision and is not Ready, and another one below it is not, either.
+func (m *moment) leavingStuck() bool {
+	var down []podState
+	for ordinal := range int32(maxOrdinal) {
+		if pod, has := m.native.pods[ordinal]; has && !m.wish.owns(ordinal) {
+			down = append(down, pod)
+		}
+	}
+	if m.wish.parallel() || len(down) < 2 {
+		return false
+	}
+	first := down[len(down)-1]
+	return !first.ready && !first.updated && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
 }
 
 // terminates says whether an owned pod is on its way out on the native side.

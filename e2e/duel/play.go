@@ -19,8 +19,7 @@ type play struct {
 	wish         *wish
 	native, ours *side
 	tally        *tally
-	// step is the one that was made last; before is what the sides were like then.
-	step   Step
+	// before is what the sides were like when the last step was made.
 	before [2]state
 	// apart is true when what has happened since cannot be compared.
 	apart bool
@@ -50,7 +49,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 	p := &play{script: script, wish: newWish(name, script.Settings), tally: t}
 	p.native, p.ours = newSide(a, lane, true, name), newSide(a, lane, false, name)
 	defer func() { failed = errors.Join(failed, p.clear(ctx)) }()
-	p.begin(Step{Kind: "the set is made"})
+	p.begin()
 	if err := p.both(func(s *side) error { return errors.Join(s.refuse(ctx, nil), s.create(ctx, p.wish)) }); err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 		return err
 	}
 	for i, step := range script.Steps {
-		p.begin(step)
+		p.begin()
 		if err := p.do(ctx, step); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i+1, step, err)
 		}
@@ -76,8 +75,9 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 	return p.end(ctx)
 }
 
-func (p *play) begin(step Step) {
-	p.step, p.before = step, [2]state{p.native.last, p.ours.last}
+// begin is called before a step is made.
+func (p *play) begin() {
+	p.before = [2]state{p.native.last, p.ours.last}
 	p.apart, p.backedOff = p.script.Settings.Rushed || len(p.compare()) > 0, false
 }
 

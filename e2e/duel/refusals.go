@@ -3,6 +3,7 @@ package duel
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -62,16 +63,16 @@ func (r refusal) binding() *admissionv1.ValidatingAdmissionPolicyBinding {
 
 // refuse puts one refusal in force, or with none takes all back.
 func (s *side) refuse(ctx context.Context, wanted *refusal) error {
-	labels := ""
+	labels := make([]string, 0, len(refusals))
 	for _, kind := range refusals {
 		value := "null"
 		if wanted != nil && kind.name == wanted.name {
 			value = `"yes"`
 		}
-		labels += fmt.Sprintf(`,%q:%s`, kind.label(), value)
+		labels = append(labels, fmt.Sprintf("%q:%s", kind.label(), value))
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	if err := s.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{`+labels[1:]+`}}}`))); err != nil {
+	if err := s.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{`+strings.Join(labels, ",")+`}}}`))); err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, lookAgain, time.Minute, true, func(ctx context.Context) (bool, error) {

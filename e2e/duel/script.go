@@ -2,11 +2,10 @@ package duel
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // Script is what is played on both sides.
@@ -49,10 +48,28 @@ func (s Script) String() string {
 
 // Draw draws the script of a seed.
 func Draw(seed int) Script {
-	s := scripts.Example(seed)
-	s.Name = strconv.Itoa(seed)
-	return s
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	script := Script{
+		Name: strconv.Itoa(seed),
+		Settings: Settings{
+			Parallel: r.IntN(2) == 0, Claims: []int{0, 0, 1, 1, 2}[r.IntN(5)],
+			Replicas: r.Int32N(maxReplicas + 1), Start: []int32{0, 0, 0, 1, 5}[r.IntN(5)],
+			Rushed: r.IntN(4) == 0,
+		},
+	}
+	for range minSteps + r.IntN(maxSteps-minSteps+1) {
+		script.Steps = append(script.Steps, Step{
+			Kind: kinds[r.IntN(len(kinds))], A: r.Int32N(maxReplicas + 1), B: r.Int32N(maxReplicas),
+			Pause: time.Duration(r.IntN(900)) * time.Millisecond,
+		})
+	}
+	return script
 }
+
+const (
+	minSteps, maxSteps = 5, 14
+	maxReplicas        = 6
+)
 
 // kinds are drawn as often as they are here: edits of the template come most often.
 var kinds = []string{
@@ -64,29 +81,6 @@ var kinds = []string{
 	stepClaimDelete, stepClaimAndPod, stepClaimGone, stepUnbound, stepBound,
 	stepRefusePods, stepRefuseClaims, stepRefuseDeletions, stepAllow, stepAllow,
 }
-
-var scripts = rapid.Custom(func(r *rapid.T) Script {
-	return Script{
-		Settings: Settings{
-			Parallel: rapid.Bool().Draw(r, "parallel"),
-			Claims:   rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(r, "claims"),
-			Replicas: rapid.Int32Range(0, 6).Draw(r, "replicas"),
-			Start:    rapid.SampledFrom([]int32{0, 0, 0, 1, 5}).Draw(r, "start"),
-			Rushed:   rapid.IntRange(0, 3).Draw(r, "rushed") == 3,
-		},
-		Steps: rapid.SliceOfN(steps, minSteps, maxSteps).Draw(r, "steps"),
-	}
-})
-
-const minSteps, maxSteps = 5, 14
-
-var steps = rapid.Custom(func(r *rapid.T) Step {
-	return Step{
-		Kind: rapid.SampledFrom(kinds).Draw(r, "kind"),
-		A:    rapid.Int32Range(0, 6).Draw(r, "a"), B: rapid.Int32Range(0, 5).Draw(r, "b"),
-		Pause: time.Duration(rapid.IntRange(0, 900).Draw(r, "pause")) * time.Millisecond,
-	}
-})
 
 // Kinds of steps: edits of the set.
 const (

@@ -69,7 +69,7 @@ func (p *play) judge(ctx context.Context) (done bool, err error) {
 		}
 		return true, p.judgeEvents()
 	}
-	if still < max(p.quiet(), 2*stuck) {
+	if p.backsOff() || still < max(p.quiet(), 2*stuck) {
 		return false, nil
 	}
 	if helped, err := p.remedy(ctx); helped || err != nil {
@@ -119,7 +119,7 @@ func (p *play) judgeEvents() error {
 }
 
 func (p *play) moment(found []difference) *moment {
-	return &moment{wish: p.wish, step: p.step, refused: p.refused, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
+	return &moment{wish: p.wish, refused: p.refused, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
 }
 
 // quiet is how long nothing may happen before both sides are taken to have come to an end.
@@ -147,7 +147,7 @@ func (p *play) nudge(ctx context.Context) error {
 // end mends all that is wrong, and compares the sides once all is well, and once more when
 // the sets are deleted.
 func (p *play) end(ctx context.Context) error {
-	p.begin(Step{Kind: "all is mended"})
+	p.begin()
 	p.apart = true // what is mended first may be acted on before the rest is
 	for _, kind := range []string{stepLetGo, stepReady, stepRelease} {
 		if err := p.both(func(s *side) error { s.unbound = false; return s.mend(ctx, kind) }); err != nil {
@@ -169,7 +169,7 @@ func (p *play) end(ctx context.Context) error {
 	if st := p.ours.last.status; st.AvailableReplicas != 3 || st.UpdatedReplicas != 3 {
 		return fmt.Errorf("the sides are equal and not complete:\n%s", p)
 	}
-	p.begin(Step{Kind: "the set is deleted"})
+	p.begin()
 	p.apart = true // the garbage collector deletes pods in any order
 	if err := p.both(func(s *side) error { return s.deleteSet(ctx) }); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -107,7 +108,7 @@ func (s *side) lookAtRevisions(ctx context.Context, now *state) (map[string]stri
 		now.lines["status."+key] = fmt.Sprint(value)
 	}
 	if st.CollisionCount != nil && *st.CollisionCount > 0 {
-		now.lines["status.collisionCount"] = fmt.Sprint(*st.CollisionCount)
+		now.lines["status.collisionCount"] = strconv.Itoa(int(*st.CollisionCount))
 	}
 	return templates, nil
 }

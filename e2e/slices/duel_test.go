@@ -44,7 +44,7 @@ func TestDuel(t *testing.T) {
 
 func duelOptions(t *testing.T) duel.Options {
 	t.Helper()
-	o := duel.Options{For: 20 * time.Second, Seed: int(clock.RealClock{}.Now().Unix()), Lanes: 3, Say: func(text string) { t.Log(text) }}
+	o := duel.Options{For: 20 * time.Second, Seed: int(clock.RealClock{}.Now().Unix()), Lanes: 4, Say: func(text string) { t.Log(text) }}
 	var err error
 	if text := os.Getenv(duelFor); text != "" {
 		if o.For, err = time.ParseDuration(text); err != nil {

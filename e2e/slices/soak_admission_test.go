@@ -33,6 +33,7 @@ func (p *play) admissions() {
 		}}},
 	}
 	off := func(what string) string {
+		// The namespace is not known to a condition of a policy, only to what it does.
 		return fmt.Sprintf("!(('%s' + object.metadata.labels['app']) in namespaceObject.metadata.labels)", what)
 	}
 	refuses := &admissionv1.ValidatingAdmissionPolicy{
@@ -46,11 +47,10 @@ func (p *play) admissions() {
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-rewrites"},
 		Spec: admissionv1.MutatingAdmissionPolicySpec{
 			MatchConstraints: in, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-			MatchConditions: []admissionv1.MatchCondition{{Name: "on", Expression: "!" + off(rewritesPods)}},
 			Mutations: []admissionv1.Mutation{
-				mutation(`object.spec.containers[0].image.startsWith('mirror/') ? [] : [
+				mutation(off(rewritesPods) + ` || object.spec.containers[0].image.startsWith('mirror/') ? [] : [
 					JSONPatch{op: 'replace', path: '/spec/containers/0/image', value: 'mirror/' + object.spec.containers[0].image}]`),
-				mutation(`request.operation != 'CREATE' ? [] : [
+				mutation(off(rewritesPods) + ` || request.operation != 'CREATE' ? [] : [
 					JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{name: 'proxy', image: 'proxy:1'}},
 					JSONPatch{op: 'add', path: '/metadata/labels/injected', value: 'yes'}]`),
 			},

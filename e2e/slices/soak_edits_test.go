@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
-	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
@@ -29,21 +29,24 @@ type step struct {
 	pause time.Duration
 }
 
-// steps draws edits: those of the template are the most frequent ones.
-var steps = rapid.Custom(func(r *rapid.T) step {
+// soakKinds are drawn as often as they are here: edits of the template are the most frequent ones.
+var soakKinds = []string{
+	"image", "image", "image", "image", "image", "image", "image", "image", "broken image", "broken image",
+	"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
+	"resize", "resize", "restart", "minReadySeconds", "minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
+	"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
+	"there and back", "partition when complete", "late", "largest numbers",
+	"refuse pods", "refuse changes", "rewrite pods", "admit all", "admit all", "claims unbound", "claims bound", "claims bound",
+}
+
+// drawStep draws an edit.
+func drawStep(seed int) step {
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	return step{
-		kind: rapid.SampledFrom([]string{
-			"image", "image", "image", "image", "image", "image", "image", "image", "broken image", "broken image",
-			"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
-			"resize", "resize", "restart", "minReadySeconds", "hooks", "grace", "scaleStrategy", "deadline", "retention", "claims grow",
-			"delete a pod", "fail a pod", "unready a pod", "ask a pod to go",
-			"there and back", "partition when complete", "late", "largest numbers", "largest numbers",
-			"refuse pods", "refuse changes", "rewrite pods", "admit all", "admit all", "claims unbound", "claims bound", "claims bound",
-		}).Draw(r, "kind"),
-		a: rapid.Int32Range(0, 5).Draw(r, "a"), b: rapid.Int32Range(0, 3).Draw(r, "b"),
-		pause: rapid.SampledFrom([]time.Duration{soakStep, 0, 3 * soakStep, soakStep / 4, 10 * soakStep}).Draw(r, "pause"),
+		kind: soakKinds[r.IntN(len(soakKinds))], a: r.Int32N(6), b: r.Int32N(4),
+		pause: []time.Duration{soakStep, 0, 3 * soakStep, soakStep / 4, 10 * soakStep}[r.IntN(5)],
 	}
-})
+}
 
 // asRefused ends what is kept of a refused edit.
 const asRefused = " (refused)"

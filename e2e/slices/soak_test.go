@@ -246,7 +246,7 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	go func() { seen <- s.watchSet(watching) }()
 	end := time.Now().Add(duration)
 	for i := 0; time.Now().Before(end); i++ {
-		draw := steps.Example(s.seed + i)
+		draw := drawStep(s.seed + i)
 		if err := s.do(ctx, draw); err != nil {
 			return err
 		}
