@@ -134,7 +134,7 @@ func asAsked(in Input) bool {
 	for _, ordinal := range owned {
 		pod := podAt(in, ordinal)
 		keeps := in.Spec.Strategy == api.OnDelete || in.Spec.Strategy == api.RollingUpdate && ordinal < in.Spec.Partition
-		if !serves(in, pod) || !keeps && pod.Revision != in.Revisions.Update && !pod.Change.Same {
+		if !serves(in, pod) || !keeps && (pod.Revision != in.Revisions.Update && !pod.Change.Same || pod.Growth.State != Grown) {
 			return false
 		}
 	}
