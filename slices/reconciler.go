@@ -94,7 +94,7 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 // its way, what comes of it is answered at once.
 const (
 	restPerPod = 100 * time.Microsecond
-	mostRest   = 100 * time.Millisecond
+	mostRest   = 250 * time.Millisecond
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
