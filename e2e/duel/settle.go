@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // settle waits until both sides have come to an end, and compares them.
@@ -132,52 +129,6 @@ func (p *play) quiet() time.Duration {
 		}
 	}
 	return quiet
-}
-
-// nudge makes both controllers look at their sets.
-func (p *play) nudge(ctx context.Context) error {
-	return p.both(func(s *side) error {
-		set := s.object()
-		set.SetNamespace(s.namespace)
-		set.SetName(s.set)
-		return s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())))
-	})
-}
-
-// end mends all that is wrong, and compares the sides once all is well, and once more when
-// the sets are deleted.
-func (p *play) end(ctx context.Context) error {
-	p.begin()
-	p.apart = true // what is mended first may be acted on before the rest is
-	for _, kind := range []string{stepLetGo, stepReady, stepRelease} {
-		if err := p.both(func(s *side) error { s.unbound = false; return s.mend(ctx, kind) }); err != nil {
-			return err
-		}
-	}
-	p.wish.Replicas, p.wish.MinReadySeconds, p.wish.UpdateStrategy = new(int32(3)), 0, rolling(0, nil)
-	p.wish.newImage("")
-	err := p.both(func(s *side) error { return s.write(ctx, p.wish) })
-	if err == nil {
-		err = p.allow(ctx)
-	}
-	if err == nil {
-		err = p.settle(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("when all is mended: %w", err)
-	}
-	if st := p.ours.last.status; st.AvailableReplicas != 3 || st.UpdatedReplicas != 3 {
-		return fmt.Errorf("the sides are equal and not complete:\n%s", p)
-	}
-	p.begin()
-	p.apart = true // the garbage collector deletes pods in any order
-	if err := p.both(func(s *side) error { return s.deleteSet(ctx) }); err != nil {
-		return err
-	}
-	if err := p.settle(ctx); err != nil {
-		return fmt.Errorf("when the set is deleted: %w", err)
-	}
-	return nil
 }
 
 func sortedKeys(lines map[string]string) []string { return slices.Sorted(maps.Keys(lines)) }

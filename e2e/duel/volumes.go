@@ -36,32 +36,3 @@ func (s *side) provide(ctx context.Context) error {
 	}
 	return nil
 }
-
-// deleteSet deletes the set, and leaves the rest to the garbage collector.
-func (s *side) deleteSet(ctx context.Context) error {
-	set := s.object()
-	set.SetNamespace(s.namespace)
-	set.SetName(s.set)
-	if err := s.client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	s.await(func(ctx context.Context) bool {
-		return apierrors.IsNotFound(s.cache.Get(ctx, s.key(s.set), s.object()))
-	})
-	return nil
-}
-
-// clear removes what a script has left.
-func (s *side) clear(ctx context.Context) error {
-	s.unbound = true
-	if err := s.deleteSet(ctx); err != nil {
-		return err
-	}
-	in := client.InNamespace(s.namespace)
-	for _, object := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}} {
-		if err := s.client.DeleteAllOf(ctx, object, in); err != nil {
-			return err
-		}
-	}
-	return s.client.DeleteAllOf(ctx, &corev1.PersistentVolume{}, client.MatchingLabels{"duel": s.namespace})
-}
