@@ -39,6 +39,7 @@ var embeddedOnly = map[string]string{
 	"TestGrowthOfSome":        noGrowth,
 	"TestKilled":              manyRuns,
 	"TestSoak":                manyRuns,
+	"TestAdmissions":          manyRuns,
 	"TestSameManifestAgain":   nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
 	"TestInPlaceUnseen":    "it needs a kubelet that does not see a change for a while",
 	"TestResizeDeferred":   "it needs a node that has room later",
