@@ -174,7 +174,7 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 	})
 	h.templates = map[string]*corev1.PodTemplateSpec{"r1": templateWith("a:1", "1"), "r2": templateWith("a:2", "2")}
 	h.update = "r2"
-	for _, verb := range []Verb{Announce, Repair, Relabel, BeginInPlace, PatchInPlace, FinishInPlace, PrePull, tellState} {
+	for _, verb := range []Verb{Announce, CreateClaims, OwnClaims, Repair, Relabel, BeginInPlace, PatchInPlace, FinishInPlace, PrePull, tellState} {
 		action := Action{Verb: verb, UID: pod.UID, Revision: "r2", Reason: api.TerminationUpdate}
 		if err := h.one(t.Context(), action, pod.DeepCopy()); err != nil {
 			writes = append(writes, fmt.Sprintf("%s: %v", verb, err))

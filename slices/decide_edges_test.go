@@ -13,7 +13,7 @@ import (
 func servingPod(ordinal int32, revision string, change func(*Pod)) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: "u", Revision: revision, Phase: Running, Ready: true, ReadySince: noon.Add(-time.Hour),
-		IdentityOK: true, StorageOK: true, ClaimsOK: true,
+		IdentityOK: true, ClaimsOK: true,
 	}
 	if change != nil {
 		change(&pod)

@@ -101,7 +101,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Ordinal: ordinal, UID: types.UID([]byte{'u', byte('0' + ordinal)}),
 		Revision: rapid.SampledFrom([]string{"a", "a", "b", "b", "x", "c", "d"}).Draw(t, "revision"),
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
-		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), StorageOK: often(t, "storage"), ClaimsOK: often(t, "claims"),
+		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), ClaimsOK: often(t, "claims"), ClaimsMissing: seldom(t, "claims missing"),
 		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), ReadsReason: rapid.Bool().Draw(t, "reads"),
 		HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
@@ -279,8 +279,12 @@ func unlawful(in Input, a Action, pod *Pod) string {
 		return "while deleting"
 	case a.Verb == Create:
 		return unlawfulCreate(in, a, pod)
-	case pod == nil || pod.UID != a.UID || pod.Terminating:
+	case pod == nil || pod.UID != a.UID:
+		return "on another pod"
+	case pod.Terminating && (a.Verb != OwnClaims || slices.Contains(counted(in), a.Ordinal)):
 		return "D2"
+	case a.Verb == CreateClaims && !slices.Contains(counted(in), a.Ordinal):
+		return "claims for a pod that goes"
 	case isUpdate(a) && !inScopeOf(in, a, pod):
 		return "D3"
 	case a.Verb == Relabel && a.Revision != pod.SameAs:
@@ -480,7 +484,7 @@ func staysDuplicate(d Decision, pod *Pod) bool {
 
 // imperfect says whether an owned ordinal is not as it shall be.
 func imperfect(in Input, ordinal int32, pod *Pod) bool {
-	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.StorageOK || !pod.ClaimsOK {
+	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.ClaimsOK {
 		return true
 	}
 	return (!pod.Change.Same || pod.Growth.State != Grown) && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)

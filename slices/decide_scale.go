@@ -7,20 +7,36 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// mend puts right what is wrong with pods that stay, and replaces those that have
-// ended. Neither waits for other pods.
+// mend puts right what is wrong with pods that stay, and the claims of those that go, and
+// replaces those that have ended. None of it waits for other pods.
 func (d *decider) mend() {
 	for _, pod := range d.pods {
 		stays := d.ours[pod.Ordinal] || d.stands[pod.Ordinal]
 		switch {
+		case !stays:
+			d.ownClaims(pod)
 		case pod.Terminating:
 		case ended(pod):
-			if stays {
-				d.replaceEnded(pod)
-			}
-		case !pod.ClaimsOK || stays && (!pod.IdentityOK || !pod.StorageOK):
-			d.act(Repair, pod, pod.Revision, "")
+			d.replaceEnded(pod)
+		default:
+			d.mendPod(pod)
 		}
+	}
+}
+
+func (d *decider) mendPod(pod *Pod) {
+	if pod.ClaimsMissing {
+		d.act(CreateClaims, pod, pod.Revision, "")
+	}
+	d.ownClaims(pod)
+	if !pod.IdentityOK {
+		d.act(Repair, pod, pod.Revision, "")
+	}
+}
+
+func (d *decider) ownClaims(pod *Pod) {
+	if !pod.ClaimsOK {
+		d.act(OwnClaims, pod, pod.Revision, "")
 	}
 }
 

@@ -60,7 +60,7 @@ func podsOf(ordinal int32, text string) []Pod {
 func podOf(ordinal int32, word string) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: types.UID(fmt.Sprintf("uid-%d", ordinal)), Revision: word[:1], Phase: Running,
-		Ready: true, ReadySince: noon.Add(-time.Hour), IdentityOK: true, StorageOK: true, ClaimsOK: true,
+		Ready: true, ReadySince: noon.Add(-time.Hour), IdentityOK: true, ClaimsOK: true,
 	}
 	pod.Change.Same = pod.Revision == "b"
 	for _, sign := range word[1:] {
@@ -216,16 +216,21 @@ func TestRepair(t *testing.T) {
 		return in
 	}
 	check(t, []row{
-		{name: "K-036 a claim of a Pending pod is missing", in: broken(func(p *Pod) { p.ClaimsOK = false }), want: "Repair 1"},
+		{name: "K-036 a claim of a Pending pod is missing", in: broken(func(p *Pod) { p.ClaimsMissing = true }), want: "CreateClaims 1"},
+		{name: "K-036 and the owners of another one", in: broken(func(p *Pod) { p.ClaimsMissing, p.ClaimsOK = true, false }), want: "CreateClaims 1, OwnClaims 1"},
+		{name: "K-036 not of one that is scaled away", in: slice(1, "b b?", settledAt("b")).with(1, func(p *Pod) { p.ClaimsMissing = true }), want: "Delete 1"},
+		{name: "K-175 owners, of one that stays", in: broken(func(p *Pod) { p.ClaimsOK = false }), want: "OwnClaims 1"},
+		{name: "K-175 of one that is scaled away while it is Terminating", in: slice(1, "b bt", settledAt("b")).with(1, func(p *Pod) { p.ClaimsOK = false }), want: "OwnClaims 1"},
+		{name: "K-175 of one that stays while it is Terminating: its successor's", in: slice(2, "b bt", settledAt("b")).with(1, func(p *Pod) { p.ClaimsOK = false }), want: ""},
+		{name: "K-175 of one that has ended and is scaled away", in: slice(1, "b b!", settledAt("b")).with(1, func(p *Pod) { p.ClaimsOK = false }), want: "OwnClaims 1, Delete 1"},
 		{name: "K-167 identity", in: broken(func(p *Pod) { p.IdentityOK = false }), want: "Repair 1"},
-		{name: "K-168 storage", in: broken(func(p *Pod) { p.StorageOK = false }), want: "Repair 1"},
 		{name: "K-166 nothing", in: broken(func(*Pod) {}), want: ""},
 		{name: "not while Terminating", in: broken(func(p *Pod) { p.IdentityOK, p.Terminating = false, true }), want: ""},
 		{name: "K-175 R-104 owners first, then the deletion", in: func() Input {
 			in := slice(1, "b b", settledAt("b"))
 			in.Pods[1].ClaimsOK = false
 			return in
-		}(), want: "Repair 1, Delete 1"},
+		}(), want: "OwnClaims 1, Delete 1"},
 	})
 }
 

@@ -100,7 +100,7 @@ func (w *world) do(a Action) {
 		w.made++
 		w.pods[a.Ordinal] = &Pod{
 			Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
-			IdentityOK: true, StorageOK: true, ClaimsOK: true,
+			IdentityOK: true, ClaimsOK: true,
 		}
 		if w.claims[a.Ordinal] == nil {
 			w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
@@ -108,7 +108,7 @@ func (w *world) do(a Action) {
 		w.claims[a.Ordinal].anew = true
 		return
 	}
-	if pod == nil || pod.UID != a.UID || pod.Terminating {
+	if pod == nil || pod.UID != a.UID || pod.Terminating && a.Verb != OwnClaims {
 		w.t.Fatalf("%+v on %+v", a, pod)
 	}
 	switch a.Verb {
@@ -116,8 +116,12 @@ func (w *world) do(a Action) {
 		pod.Terminating, pod.GoneBy = true, w.in.Now.Add(w.lingers)
 	case Announce:
 		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
+	case CreateClaims:
+		pod.ClaimsMissing = false
 	case Repair:
-		pod.IdentityOK, pod.StorageOK, pod.ClaimsOK = true, true, true
+		pod.IdentityOK = true
+	case OwnClaims:
+		pod.ClaimsOK = true
 	case Relabel:
 		pod.Revision = a.Revision
 	case BeginInPlace:
@@ -203,7 +207,7 @@ func (w *world) random(t *rapid.T) {
 	case "delete":
 		pod.Terminating = true
 	case "claim":
-		pod.ClaimsOK = false
+		pod.ClaimsOK, pod.ClaimsMissing = false, pod.Phase == Pending
 	case "ask":
 		pod.AskedToGo = true
 	case "hook":

@@ -22,7 +22,7 @@ import (
 func TestWaitsForTheKubelet(t *testing.T) {
 	pod := Pod{
 		Ordinal: 0, UID: "1", Revision: "a1", Phase: Running, Ready: true, ReadySince: noon.Add(-time.Hour),
-		IdentityOK: true, StorageOK: true, ClaimsOK: true,
+		IdentityOK: true, ClaimsOK: true,
 		Change: Change{InPlace: true}, InPlace: &InPlace{Revision: "a2", Since: noon},
 	}
 	in := Input{

@@ -55,8 +55,12 @@ func (h *hands) one(ctx context.Context, action Action, pod *corev1.Pod) error {
 		return h.announce(ctx, action, pod)
 	case Relabel:
 		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
+	case CreateClaims:
+		return h.makeClaims(ctx, action.Ordinal, pod)
+	case OwnClaims:
+		return h.ownClaims(ctx, action.Ordinal, pod)
 	case Repair:
-		return h.repair(ctx, action, pod)
+		return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})
 	case GrowClaims:
 		return h.growClaims(ctx, action.Ordinal)
 	case BeginInPlace:
@@ -239,24 +243,16 @@ func (h *hands) patch(ctx context.Context, action Action, pod *corev1.Pod, chang
 	return nil
 }
 
-// repair makes the claims that a pod lacks, gives them their owners, and the pod the
-// labels of its ordinal. A claim that is being deleted goes with the pod, whoever owns it.
-func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) error {
+// ownClaims gives the claims of a pod their owners. One that is being deleted goes with the pod,
+// whoever owns it.
+func (h *hands) ownClaims(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	spec, err := SpecOf(h.set)
 	if err != nil {
 		return err
 	}
-	owned := spec.Owns(action.Ordinal)
-	if owned {
-		err = h.createMissing(ctx, action.Ordinal)
-	} else {
-		err = h.createTemporary(ctx, action.Ordinal, pod)
-	}
-	if err != nil {
-		return err
-	}
+	owned := spec.Owns(ordinal)
 	for _, template := range h.set.Spec.VolumeClaimTemplates {
-		claim := h.claims[claimName(template.Name, h.set.Name, action.Ordinal)]
+		claim := h.claims[claimName(template.Name, h.set.Name, ordinal)]
 		if claim == nil || h.claimMatches(claim, pod, owned) {
 			continue
 		}
@@ -269,10 +265,21 @@ func (h *hands) repair(ctx context.Context, action Action, pod *corev1.Pod) erro
 			return fmt.Errorf("owners of claim %s: %w", claim.Name, err)
 		}
 	}
-	if identityMatches(pod, action.Ordinal) {
-		return nil
+	return nil
+}
+
+// makeClaims makes the claims that a pod waits for: those of its ordinal, or, of one that stands
+// in, those that go with it.
+func (h *hands) makeClaims(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	spec, err := SpecOf(h.set)
+	switch {
+	case err != nil:
+		return err
+	case spec.Owns(ordinal):
+		return h.createMissing(ctx, ordinal)
+	default:
+		return h.createTemporary(ctx, ordinal, pod)
 	}
-	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": identityLabels(h.set.Name, action.Ordinal)}})
 }
 
 // growClaims asks for the larger size that the templates ask for, of the claims that can be asked.

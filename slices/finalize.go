@@ -3,7 +3,6 @@ package slices
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -26,19 +25,15 @@ func (r *Reconciler) letGo(ctx context.Context, set *api.StatefulSet, decision D
 	return r.finalize(ctx, set, controllerutil.RemoveFinalizer)
 }
 
-// finalize changes the finalizer of a set, once: the cache may not show it yet when the set is
-// looked at again.
+// finalize changes the finalizer of a set.
 func (r *Reconciler) finalize(ctx context.Context, set *api.StatefulSet, change func(client.Object, string) bool) error {
-	known := r.recall(set)
-	if order, err := resourceversion.CompareResourceVersion(set.ResourceVersion, known.kept); err == nil && order < 0 {
-		return nil
-	}
 	before := set.DeepCopy()
 	change(set, api.Finalizer)
 	if err := r.Client.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	known.kept = set.ResourceVersion
+	known := r.recall(set)
+	known.written = set.DeepCopy()
 	r.memorise(set, known)
 	return nil
 }

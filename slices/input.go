@@ -122,9 +122,11 @@ type Pod struct {
 	// GoneBy is when the grace period of a Terminating pod ends.
 	GoneBy time.Time
 	// IdentityOK is true when its name, hostname and labels are its ordinal's;
-	// StorageOK when its volumes are its claims; ClaimsOK when its claims exist with the
-	// owners that the retention policy asks for.
-	IdentityOK, StorageOK, ClaimsOK bool
+	// ClaimsOK when those of its claims that exist have the owners that the retention policy
+	// asks for.
+	IdentityOK, ClaimsOK bool
+	// ClaimsMissing is true while it waits for claims that do not exist.
+	ClaimsMissing bool
 	// StandIn is true when a claim of it was made for a pod that stands in for others.
 	StandIn bool
 	// Growth is how far its claims are on their way to what their templates ask for.
@@ -228,7 +230,11 @@ const (
 	// Announce writes the termination reason on a pod that is to be deleted. An empty
 	// reason takes back what was announced.
 	Announce Verb = "Announce"
-	// Repair makes the claims that are missing, and puts identity and owners right.
+	// CreateClaims makes the claims that a pod waits for.
+	CreateClaims Verb = "CreateClaims"
+	// OwnClaims gives the claims of a pod the owners that they are to have.
+	OwnClaims Verb = "OwnClaims"
+	// Repair puts the labels of a pod's identity right.
 	Repair Verb = "Repair"
 	// Relabel gives a pod the label of a revision that means the same as its own.
 	Relabel Verb = "Relabel"

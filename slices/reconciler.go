@@ -51,8 +51,8 @@ type memory struct {
 	rest time.Time
 	// unsettled is until when something that was asked for may be done without an answer.
 	unsettled time.Time
-	// kept is the version in which it got its finalizer, or lost it.
-	kept string
+	// written is the set as this controller wrote it last, until the cache shows it.
+	written *api.StatefulSet
 	// warned is the generation of which it was told that its range is moved far.
 	warned int64
 	// unpulled are the pods whose update does not wait for the images of a revision any more.
@@ -124,6 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	set = r.newest(set)
 	if left := r.recall(set).rest.Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
@@ -348,7 +349,7 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 		return 0, client.IgnoreNotFound(err)
 	}
 	h.set = next // what is written after this is written over it
-	known.told = r.now()
+	known.told, known.written = r.now(), next
 	return later, nil
 }
 

@@ -103,7 +103,7 @@ func TestCreateStandIn(t *testing.T) {
 		pod.UID, pod.Labels = "u", identityLabels("web", 1)
 		h, _ := newHands(t, interceptor.Funcs{}, pod)
 		h.pods[1] = pod
-		if err := h.all(t.Context(), []Action{{Verb: Repair, Ordinal: 1, UID: "u"}}); err != nil {
+		if err := h.all(t.Context(), []Action{{Verb: CreateClaims, Ordinal: 1, UID: "u"}}); err != nil {
 			t.Fatal(err)
 		}
 		if claim := marked(); get(t, h, claim) != nil || !metav1.IsControlledBy(claim, pod) || !standIn(claim) {

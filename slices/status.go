@@ -132,7 +132,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision De
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
 	for kind, verbs := range map[string][]Verb{
 		api.ConditionFailedCreatePod: {Create},
-		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, Repair, Relabel, Announce, Delete, openGate, closeGate, tellState},
+		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, CreateClaims, OwnClaims, Repair, Relabel, Announce, Delete, openGate, closeGate, tellState},
 	} {
 		message := refusal(failed, verbs)
 		switch {

@@ -280,7 +280,7 @@ func TestFailureIsTold(t *testing.T) {
 		slices.Sort(kinds)
 		return kinds
 	}
-	for _, verb := range []Verb{BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, Repair, Relabel, Announce, Delete} {
+	for _, verb := range []Verb{BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, CreateClaims, OwnClaims, Repair, Relabel, Announce, Delete} {
 		if got := kinds(fmt.Errorf("%s of pod a/web-0: no", verb)); !slices.Equal(got, []string{api.ConditionFailedUpdatePod + " True Refused"}) {
 			t.Errorf("%s was refused: %v", verb, got)
 		}

@@ -33,13 +33,14 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view := Pod{
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
-		IdentityOK: identityMatches(pod, ordinal), StorageOK: storageMatches(s.set, pod, ordinal),
+		IdentityOK: identityMatches(pod, ordinal),
 		AskedToGo:   api.AskedToGo(pod),
 		ReadsReason: readsReason(&pod.Spec),
 		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = readiness(pod)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
+	view.ClaimsMissing = s.awaitsClaims(pod, ordinal)
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
 	view.Growth.Anew = view.Growth.State == AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
@@ -122,15 +123,24 @@ func (s seen) changeFrom(revision string) Change {
 	return change
 }
 
-// claimsMatch says whether the claims of a pod exist as they shall be.
+// claimsMatch says whether the claims of a pod, as far as they exist, are as they shall be.
 func (s seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		claim := s.claims[claimName(s.set.Spec.VolumeClaimTemplates[i].Name, s.set.Name, ordinal)]
-		if claim == nil || !s.claimMatches(claim, pod, owned) {
+		if claim != nil && !s.claimMatches(claim, pod, owned) {
 			return false
 		}
 	}
 	return true
+}
+
+// awaitsClaims says whether a pod waits for claims that do not exist. One that runs has
+// mounted what it needs: a new claim of that name would be another one.
+func (s seen) awaitsClaims(pod *corev1.Pod, ordinal int32) bool {
+	waits := phaseOf(pod) == Pending || !storageMatches(s.set, pod, ordinal)
+	return waits && slices.ContainsFunc(s.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		return s.claims[claimName(template.Name, s.set.Name, ordinal)] == nil
+	})
 }
 
 // holds says whether a hook holds a pod back: it has all labels and finalizers.

@@ -186,7 +186,7 @@ func TestViewPod(t *testing.T) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}}
 	full := Pod{
 		Ordinal: 3, UID: "u", Revision: "r1", Phase: Running, Terminating: true, GoneBy: noon, Ready: true, ReadySince: since,
-		IdentityOK: true, StorageOK: true, ClaimsOK: true, AskedToGo: true,
+		IdentityOK: true, ClaimsOK: true, AskedToGo: true,
 		Reason: "ScaleDown", ReasonSince: told, HeldForDelete: true, HeldForUpdate: true,
 		Change: Change{InPlace: true}, InPlace: &InPlace{Revision: "r2", Since: noon, Patched: true, Done: true},
 	}
