@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -37,7 +37,7 @@ func newArena(ctx context.Context, config *rest.Config, lanes int) (*arena, erro
 	unthrottled := rest.CopyConfig(config)
 	unthrottled.QPS = -1
 	scheme := clusters.NewScheme()
-	if err := admissionv1.AddToScheme(scheme); err != nil {
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	a := &arena{sides: map[string]*side{}}

@@ -49,8 +49,11 @@ var explanations = []explanation{
 	{
 		id: "a refused write holds up no other pod",
 		explains: func(m *moment, d difference) bool {
+			_, pod, is := m.aboutOrdinal(d)
 			_, does := m.goesOn(d)
-			return does && m.wish.parallel() && (m.refused || m.nameTaken())
+			makes := is && pod && (d.native == none || strings.Contains(d.native, string(corev1.PodSucceeded)) || strings.Contains(d.native, string(corev1.PodFailed)))
+			claim := is && !pod && d.native == none
+			return (does || makes || claim) && m.wish.parallel() && (m.refused || m.nameTaken())
 		},
 	},
 	{
@@ -74,7 +77,9 @@ var defects = []explanation{
 			ordinal, pod, is := m.aboutOrdinal(d)
 			theirs, has := m.native.pods[ordinal]
 			made := has && theirs.pod.Status.Phase != corev1.PodPending && !theirs.terminating || ordinal >= beyond
-			return is && !pod && d.native == none && (made || m.wish.owns(ordinal) && m.differed(d))
+			// Where claims are refused, a pod on the native side cannot be made again without it.
+			lacks := pod && d.native == none && m.refused && len(m.wish.VolumeClaimTemplates) > 0
+			return is && (!pod && d.native == none && (made || m.wish.owns(ordinal) && m.differed(d)) || lacks)
 		},
 	},
 	{
@@ -118,9 +123,9 @@ func (m *moment) terminates() bool {
 	return false
 }
 
-// nameTaken says whether a pod has an ordinal's name, and not the set's labels.
+// nameTaken says whether a pod that is not the set's has an ordinal's name.
 func (m *moment) nameTaken() bool {
 	return slices.ContainsFunc(sortedKeys(m.native.lines), func(key string) bool {
-		return strings.HasPrefix(key, "pod ") && strings.Contains(m.native.lines[key], `app ""`)
+		return strings.HasPrefix(key, "pod ") && strings.Contains(m.native.lines[key], "owners []")
 	})
 }

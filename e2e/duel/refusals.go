@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,44 +19,44 @@ import (
 // refuses ConfigMaps there as well, by which it is seen whether it is in force.
 type refusal struct {
 	step, name, resource string
-	operation            admissionv1.OperationType
+	operation            admissionregistrationv1.OperationType
 	// allows is what it lets through all the same.
 	allows string
 }
 
 var refusals = []refusal{
-	{stepRefusePods, "pods", "pods", admissionv1.Create, "false"},
-	{stepRefuseClaims, "claims", "persistentvolumeclaims", admissionv1.Create, "false"},
+	{stepRefusePods, "pods", "pods", admissionregistrationv1.Create, "false"},
+	{stepRefuseClaims, "claims", "persistentvolumeclaims", admissionregistrationv1.Create, "false"},
 	// The kubelet ends a deletion that was accepted by another one.
-	{stepRefuseDeletions, "deletions", "pods", admissionv1.Delete, `request.operation == "DELETE" && has(oldObject.metadata.deletionTimestamp)`},
+	{stepRefuseDeletions, "deletions", "pods", admissionregistrationv1.Delete, `request.operation == "DELETE" && has(oldObject.metadata.deletionTimestamp)`},
 }
 
 func (r refusal) label() string { return "duel/refuse-" + r.name }
 
-func (r refusal) policy() *admissionv1.ValidatingAdmissionPolicy {
-	rule := func(resource string, operation admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
-		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{operation},
-			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+func (r refusal) policy() *admissionregistrationv1.ValidatingAdmissionPolicy {
+	rule := func(resource string, operation admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
+		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{operation},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 		}}
 	}
-	return &admissionv1.ValidatingAdmissionPolicy{
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "duel-" + r.name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{r.label(): "yes"}},
-				ResourceRules:     []admissionv1.NamedRuleWithOperations{rule(r.resource, r.operation), rule("configmaps", admissionv1.Create)},
+				ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{rule(r.resource, r.operation), rule("configmaps", admissionregistrationv1.Create)},
 			},
-			Validations: []admissionv1.Validation{{Expression: r.allows, Message: "the duel refuses " + r.name}},
+			Validations: []admissionregistrationv1.Validation{{Expression: r.allows, Message: "the duel refuses " + r.name}},
 		},
 	}
 }
 
-func (r refusal) binding() *admissionv1.ValidatingAdmissionPolicyBinding {
-	return &admissionv1.ValidatingAdmissionPolicyBinding{
+func (r refusal) binding() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "duel-" + r.name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: "duel-" + r.name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "duel-" + r.name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
 }

@@ -79,11 +79,6 @@ func (w *wish) newImage(readyAfter string) {
 	}
 }
 
-// broken says whether pods of the template never get Ready.
-func broken(template *corev1.PodTemplateSpec) bool {
-	return template.Annotations[cluster.ReadyDelayAnnotationKey] == never
-}
-
 func (w *wish) partition() int32 {
 	if w.UpdateStrategy.RollingUpdate == nil {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,7 +107,7 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 
 func connect(at *rest.Config) (client.Client, error) {
 	scheme := clusters.NewScheme()
-	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), sliceapi.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), sliceapi.AddToScheme(scheme), admissionregistrationv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return client.New(at, client.Options{Scheme: scheme})

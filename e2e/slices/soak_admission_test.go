@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,29 +25,29 @@ const (
 func (p *play) admissions() {
 	p.t.Helper()
 	name := p.set.Namespace
-	in := &admissionv1.MatchResources{
+	in := &admissionregistrationv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: name}},
-		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		}}},
 	}
 	off := func(what string) string {
 		// The namespace is not known to a condition of a policy, only to what it does.
 		return fmt.Sprintf("!(('%s' + object.metadata.labels['app']) in namespaceObject.metadata.labels)", what)
 	}
-	refuses := &admissionv1.ValidatingAdmissionPolicy{
+	refuses := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-refuses"},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{MatchConstraints: in, Validations: []admissionv1.Validation{
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: in, Validations: []admissionregistrationv1.Validation{
 			{Expression: "request.operation != 'CREATE' || " + off(refusesPods), Message: "no pods are made"},
 			{Expression: "request.operation != 'UPDATE' || " + off(refusesChanges), Message: "no pods are changed"},
 		}},
 	}
-	rewrites := &admissionv1.MutatingAdmissionPolicy{
+	rewrites := &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-rewrites"},
-		Spec: admissionv1.MutatingAdmissionPolicySpec{
-			MatchConstraints: in, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-			Mutations: []admissionv1.Mutation{
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: in, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{
 				mutation(off(rewritesPods) + ` || object.spec.containers[0].image.startsWith('mirror/') ? [] : [
 					JSONPatch{op: 'replace', path: '/spec/containers/0/image', value: 'mirror/' + object.spec.containers[0].image}]`),
 				mutation(off(rewritesPods) + ` || request.operation != 'CREATE' ? [] : [
@@ -57,22 +57,22 @@ func (p *play) admissions() {
 		},
 	}
 	for _, object := range []client.Object{
-		refuses, &admissionv1.ValidatingAdmissionPolicyBinding{
+		refuses, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: refuses.Name},
-			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName: refuses.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: refuses.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 			},
 		},
-		rewrites, &admissionv1.MutatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: rewrites.Name}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: rewrites.Name},
+		rewrites, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: rewrites.Name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: rewrites.Name},
 		},
 	} {
 		p.must(api.Create(p.ctx, object))
 	}
 }
 
-func mutation(expression string) admissionv1.Mutation {
-	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
+func mutation(expression string) admissionregistrationv1.Mutation {
+	return admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: expression}}
 }
 
 // admit switches some of it on for the set, and all others off.
