@@ -242,8 +242,8 @@ func TestClaimsInTheMiddle(t *testing.T) {
 	s.claims[claim.Name] = claim
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3", UID: "u"}}
 	claim.Status.Phase, claim.Spec.Resources.Requests = corev1.ClaimBound, storage("500Mi")
-	if s.claimsMatch(pod, 3, true) || s.growthOf(3).State != ToGrow {
-		t.Errorf("they match, or do not grow: %+v", s.growthOf(3))
+	if !s.awaitsClaims(pod, 3) || s.growthOf(3).State != ToGrow {
+		t.Errorf("none is missing, or they do not grow: %+v", s.growthOf(3))
 	}
 	claim.Spec.Resources.Requests = storage("1Gi")
 	if got := s.volumeClaims([]int32{2, 3}); got[1].CompatibleReplicas != 1 {

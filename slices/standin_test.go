@@ -40,7 +40,7 @@ func TestStandInClaims(t *testing.T) {
 		alone, beside bool
 		as            [2]bool
 	}{
-		"none":                             {nil, false, false, [2]bool{false, false}},
+		"none":                             {nil, false, false, [2]bool{true, true}},
 		"one of a former ordinal":          {retained, true, true, [2]bool{true, true}},
 		"its own":                          {marked("u"), false, false, [2]bool{true, false}},
 		"that of a former one, on its way": {marked("former"), false, false, [2]bool{true, true}},
@@ -123,7 +123,7 @@ func TestCreateStandIn(t *testing.T) {
 		if h.claimsMatch(pod, 1, true) {
 			t.Error("nothing is to be done")
 		}
-		if err := h.all(t.Context(), []Action{{Verb: Repair, Ordinal: 1, UID: "u"}}); err != nil {
+		if err := h.all(t.Context(), []Action{{Verb: OwnClaims, Ordinal: 1, UID: "u"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := get(t, h, claim); err != nil || len(claim.OwnerReferences) > 0 || standIn(claim) {

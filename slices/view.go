@@ -33,7 +33,7 @@ func (s seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) Pod {
 	view := Pod{
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
 		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
-		IdentityOK: identityMatches(pod, ordinal),
+		IdentityOK:  identityMatches(pod, ordinal),
 		AskedToGo:   api.AskedToGo(pod),
 		ReadsReason: readsReason(&pod.Spec),
 		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),

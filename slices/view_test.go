@@ -197,7 +197,7 @@ func TestViewPod(t *testing.T) {
 	s.claims["data-web-3"].Status.Capacity = storage("500Mi")
 	set.Spec.Lifecycle = nil
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3"}}
-	want := Pod{Ordinal: 3, Phase: Pending, Growth: Growth{State: Growing, Claim: "data-web-3"}, Change: Change{Blocker: "the pod's revision is not known any more"}}
+	want := Pod{Ordinal: 3, Phase: Pending, ClaimsOK: true, ClaimsMissing: true, Growth: Growth{State: Growing, Claim: "data-web-3"}, Change: Change{Blocker: "the pod's revision is not known any more"}}
 	if diff := cmp.Diff(want, s.viewPod(bare, 3, true)); diff != "" {
 		t.Errorf("of a bare pod: -want +got\n%s", diff)
 	}
@@ -292,7 +292,35 @@ func TestMountedAnew(t *testing.T) {
 	}
 }
 
-// TestClaimsMatch: a pod's claims are as they shall be when all are there, with their owners.
+// TestAwaitsClaims: a pod waits for claims that do not exist, unless it runs and has mounted what it needs.
+func TestAwaitsClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase  corev1.PodPhase
+		change func(*corev1.Pod, seen)
+		want   bool
+	}{
+		"K-036 it is Pending":              {corev1.PodPending, func(_ *corev1.Pod, s seen) { delete(s.claims, "log-web-3") }, true},
+		"K-036 all are there":              {corev1.PodPending, func(*corev1.Pod, seen) {}, false},
+		"K-036 it runs":                    {corev1.PodRunning, func(_ *corev1.Pod, s seen) { delete(s.claims, "log-web-3") }, false},
+		"K-168 it runs without its volume": {corev1.PodRunning, func(pod *corev1.Pod, s seen) { pod.Spec.Volumes = nil; delete(s.claims, "log-web-3") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := seen{set: withClaims(), claims: map[string]*corev1.PersistentVolumeClaim{}}
+			for i := range s.set.Spec.VolumeClaimTemplates {
+				claim := newClaim(s.set, &s.set.Spec.VolumeClaimTemplates[i], 3)
+				s.claims[claim.Name] = claim
+			}
+			pod := newPod(s.set, template(nil), "r1", 3)
+			pod.Status.Phase = tc.phase
+			tc.change(pod, s)
+			if got := s.awaitsClaims(pod, 3); got != tc.want {
+				t.Errorf("it waits: %t", got)
+			}
+		})
+	}
+}
+
+// TestClaimsMatch: a pod's claims are as they shall be when those that are there have their owners.
 func TestClaimsMatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change    func(seen)
@@ -300,8 +328,7 @@ func TestClaimsMatch(t *testing.T) {
 		want      bool
 	}{
 		"as they shall be": {func(seen) {}, false, true},
-		"one is missing":   {func(s seen) { delete(s.claims, "data-web-3") }, false, false},
-		"another is":       {func(s seen) { delete(s.claims, "log-web-3") }, false, false},
+		"one is missing":   {func(s seen) { delete(s.claims, "data-web-3") }, false, true},
 		"one is too small": {func(s seen) { s.claims["data-web-3"].Status.Capacity = nil }, false, true},
 		"one has an owner that it shall not": {func(s seen) {
 			s.claims["data-web-3"].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.set, kind)}

@@ -20,8 +20,7 @@ type moment struct {
 
 // explanation is a difference on purpose.
 type explanation struct {
-	// id is what the table in docs/slices.md, Beside the native controller, calls it; that of a
-	// defect is in no table.
+	// id is what the table in docs/slices.md, Beside the native controller, calls it.
 	id string
 	// explains says whether it is what a difference comes from.
 	explains func(m *moment, d difference) bool
@@ -47,12 +46,11 @@ func explanationIDs() []string {
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
 	var follow []difference
-	known := slices.Concat(explanations, defects)
 	for _, d := range m.found {
-		at := slices.IndexFunc(known, func(e explanation) bool { return e.explains(m, d) })
+		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.explains(m, d) })
 		switch {
 		case at >= 0:
-			used[known[at].id] = true
+			used[explanations[at].id] = true
 		case strings.HasPrefix(d.about, "status.") || d.about == "revisions":
 			follow = append(follow, d)
 		default:

@@ -68,35 +68,6 @@ var explanations = []explanation{
 	},
 }
 
-// defects are differences that are none on purpose, and known. What is left of one stays until
-// the end of the script.
-var defects = []explanation{
-	{
-		id: "defect: a claim is made for a pod that runs, or leaves",
-		explains: func(m *moment, d difference) bool {
-			ordinal, pod, is := m.aboutOrdinal(d)
-			theirs, has := m.native.pods[ordinal]
-			made := has && theirs.pod.Status.Phase != corev1.PodPending && !theirs.terminating || ordinal >= beyond
-			// Where claims are refused, a pod on the native side cannot be made again without it.
-			lacks := pod && d.native == none && m.refused && len(m.wish.VolumeClaimTemplates) > 0
-			return is && (!pod && d.native == none && (made || m.wish.owns(ordinal) && m.differed(d)) || lacks)
-		},
-	},
-	{
-		id: "defect: the claim of a pod that is Terminating keeps its owners",
-		explains: func(m *moment, d difference) bool {
-			ordinal, pod, is := m.aboutOrdinal(d)
-			left := d.native == none && !m.wish.owns(ordinal) && m.differed(d)
-			return is && !pod && d.ours != none && (m.native.pods[ordinal].terminating || left)
-		},
-	},
-}
-
-// differed says whether a line of the states differed already when the step was made.
-func (m *moment) differed(d difference) bool {
-	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
-}
-
 // leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
 // highest one has an old revision and is not Ready, and another one below it is not, either.
 func (m *moment) leavingStuck() bool {
