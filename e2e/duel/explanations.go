@@ -53,7 +53,8 @@ var explanations = []explanation{
 			_, does := m.goesOn(d)
 			makes := is && pod && (d.native == none || strings.Contains(d.native, string(corev1.PodSucceeded)) || strings.Contains(d.native, string(corev1.PodFailed)))
 			claim := is && !pod && d.native == none
-			return (does || makes || claim) && m.wish.parallel() && (m.refused || m.nameTaken())
+			left := claim && m.differed(d) // nobody takes claims away again
+			return left || (does || makes || claim) && m.wish.parallel() && (m.refused || m.nameTaken())
 		},
 	},
 	{
@@ -66,6 +67,11 @@ var explanations = []explanation{
 			return (d.about == current || d.about == "status.currentReplicas") && (m.wish.onDelete() && complete || since)
 		},
 	},
+}
+
+// differed says whether a line of the states differed already when the step was made.
+func (m *moment) differed(d difference) bool {
+	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
 }
 
 // leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
