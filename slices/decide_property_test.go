@@ -406,27 +406,13 @@ func lacksImages(in Input, pod *Pod) bool {
 // TestWhoIsTold: exactly those pods are told why they go that are to be, each before it
 // goes, and a set has its finalizer only while there are or can be some.
 func TestWhoIsTold(t *testing.T) {
-	told := func(in Input, reads bool) bool {
-		return in.Spec.Tell != api.TellNever && (in.Spec.Tell != api.TellIfRead || reads)
-	}
 	t.Run("X-26 whatever the set and its pods are", func(t *testing.T) {
 		property(t, func(t *rapid.T, in Input, d Decision) {
-			is, waits := map[int32]api.TerminationReason{}, !in.Spec.Deleting && told(in, in.Revisions.ReadsReason)
+			toldBeforeTheyGo(t, in, d)
+			waits := !in.Spec.Deleting && isTold(in, in.Revisions.ReadsReason)
 			for _, pod := range in.Pods {
-				is[pod.Ordinal] = pod.Reason
-				tell := !pod.Terminating && pod.Phase != Failed && pod.Phase != Succeeded && told(in, pod.ReadsReason)
+				tell := !pod.Terminating && !ended(&pod) && isTold(in, pod.ReadsReason)
 				waits = waits || tell && (!in.Spec.Deleting || !in.Spec.Orphaning && pod.Reason != api.TerminationDeletion)
-			}
-			for _, a := range d.Actions {
-				pod := podAt(in, a.Ordinal)
-				switch {
-				case a.Verb == Announce && a.Reason != "" && !told(in, pod.ReadsReason):
-					t.Fatalf("%+v is told why it goes", pod)
-				case a.Verb == Announce:
-					is[a.Ordinal] = a.Reason
-				case a.Verb == Delete && pod.Phase != Failed && pod.Phase != Succeeded && told(in, pod.ReadsReason) && is[a.Ordinal] != a.Reason:
-					t.Fatalf("%+v goes for %s and is told %q", pod, a.Reason, is[a.Ordinal])
-				}
 			}
 			graced := in.Spec.Deleting && d.Finalizer && in.Spec.TerminationGrace > 0
 			if d.Finalizer != waits && !graced {
@@ -434,6 +420,28 @@ func TestWhoIsTold(t *testing.T) {
 			}
 		})
 	})
+}
+
+func isTold(in Input, reads bool) bool {
+	return in.Spec.Tell != api.TellNever && (in.Spec.Tell != api.TellIfRead || reads)
+}
+
+func toldBeforeTheyGo(t *rapid.T, in Input, d Decision) {
+	is := map[int32]api.TerminationReason{}
+	for _, pod := range in.Pods {
+		is[pod.Ordinal] = pod.Reason
+	}
+	for _, a := range d.Actions {
+		pod := podAt(in, a.Ordinal)
+		switch {
+		case a.Verb == Announce && a.Reason != "" && !isTold(in, pod.ReadsReason):
+			t.Fatalf("%+v is told why it goes", pod)
+		case a.Verb == Announce:
+			is[a.Ordinal] = a.Reason
+		case a.Verb == Delete && !ended(pod) && isTold(in, pod.ReadsReason) && is[a.Ordinal] != a.Reason:
+			t.Fatalf("%+v goes for %s and is told %q", pod, a.Reason, is[a.Ordinal])
+		}
+	}
 }
 
 // TestEverythingIsExplained is D5.

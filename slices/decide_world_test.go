@@ -94,18 +94,7 @@ func (w *world) do(a Action) {
 	w.t.Helper()
 	pod := w.pods[a.Ordinal]
 	if a.Verb == Create {
-		if pod != nil {
-			w.t.Fatalf("ordinal %d would run twice", a.Ordinal)
-		}
-		w.made++
-		w.pods[a.Ordinal] = &Pod{
-			Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
-			IdentityOK: true, ClaimsOK: true,
-		}
-		if w.claims[a.Ordinal] == nil {
-			w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
-		}
-		w.claims[a.Ordinal].anew = true
+		w.create(a)
 		return
 	}
 	if pod == nil || pod.UID != a.UID || pod.Terminating && a.Verb != OwnClaims {
@@ -124,24 +113,46 @@ func (w *world) do(a Action) {
 		pod.ClaimsOK = true
 	case Relabel:
 		pod.Revision = a.Revision
-	case BeginInPlace:
-		former := pod.InPlace
-		if former != nil && former.Unseen {
-			w.t.Fatalf("nobody can tell what ordinal %d runs", a.Ordinal)
-		}
-		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now, Done: former == nil || former.Done}
-	case PatchInPlace:
-		pod.Revision, pod.InPlace.Patched, pod.InPlace.Done, pod.InPlace.Unseen = a.Revision, true, false, true
-	case FinishInPlace:
-		if !pod.InPlace.Done {
-			w.t.Fatalf("what ordinal %d was changed to does not run yet", a.Ordinal)
-		}
-		pod.InPlace = nil
+	case BeginInPlace, PatchInPlace, FinishInPlace:
+		w.doInPlace(a, pod)
 	case GrowClaims:
 		w.ask(a.Ordinal)
 	case PrePull:
 		pod.Pull, w.pulled[pod.UID] = &Pull{Since: w.in.Now}, a.Revision
-	case Create, openGate, closeGate:
+	case Create, openGate, closeGate, tellState:
+	}
+}
+
+func (w *world) create(a Action) {
+	w.t.Helper()
+	if w.pods[a.Ordinal] != nil {
+		w.t.Fatalf("ordinal %d would run twice", a.Ordinal)
+	}
+	w.made++
+	w.pods[a.Ordinal] = &Pod{
+		Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
+		IdentityOK: true, ClaimsOK: true,
+	}
+	if w.claims[a.Ordinal] == nil {
+		w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
+	}
+	w.claims[a.Ordinal].anew = true
+}
+
+func (w *world) doInPlace(a Action, pod *Pod) {
+	w.t.Helper()
+	former := pod.InPlace
+	switch {
+	case a.Verb == PatchInPlace:
+		pod.Revision, former.Patched, former.Done, former.Unseen = a.Revision, true, false, true
+	case a.Verb == BeginInPlace && former != nil && former.Unseen:
+		w.t.Fatalf("nobody can tell what ordinal %d runs", a.Ordinal)
+	case a.Verb == BeginInPlace:
+		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now, Done: former == nil || former.Done}
+	case !former.Done:
+		w.t.Fatalf("what ordinal %d was changed to does not run yet", a.Ordinal)
+	default:
+		pod.InPlace = nil
 	}
 }
 
@@ -156,10 +167,10 @@ func (w *world) verify(before Input, d Decision) {
 			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
 		}
 	}
-	for _, a := range d.Actions {
-		if a.Verb == Delete && a.Reason == api.TerminationUpdate && lacksImages(before, podAt(before, a.Ordinal)) {
-			w.t.Fatalf("deleted before its images are there: %+v", a)
-		}
+	if at := slices.IndexFunc(d.Actions, func(a Action) bool {
+		return a.Verb == Delete && a.Reason == api.TerminationUpdate && lacksImages(before, podAt(before, a.Ordinal))
+	}); at >= 0 {
+		w.t.Fatalf("deleted before its images are there: %+v", d.Actions[at])
 	}
 	running, revisions := 0, map[string]bool{}
 	for _, pod := range after.Pods {
@@ -228,18 +239,26 @@ func (w *world) on(pod *Pod) {
 	case pod.Phase != Running:
 	case pod.Revision[0] == 'f':
 		pod.Phase = Failed
-	case pod.InPlace != nil && pod.InPlace.Unseen:
-		pod.InPlace.Unseen = false
-	case pod.InPlace != nil && pod.InPlace.Patched && pod.Revision[1] == '9' && !pod.InPlace.Serves:
-		pod.InPlace.Waits, pod.InPlace.Infeasible, pod.InPlace.Serves = "no room", true, true
-	case pod.InPlace != nil && !pod.InPlace.Serves && pod.Revision[0] != 'x':
-		pod.InPlace.Done = true
-	case (pod.InPlace == nil || pod.InPlace.Serves) && !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
+	case pod.InPlace != nil && !pod.InPlace.Serves:
+		onInPlace(pod)
+	case !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
 		pod.Ready, pod.ReadySince = true, w.in.Now
 	}
 	w.claims[pod.Ordinal].grow(w.driver, w.in.Now)
 	if pod.Pull != nil && meaning(w.pulled[pod.UID]) != "b3" {
 		pod.Pull = &Pull{Since: pod.Pull.Since, Ended: true}
+	}
+}
+
+// onInPlace takes a pod that is updated in place one step on: first its kubelet sees the change.
+func onInPlace(pod *Pod) {
+	switch in := pod.InPlace; {
+	case in.Unseen:
+		in.Unseen = false
+	case in.Patched && pod.Revision[1] == '9':
+		in.Waits, in.Infeasible, in.Serves = "no room", true, true
+	case pod.Revision[0] != 'x':
+		in.Done = true
 	}
 }
 

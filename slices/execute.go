@@ -106,7 +106,7 @@ func (h *hands) create(ctx context.Context, action Action) error {
 		return err
 	}
 	pod := newPod(h.set, template, action.Revision, action.Ordinal)
-	labelState(h.set, pod, false)
+	labelState(h.set, pod)
 	if !spec.Owns(action.Ordinal) {
 		return h.createStandIn(ctx, action.Ordinal, pod)
 	}

@@ -87,7 +87,7 @@ func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, pr
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
-	labelState(h.set, next, false)
+	labelState(h.set, next)
 	return next, h.change(ctx, pod, next)
 }
 
@@ -110,7 +110,7 @@ func (h *hands) change(ctx context.Context, pod, next *corev1.Pod) error {
 func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
 	delete(next.Annotations, api.InPlaceUpdateAnnotationKey)
-	labelState(h.set, next, false)
+	labelState(h.set, next)
 	if err := h.change(ctx, pod, next); err != nil {
 		return err
 	}

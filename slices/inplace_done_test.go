@@ -307,36 +307,39 @@ func errResize(cause metav1.CauseType) error {
 	return err
 }
 
+// refusedResize is a set whose resize the API server refuses, and the UIDs of its pods.
+func refusedResize(t *testing.T, policy api.PodUpdatePolicy, refusal error) (*stage, map[string]types.UID) {
+	t.Helper()
+	s := newStage(t, 2)
+	s.change(func(spec *api.StatefulSetSpec) {
+		spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = policy
+		spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "1")
+	})
+	if err := s.passes(10); err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for name, pod := range s.pods() {
+		uids[name] = pod.UID
+	}
+	s.refuse = func(verb string, _ client.Object) error {
+		if verb == "patch resize" {
+			return refusal
+		}
+		return nil
+	}
+	s.change(func(spec *api.StatefulSetSpec) {
+		spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "100")
+	})
+	return s, uids
+}
+
 // TestRefusedResize: what the API server says that no resize can do is as if the kubelet had said it.
 func TestRefusedResize(t *testing.T) {
 	invalid := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "web-1", nil)
-	begin := func(t *testing.T, policy api.PodUpdatePolicy, refusal error) (*stage, map[string]types.UID) {
-		s := newStage(t, 2)
-		s.change(func(spec *api.StatefulSetSpec) {
-			spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = policy
-			spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "1")
-		})
-		if err := s.passes(10); err != nil {
-			t.Fatal(err)
-		}
-		uids := map[string]types.UID{}
-		for name, pod := range s.pods() {
-			uids[name] = pod.UID
-		}
-		s.refuse = func(verb string, _ client.Object) error {
-			if verb == "patch resize" {
-				return refusal
-			}
-			return nil
-		}
-		s.change(func(spec *api.StatefulSetSpec) {
-			spec.Template.Spec.Containers[0].Resources = requests(corev1.ResourceCPU, "100")
-		})
-		return s, uids
-	}
 	for name, refusal := range map[string]error{"X-05 by its node": errResize("NodeCapacity"), "X-05 by its platform": errResize("UnsupportedPlatform"), "X-05 by its rules": invalid} {
 		t.Run(name+", InPlaceOnly: held, and it serves", func(t *testing.T) {
-			s, before := begin(t, api.InPlaceOnly, refusal)
+			s, before := refusedResize(t, api.InPlaceOnly, refusal)
 			if err := s.passes(20); err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +364,7 @@ func TestRefusedResize(t *testing.T) {
 			}
 		})
 		t.Run(name+", InPlaceIfPossible: made anew", func(t *testing.T) {
-			s, before := begin(t, api.InPlaceIfPossible, refusal)
+			s, before := refusedResize(t, api.InPlaceIfPossible, refusal)
 			if err := s.passes(60); err != nil {
 				t.Fatal(err)
 			}
@@ -372,8 +375,12 @@ func TestRefusedResize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResizeRefusedForNow: what may be allowed later is asked for again.
+func TestResizeRefusedForNow(t *testing.T) {
 	t.Run("X-05 for now: it is asked for again", func(t *testing.T) {
-		s, before := begin(t, api.InPlaceIfPossible, errQuota)
+		s, before := refusedResize(t, api.InPlaceIfPossible, errQuota)
 		if err := s.passes(20); err == nil {
 			t.Error("no refusal is told")
 		}

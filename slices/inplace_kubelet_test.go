@@ -2,6 +2,7 @@ package slices
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func (k *slowKubelet) start() { k.started++; k.runs = k.wants; k.know() }
 // know is the status as it would be published now.
 func (k *slowKubelet) know() {
 	k.unfinished = &corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "web", Image: "docker.io/library/" + k.runs, ContainerID: fmt.Sprint(k.started), RestartCount: k.started - 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		Name: "web", Image: "docker.io/library/" + k.runs, ContainerID: strconv.Itoa(int(k.started)), RestartCount: k.started - 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}}
 	if k.tells {
 		k.unfinished.ObservedGeneration = k.seen

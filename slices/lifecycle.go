@@ -32,14 +32,14 @@ func stateOf(pod *corev1.Pod) api.LifecycleState {
 }
 
 // labelState puts the lifecycle state on a pod that is about to be written.
-func labelState(set *api.StatefulSet, pod *corev1.Pod, held bool) {
+func labelState(set *api.StatefulSet, pod *corev1.Pod) {
 	if !tellsStates(set) {
 		return
 	}
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[api.LifecycleStateLabelKey] = string(lifecycleState(set, pod, held))
+	pod.Labels[api.LifecycleStateLabelKey] = string(lifecycleState(set, pod, false))
 }
 
 // lifecycleState is the state that a pod is in; held says whether lifecycle.inPlaceUpdate

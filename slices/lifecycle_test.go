@@ -145,7 +145,7 @@ func TestLifecycleStates(t *testing.T) {
 		if actions := h.states(Decision{}); len(actions) > 0 {
 			t.Errorf("%+v for a pod that is Normal", actions)
 		}
-		labelState(set, pod, false)
+		labelState(set, pod)
 		if stateOf(pod) != normal {
 			t.Errorf("labels %v", pod.Labels)
 		}

@@ -68,6 +68,10 @@ func TestPrePulled(t *testing.T) {
 			t.Errorf("%v; pods %v", err, s.pods())
 		}
 	})
+}
+
+// TestNotPulled: an update waits for images no longer than it can be hoped for.
+func TestNotPulled(t *testing.T) {
 	t.Run("U-08 where nothing may be made, the update goes on without", func(t *testing.T) {
 		s := pullingStage(t, func(verb string, o client.Object) error {
 			if verb == "create" && strings.Contains(o.GetName(), "-pull-") {

@@ -33,7 +33,8 @@ func TestReadsReason(t *testing.T) {
 	}
 	env := func(path string) corev1.Container {
 		return corev1.Container{Env: []corev1.EnvVar{
-			{Name: "PLAIN", Value: path}, {Name: "SECRET", ValueFrom: &corev1.EnvVarSource{}},
+			{Name: "PLAIN", Value: path},
+			{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{}},
 			{Name: "IS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}},
 		}}
 	}

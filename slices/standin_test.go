@@ -63,23 +63,25 @@ func TestStandInClaims(t *testing.T) {
 	}
 }
 
+func get(t *testing.T, h *hands, o client.Object) error {
+	t.Helper()
+	return h.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+}
+
+func podOne() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"}}
+}
+
 // TestCreateStandIn: its claims are its own, and it is not made where there are others.
 func TestCreateStandIn(t *testing.T) {
 	create := []Action{{Verb: Create, Ordinal: 1, Revision: "r1"}}
-	get := func(t *testing.T, h *hands, o client.Object) error {
-		t.Helper()
-		return h.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-	}
-	one := func() *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"}}
-	}
 	t.Run("X-12 its claims are its own", func(t *testing.T) {
 		h, _ := newHands(t, interceptor.Funcs{})
 		h.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
 		if err := h.all(t.Context(), create); err != nil {
 			t.Fatal(err)
 		}
-		pod, claim := one(), marked()
+		pod, claim := podOne(), marked()
 		if err := get(t, h, pod); err != nil {
 			t.Fatal(err)
 		}
@@ -94,12 +96,16 @@ func TestCreateStandIn(t *testing.T) {
 		if err := h.all(t.Context(), create); !changedMeanwhile(err) || err == nil || len(ears.lines) > 0 {
 			t.Errorf("error %v, events %v", err, ears.lines)
 		}
-		if err := get(t, h, one()); !apierrors.IsNotFound(err) {
+		if err := get(t, h, podOne()); !apierrors.IsNotFound(err) {
 			t.Errorf("it stands in with somebody's data: %v", err)
 		}
 	})
+}
+
+// TestClaimsOfAStandIn: those that it lacks are made beside it, and they become the ordinal's with it.
+func TestClaimsOfAStandIn(t *testing.T) {
 	t.Run("X-12 a claim that cannot be made is tried again beside the pod", func(t *testing.T) {
-		pod := one()
+		pod := podOne()
 		pod.UID, pod.Labels = "u", identityLabels("web", 1)
 		h, _ := newHands(t, interceptor.Funcs{}, pod)
 		h.pods[1] = pod
@@ -111,7 +117,7 @@ func TestCreateStandIn(t *testing.T) {
 		}
 	})
 	t.Run("X-12 the ordinal comes to be the set's: its claims do, too", func(t *testing.T) {
-		pod := one()
+		pod := podOne()
 		pod.UID, pod.Labels = "u", identityLabels("web", 1)
 		h, _ := newHands(t, interceptor.Funcs{}, pod, marked("u"))
 		h.set.Spec.Replicas = new(int32(2))

@@ -127,7 +127,7 @@ func (s seen) claimMatches(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod,
 	if claim.DeletionTimestamp != nil || staleOwner(claim, s.set, pod) {
 		return true
 	}
-	return s.wants(claim, owned).ownedBy(claim, s.set, pod) && !(owned && standIn(claim))
+	return s.wants(claim, owned).ownedBy(claim, s.set, pod) && (!owned || !standIn(claim))
 }
 
 // taken says whether an ordinal above the range has claims in which no pod may stand in: any

@@ -106,7 +106,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		return size{}, err
 	}
 	b.say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
-	for _, set := range append(all, first) {
+	for _, set := range slices.Concat(all, []subject{first}) {
 		if err := client.IgnoreNotFound(b.client.Delete(ctx, set.object())); err != nil {
 			return size{}, err
 		}

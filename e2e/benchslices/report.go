@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -77,7 +78,7 @@ func (f figures) timeRows() []row {
 	}
 	w := f.WritesPerUpdate
 	writes := row{figure: "writes an updated pod", ours: fmt.Sprintf("%.2f (%.2f refused)", w.Ours, f.RefusedOurs), native: two(w.Native), never: two(w.Never)}
-	settled := row{figure: "writes in 30 s once settled", ours: fmt.Sprint(f.SettledWrites)}
+	settled := row{figure: "writes in 30 s once settled", ours: strconv.FormatInt(f.SettledWrites, 10)}
 	return append(rows, writes.atMost(w.Ours, mostWrites, "%.1f"), settled.atMost(float64(f.SettledWrites), 0, "%.0f"))
 }
 

@@ -230,7 +230,7 @@ func TestInPlaceOnly(t *testing.T) {
 			t.Errorf("got %v, want a refusal", err)
 		}
 	})
-	p.step("R-064: it is held", func(t *testing.T) {
+	p.step("R-064: it is held", func(*testing.T) {
 		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceIfPossible); s.Paused = true; env(s) })
 		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceOnly); s.Paused = false })
 		p.held("containers[web] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")

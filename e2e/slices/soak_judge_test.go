@@ -280,7 +280,7 @@ func (j *judge) strays(now time.Time) error {
 		}
 	}
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
-		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && !(last.surge > 0 && j.standsIn(ordinal)) && now.Sub(since) > overdue {
+		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && (last.surge == 0 || !j.standsIn(ordinal)) && now.Sub(since) > overdue {
 			return fmt.Errorf("%s: ordinal %d is still there, %s after all of %v were up", now.Format(clockTime), ordinal, now.Sub(since), last.ordinals)
 		}
 	}
