@@ -53,6 +53,7 @@ var embeddedOnly = map[string]string{
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
 	"TestEveryCaseHasItsGround": nothingRuns,
 	"TestKubectlWait":           slowStarts,
+	"TestHealthCheck":           slowStarts,
 }
 
 const (

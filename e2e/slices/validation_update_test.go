@@ -339,7 +339,7 @@ func TestDiscovery(t *testing.T) {
 			if resource.Name != "statefulsets" {
 				continue
 			}
-			if got := fmt.Sprint(resource.ShortNames, resource.Categories); got != "[slice] [all]" {
+			if got := fmt.Sprint(resource.ShortNames, resource.Categories); got != "[slice slices] [all]" {
 				t.Errorf("short names and categories are %s", got)
 			}
 			return

@@ -1,10 +1,16 @@
 package slices
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/polling/event"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/watcher"
+	"github.com/fluxcd/cli-utils/pkg/object"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
@@ -24,6 +30,58 @@ func (p *play) waits(condition string, want status.Status) {
 	if got, err := status.Compute(object); err != nil || got.Status != want {
 		p.t.Errorf("%+v, want %s: %v", got, want, err)
 	}
+}
+
+// healthCheck waits as Flux does, until the set is Current or has Failed, and returns what it was told on
+// the way.
+func (p *play) healthCheck() (told []event.ResourceStatus) {
+	p.t.Helper()
+	ctx, leave := context.WithTimeout(p.ctx, time.Minute)
+	defer leave()
+	reads, err := dynamic.NewForConfig(embedded.RESTConfig())
+	p.must(err)
+	id := object.ObjMetadata{Namespace: p.set.Namespace, Name: p.set.Name, GroupKind: sliceapi.GroupVersion.WithKind("StatefulSet").GroupKind()}
+	for e := range watcher.NewDefaultStatusWatcher(reads, api.RESTMapper()).Watch(ctx, object.ObjMetadataSet{id}, watcher.Options{}) {
+		if e.Error != nil {
+			p.t.Fatalf("the health check: %v", e.Error)
+		}
+		if e.Resource == nil || e.Resource.Identifier != id {
+			continue
+		}
+		told = append(told, *e.Resource)
+		if is := e.Resource.Status; is == status.CurrentStatus || is == status.FailedStatus {
+			return told
+		}
+	}
+	p.t.Fatalf("the health check does not end: %v\n%s", told, p)
+	return nil
+}
+
+// TestHealthCheck: a health check that is begun with a change ends with it, and not before.
+func TestHealthCheck(t *testing.T) {
+	set := slice(3)
+	set.Spec.ProgressDeadlineSeconds = new(int32(2))
+	p := newPlay(t, set)
+	ends := func(t *testing.T, want status.Status) {
+		told := p.healthCheck()
+		for _, one := range told {
+			t.Logf("%s: %s", one.Status, one.Message)
+		}
+		if last := told[len(told)-1]; last.Status != want || len(told) < 2 || told[0].Status != status.InProgressStatus {
+			t.Errorf("it ends with %s after %d states, want %s", last.Status, len(told), want)
+		}
+	}
+	p.step("U-01: a new set", func(t *testing.T) {
+		p.must(api.Create(p.ctx, set))
+		ends(t, status.CurrentStatus)
+	})
+	p.step("U-01: a change that never gets Ready", func(t *testing.T) {
+		p.change(func(s *sliceapi.StatefulSetSpec) {
+			s.Template.Spec.Containers[0].Image = stuck
+			s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
+		})
+		ends(t, status.FailedStatus)
+	})
 }
 
 // TestKubectlWait: who waits for a set goes on when it is as it was asked for, and not before.
