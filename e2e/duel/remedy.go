@@ -27,8 +27,26 @@ func (p *play) remedy(ctx context.Context) (helped bool, err error) {
 	}
 	if helped {
 		p.tally.use(map[string]bool{explainedBroken: true})
+		return true, nil
 	}
-	return helped, nil
+	return p.remedyLeaving(ctx)
+}
+
+// remedyLeaving is for pods that leave: in OrderedReady apps/v1 neither deletes nor updates any
+// other pod while two of them are not Ready. Ours has deleted the first one that is to go.
+func (p *play) remedyLeaving(ctx context.Context) (helped bool, err error) {
+	m := p.moment(nil)
+	ordinal, stuck := m.leavingStuck()
+	mine, has := p.ours.last.pods[ordinal]
+	if !stuck || has && !mine.terminating {
+		return false, nil
+	}
+	if err := p.native.delete(ctx, p.native.last.pods[ordinal].pod); err != nil {
+		return false, err
+	}
+	p.tally.use(map[string]bool{explainedLeaving: true})
+	p.apart = true
+	return true, nil
 }
 
 // backsOff says whether ours waits before it replaces a pod that has ended, where apps/v1 does
