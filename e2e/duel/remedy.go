@@ -11,8 +11,8 @@ import (
 // apps/v1 never replaces a pod that is not Ready and has another revision than the template:
 // its documentation asks for it to be deleted by hand (kubernetes#67250). Ours has done so.
 func (p *play) remedy(ctx context.Context) (helped bool, err error) {
-	if p.wish.onDelete() {
-		return false, nil
+	if helped, err = p.remedyLeaving(ctx); helped || err != nil || p.wish.onDelete() {
+		return helped, err
 	}
 	for ordinal, theirs := range p.native.last.pods {
 		mine, has := p.ours.last.pods[ordinal]
@@ -27,9 +27,8 @@ func (p *play) remedy(ctx context.Context) (helped bool, err error) {
 	}
 	if helped {
 		p.tally.use(map[string]bool{explainedBroken: true})
-		return true, nil
 	}
-	return p.remedyLeaving(ctx)
+	return helped, nil
 }
 
 // remedyLeaving is for pods that leave: in OrderedReady apps/v1 neither deletes nor updates any
