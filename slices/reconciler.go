@@ -49,6 +49,8 @@ type memory struct {
 	told time.Time
 	// rest is until when it is not looked at again.
 	rest time.Time
+	// due is when a pass that failed has wanted to look again.
+	due time.Time
 	// unsettled is until when something that was asked for may be done without an answer.
 	unsettled time.Time
 	// written is the set as this controller wrote it last, until the cache shows it.
@@ -101,6 +103,15 @@ func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
 	onTheirWay := max(len(in.Pods), len(in.Spec.Ordinals())) - int(status.Available)
 	known := r.recall(set)
 	known.rest = r.now().Add(min(time.Duration(onTheirWay)*restPerPod, mostRest))
+	r.memorise(set, known)
+}
+
+// comeBack notes when to look again at the latest, after a pass that failed.
+func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
+	known := r.recall(set)
+	if known.due = (time.Time{}); wait > 0 {
+		known.due = r.now().Add(wait)
+	}
 	r.memorise(set, known)
 }
 
@@ -157,6 +168,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case changedMeanwhile(failed):
 		return whenChanged(err)
 	default:
+		r.comeBack(set, soonest(decision.Wait, wait))
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
 	if h.refused.Load() {

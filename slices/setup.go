@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,15 +35,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions(), rolledOut()))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod), builder.WithPredicates(podEvents())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.setsOfClaim), builder.WithPredicates(claimEvents())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: patience()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: r.patience()}).
 		Complete(r)
-}
-
-// patience is how long to wait after an error: twice as long as the time before, and not
-// so long that nobody would wait for a quota that has been raised.
-func patience() workqueue.TypedRateLimiter[reconcile.Request] {
-	const first, longest = 5 * time.Millisecond, 30 * time.Second
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, longest)
 }
 
 // deletions passes the update by which an object becomes one that is being deleted.

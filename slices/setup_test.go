@@ -157,7 +157,7 @@ func TestPodWatch(t *testing.T) {
 // looks are the sets that the watch of pods has looked at for an event.
 func looks(t *testing.T, r *Reconciler, before, after *corev1.Pod) string {
 	t.Helper()
-	queue := workqueue.NewTypedRateLimitingQueue(patience())
+	queue := workqueue.NewTypedRateLimitingQueue((&Reconciler{}).patience().TypedRateLimiter)
 	defer queue.ShutDown()
 	watch, events := handler.EnqueueRequestsFromMapFunc(r.setsOfPod), podEvents()
 	switch {

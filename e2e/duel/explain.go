@@ -10,6 +10,8 @@ type moment struct {
 	wish *wish
 	// refused says whether writes are refused.
 	refused bool
+	// settled says whether the sides had come to an end when the step was made.
+	settled bool
 	// before are the states when the step was made, native and ours those after it.
 	before       [2]state
 	native, ours state
@@ -30,11 +32,12 @@ type explanation struct {
 const (
 	explainedBroken  = "broken pods are replaced"
 	explainedBackoff = "pods that end again come later"
+	explainedLeaving = "pods that leave do not wait for one that is broken"
 )
 
 // explanationIDs are those of all explanations.
 func explanationIDs() []string {
-	ids := []string{explainedBroken, explainedBackoff}
+	ids := []string{explainedBroken, explainedBackoff, explainedLeaving}
 	for _, one := range explanations {
 		ids = append(ids, one.id)
 	}
@@ -46,9 +49,12 @@ func explanationIDs() []string {
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
 	var follow []difference
+	carried := false
 	for _, d := range m.found {
 		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.explains(m, d) })
 		switch {
+		case m.carried(d):
+			carried = true
 		case at >= 0:
 			used[explanations[at].id] = true
 		case strings.HasPrefix(d.about, "status.") || d.about == "revisions":
@@ -57,10 +63,17 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 			unexplained = append(unexplained, d)
 		}
 	}
-	if len(used) == 0 {
+	if len(used) == 0 && !carried {
 		unexplained = append(unexplained, follow...)
 	}
 	return used, unexplained
+}
+
+// carried says whether a difference is what a former step has left, which was explained then: nothing
+// has been done about it since, on either side.
+func (m *moment) carried(d difference) bool {
+	return m.settled && !strings.HasPrefix(d.about, "status.") && d.about != "revisions" && m.differed(d) &&
+		orNone(m.before[0].lines[d.about]) == d.native && orNone(m.before[1].lines[d.about]) == d.ours
 }
 
 // aboutOrdinal is the ordinal whose pod or claim a difference is about.

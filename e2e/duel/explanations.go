@@ -40,13 +40,6 @@ var explanations = []explanation{
 		},
 	},
 	{
-		id: "pods that leave do not wait for one that is broken",
-		explains: func(m *moment, d difference) bool {
-			ordinal, pod, is := m.aboutOrdinal(d)
-			return is && pod && d.ours == none && !m.wish.owns(ordinal) && m.leavingStuck()
-		},
-	},
-	{
 		id: "a refused write holds up no other pod",
 		explains: func(m *moment, d difference) bool {
 			_, pod, is := m.aboutOrdinal(d)
@@ -55,6 +48,15 @@ var explanations = []explanation{
 			claim := is && !pod && d.native == none
 			left := claim && m.differed(d) // nobody takes claims away again
 			return left || (does || makes || claim) && m.wish.parallel() && (m.refused || m.nameTaken())
+		},
+	},
+	{
+		id: "claims on their way out keep their owners",
+		explains: func(m *moment, d difference) bool {
+			const terminating = "terminating true owners "
+			native, _, theirs := strings.Cut(d.native, terminating)
+			ours, _, mine := strings.Cut(d.ours, terminating)
+			return strings.HasPrefix(d.about, "claim ") && theirs && mine && native == ours
 		},
 	},
 	{
@@ -75,19 +77,20 @@ func (m *moment) differed(d difference) bool {
 }
 
 // leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
-// highest one has an old revision and is not Ready, and another one below it is not, either.
-func (m *moment) leavingStuck() bool {
+// highest one, which is the ordinal, has an old revision and is not Ready, and another one below it is
+// not, either.
+func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 	var down []podState
-	for ordinal := range int32(maxOrdinal) {
-		if pod, has := m.native.pods[ordinal]; has && !m.wish.owns(ordinal) {
-			down = append(down, pod)
+	for at := range int32(maxOrdinal) {
+		if pod, has := m.native.pods[at]; has && !m.wish.owns(at) {
+			down, ordinal = append(down, pod), at
 		}
 	}
 	if m.wish.parallel() || len(down) < 2 {
-		return false
+		return 0, false
 	}
 	first := down[len(down)-1]
-	return !first.ready && !first.updated && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
+	return ordinal, !first.ready && !first.updated && !first.terminating && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
 }
 
 // terminates says whether an owned pod is on its way out on the native side.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,9 +32,9 @@ func (s *side) harm(ctx context.Context, step Step, pod *corev1.Pod) error {
 		}
 		return s.delete(ctx, pod)
 	case stepFail:
-		return s.patchStatus(ctx, pod, `{"phase":"Failed"}`)
+		return s.patchStatus(ctx, pod, ended(corev1.PodFailed))
 	case stepSucceed:
-		return s.patchStatus(ctx, pod, `{"phase":"Succeeded"}`)
+		return s.patchStatus(ctx, pod, ended(corev1.PodSucceeded))
 	case stepUnready:
 		return s.patchStatus(ctx, pod, readiness(corev1.ConditionFalse, unreadyReason))
 	case stepRelease:
@@ -48,6 +49,11 @@ func (s *side) harm(ctx context.Context, step Step, pod *corev1.Pod) error {
 
 func readiness(is corev1.ConditionStatus, reason string) string {
 	return fmt.Sprintf(`{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}`, is, reason, time.Now().UTC().Format(time.RFC3339))
+}
+
+// ended is the status of a pod that has ended, as a kubelet writes it: it is not Ready.
+func ended(phase corev1.PodPhase) string {
+	return fmt.Sprintf(`{"phase":%q,%s`, phase, strings.TrimPrefix(readiness(corev1.ConditionFalse, "Pod"+string(phase)), "{"))
 }
 
 // harmClaim does to an ordinal's first claim what a step says.

@@ -116,7 +116,7 @@ func (p *play) judgeEvents() error {
 }
 
 func (p *play) moment(found []difference) *moment {
-	return &moment{wish: p.wish, refused: p.refused, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
+	return &moment{wish: p.wish, refused: p.refused, settled: !p.script.Settings.Rushed, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
 }
 
 // quiet is how long nothing may happen before both sides are taken to have come to an end.

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
 // do makes a step on both sides.
@@ -17,6 +19,9 @@ func (p *play) do(ctx context.Context, step Step) error {
 	if edits := step.edit(p.wish); edits != nil {
 		for i, edit := range edits {
 			if i > 0 {
+				if p.heldUp() {
+					return nil
+				}
 				p.apart = true // how far the first one gets is chance
 				if err := p.looked(ctx); err != nil {
 					return err
@@ -42,6 +47,23 @@ func (p *play) do(ctx context.Context, step Step) error {
 		return p.both(func(s *side) error { return s.mend(ctx, step.Kind) })
 	}
 	return p.harm(ctx, step)
+}
+
+// heldUp says whether something has held pods up when the step was made. A set that goes to another
+// template and back ends as it was only if both get on: how far the first one gets is chance, and
+// what is not replaced for the second one stays there.
+func (p *play) heldUp() bool {
+	for i, s := range []*side{p.native, p.ours} {
+		if s.unbound || p.refused || len(p.before[i].pods) != int(*p.wish.Replicas) {
+			return !p.script.Settings.Rushed
+		}
+		for _, pod := range p.before[i].pods {
+			if !pod.ready || pod.terminating || pod.pod.Annotations[cluster.ReadyDelayAnnotationKey] == never {
+				return !p.script.Settings.Rushed
+			}
+		}
+	}
+	return false
 }
 
 // allow takes refusals back, and makes both controllers look: none of them is told that a
@@ -78,13 +100,17 @@ func (p *play) harm(ctx context.Context, step Step) error {
 			return s.harm(ctx, step, map[bool]*corev1.Pod{true: native, false: ours}[s.native])
 		}
 	}
-	return p.both(func(s *side) error {
+	err := p.both(func(s *side) error {
 		err := do(s)
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 			return nil
 		}
 		return err
 	})
+	if err == nil && step.Kind == stepClaimGone {
+		return p.nudge(ctx) // apps/v1 does not watch claims
+	}
+	return err
 }
 
 // nudge makes both controllers look at their sets.
