@@ -104,6 +104,33 @@ func TestUnexplained(t *testing.T) {
 	}
 }
 
+// TestCarried: a difference that a step has found stays explained while neither side does anything
+// about it.
+func TestCarried(t *testing.T) {
+	lines := func(line string) state { return state{lines: map[string]string{"pod web-0": line}} }
+	const one, two = "web:1 runs web:1, Running", "web:2 runs web:2, Running"
+	for name, row := range map[string]struct {
+		settled       bool
+		before, after [2]string
+		carried       bool
+	}{
+		"it is as it was":             {true, [2]string{one, two}, [2]string{one, two}, true},
+		"a step changes both":         {true, [2]string{one, two}, [2]string{"web:1 runs web:1, Failed", "web:2 runs web:2, Failed"}, true},
+		"a step changes one":          {true, [2]string{one, two}, [2]string{one, "web:2 runs web:2, Failed"}, false},
+		"one side goes on":            {true, [2]string{one, two}, [2]string{"web:3 runs web:3, Running", two}, false},
+		"one side loses it":           {true, [2]string{one, two}, [2]string{one, none}, false},
+		"there was none":              {true, [2]string{one, one}, [2]string{one, two}, false},
+		"the script waits for nobody": {false, [2]string{one, two}, [2]string{one, two}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &moment{settled: row.settled, before: [2]state{lines(row.before[0]), lines(row.before[1])}}
+			if got := m.carried(difference{"pod web-0", row.after[0], row.after[1]}); got != row.carried {
+				t.Errorf("carried: %t", got)
+			}
+		})
+	}
+}
+
 // TestDocumented: every difference on purpose is in the table of the documentation, and the
 // table has no other.
 func TestDocumented(t *testing.T) {

@@ -69,11 +69,19 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	return used, unexplained
 }
 
-// carried says whether a difference is what a former step has left, which was explained then: nothing
-// has been done about it since, on either side.
+// carried says whether a difference is what a former step has left, which was explained then: both
+// sides have what they had, or the pod has its revision, and all else is the same on both.
 func (m *moment) carried(d difference) bool {
-	return m.settled && !strings.HasPrefix(d.about, "status.") && d.about != "revisions" && m.differed(d) &&
-		orNone(m.before[0].lines[d.about]) == d.native && orNone(m.before[1].lines[d.about]) == d.ours
+	if !m.settled || strings.HasPrefix(d.about, "status.") || d.about == "revisions" || !m.differed(d) {
+		return false
+	}
+	native, ours := orNone(m.before[0].lines[d.about]), orNone(m.before[1].lines[d.about])
+	if native == d.native && ours == d.ours {
+		return true
+	}
+	nativeRevision, theirs, _ := strings.Cut(d.native, ", ")
+	ourRevision, mine, pod := strings.Cut(d.ours, ", ")
+	return pod && theirs == mine && strings.HasPrefix(native, nativeRevision+", ") && strings.HasPrefix(ours, ourRevision+", ")
 }
 
 // aboutOrdinal is the ordinal whose pod or claim a difference is about.
