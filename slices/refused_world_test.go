@@ -108,6 +108,7 @@ func (s *stage) fault(n int32, except string) string {
 // TestRefusedWorld: whatever the API server refuses for good, every pod that it lets be changed
 // serves in the end, of an image that can, and what it refuses of pods is told.
 func TestRefusedWorld(t *testing.T) {
+	t.Parallel()
 	t.Run("X-01, X-16, X-20, X-21: random refusals, roll-outs and losses", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			const pods = 9

@@ -261,6 +261,7 @@ func (d *disks) goOn(rt *rapid.T, passes int) {
 // TestDisksOfStandIns: whatever is rolled out, scaled and lost, with Retain no data of an ordinal is
 // lost, or shown to a pod that stands in; what such a pod writes no ordinal sees but its own.
 func TestDisksOfStandIns(t *testing.T) {
+	t.Parallel()
 	t.Run("X-12 random roll-outs, scalings and losses", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			d := &disks{stage: newStage(t, 2), real: map[types.UID]string{}, spoilt: map[types.UID]bool{}, marked: map[types.UID]bool{}, owned: map[types.UID]bool{}, stoodIn: map[types.UID]bool{}}
