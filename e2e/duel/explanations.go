@@ -51,12 +51,22 @@ var explanations = []explanation{
 		},
 	},
 	{
-		id: "claims on their way out keep their owners",
+		id: "what is on its way out is not put right",
 		explains: func(m *moment, d difference) bool {
-			const terminating = "terminating true owners "
-			native, _, theirs := strings.Cut(d.native, terminating)
-			ours, _, mine := strings.Cut(d.ours, terminating)
-			return strings.HasPrefix(d.about, "claim ") && theirs && mine && native == ours
+			const owners = "terminating true owners "
+			native, rest, theirs := strings.Cut(d.native, owners)
+			ours, left, mine := strings.Cut(d.ours, owners)
+			_, pod := strings.CutPrefix(d.about, "pod ")
+			named := strings.Contains(left, `name "" index`) && !strings.Contains(rest, `name "" index`)
+			return theirs && mine && native == ours && (!pod || named)
+		},
+	},
+	{
+		id: "revisions stay while a pod names them",
+		explains: func(_ *moment, d difference) bool {
+			_, theirs, gone := strings.Cut(d.native, "of no revision runs ")
+			_, mine, _ := strings.Cut(d.ours, " runs ")
+			return strings.HasPrefix(d.about, "pod ") && gone && theirs == mine && strings.Contains(mine, "owners []")
 		},
 	},
 	{

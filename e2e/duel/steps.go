@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -107,8 +108,9 @@ func (p *play) harm(ctx context.Context, step Step) error {
 		}
 		return err
 	})
-	if err == nil && step.Kind == stepClaimGone {
-		return p.nudge(ctx) // apps/v1 does not watch claims
+	// apps/v1 watches neither claims nor pods that are not the set's.
+	if foreign := native != nil && metav1.GetControllerOf(native) == nil; err == nil && (foreign || step.Kind == stepClaimGone) {
+		return p.nudge(ctx)
 	}
 	return err
 }
