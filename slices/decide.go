@@ -31,7 +31,7 @@
 //
 //	D1  of the owned ordinals and those that stand in for them, no more are
 //	    unavailable than maxUnavailable, or than were before; nor are more not Ready;
-//	D2  nothing is done to a pod that is Terminating;
+//	D2  nothing is done to a pod that is Terminating, but for whose its claims are;
 //	D3  nothing below the partition is updated, and nothing while the set is paused;
 //	D4  a pod of an old revision that is not Ready costs nothing to replace,
 //	    so that a broken roll-out can always be rolled back or forward;

@@ -281,7 +281,7 @@ func unlawful(in Input, a Action, pod *Pod) string {
 		return unlawfulCreate(in, a, pod)
 	case pod == nil || pod.UID != a.UID:
 		return "on another pod"
-	case pod.Terminating && (a.Verb != OwnClaims || slices.Contains(counted(in), a.Ordinal)):
+	case pod.Terminating && (a.Verb != OwnClaims || pod.StandIn && slices.Contains(counted(in), a.Ordinal)):
 		return "D2"
 	case a.Verb == CreateClaims && !slices.Contains(counted(in), a.Ordinal):
 		return "claims for a pod that goes"

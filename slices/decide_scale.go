@@ -16,6 +16,10 @@ func (d *decider) mend() {
 		case !stays:
 			d.ownClaims(pod)
 		case pod.Terminating:
+			// An ordinal that comes back in time keeps its claims, which would go with the pod.
+			if !pod.StandIn {
+				d.ownClaims(pod)
+			}
 		case ended(pod):
 			d.replaceEnded(pod)
 		default:
