@@ -52,7 +52,7 @@ var explanations = []explanation{
 	},
 	{
 		id: "what is on its way out is not put right",
-		explains: func(m *moment, d difference) bool {
+		explains: func(_ *moment, d difference) bool {
 			const owners = "terminating true owners "
 			native, rest, theirs := strings.Cut(d.native, owners)
 			ours, left, mine := strings.Cut(d.ours, owners)
