@@ -53,8 +53,9 @@ type memory struct {
 	due time.Time
 	// unsettled is until when something that was asked for may be done without an answer.
 	unsettled time.Time
-	// written is the set as this controller wrote it last, until the cache shows it.
-	written *api.StatefulSet
+	// written is the set as this controller wrote it last, at writtenAt, until the cache shows it.
+	written   *api.StatefulSet
+	writtenAt time.Time
 	// warned is the generation of which it was told that its range is moved far.
 	warned int64
 	// unpulled are the pods whose update does not wait for the images of a revision any more.
@@ -361,7 +362,7 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 		return 0, client.IgnoreNotFound(err)
 	}
 	h.set = next // what is written after this is written over it
-	known.told, known.written = r.now(), next
+	known.told, known.written, known.writtenAt = r.now(), next, r.now()
 	return later, nil
 }
 

@@ -3,6 +3,7 @@ package slices
 import (
 	"context"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -51,5 +52,19 @@ func TestStatusThereAndBack(t *testing.T) {
 	catchUp()
 	if _, err := s.pass(); err != nil || s.r.recall(s.set()).written != nil {
 		t.Errorf("what the cache shows is kept twice: %v", err)
+	}
+}
+
+// TestLostWrite: a write that an API server has lost, whose data was restored, is not believed for ever.
+func TestLostWrite(t *testing.T) {
+	for after, want := range map[time.Duration]bool{time.Second: true, answerWithin: false} {
+		s := newStage(t, 1)
+		shown := s.set()
+		written := shown.DeepCopy()
+		written.ResourceVersion += "0"
+		s.r.memorise(shown, memory{uid: shown.UID, written: written, writtenAt: s.clock.Now().Add(-after)})
+		if got := s.r.newest(shown).ResourceVersion == written.ResourceVersion; got != want {
+			t.Errorf("%s after the write it is believed: %t", after, got)
+		}
 	}
 }
