@@ -25,8 +25,8 @@ test: ## Unit and property tests, a part of the model, end-to-end tests; what ta
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
 	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 30m ./e2e
 
-soak: ## Ten minutes of random edits of 20 sets of our kind; SLICESHIFT_SOAK_SEED repeats them.
-	@SLICESHIFT_SOAK=10m SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 20m -run TestSoak -v ./e2e/slices
+soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them.
+	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 0 -run TestSoak -v ./e2e/slices
 
 duel: ## One script after another for DURATION=1h against the native StatefulSet controller and ours: SEED=1. One that failed: SEED and SCRIPTS=1.
 	@SLICESHIFT_FIGURES=$(if $(DURATION)$(SCRIPTS),,yes) SLICESHIFT_DUEL=$(or $(DURATION),1h) SLICESHIFT_DUEL_SEED=$(or $(SEED),1) SLICESHIFT_DUEL_SCRIPTS=$(SCRIPTS) SLICESHIFT_DUEL_LANES=6 $(GO) test -count=1 -timeout 0 -run TestDuel -v ./e2e/slices

@@ -84,7 +84,8 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	}
 	b.say("a manager creates %d sets of %d pods", sets, replicas)
 	all := make([]subject, sets)
-	seconds, err := timed(func() error {
+	var took []float64
+	err := timed(&took, func() error {
 		for i := range all {
 			all[i] = subject{b, ours, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}}
 			if err := all[i].make(ctx, replicas, appsv1.ParallelPodManagement); err != nil {
@@ -101,6 +102,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	if err != nil {
 		return size{}, err
 	}
+	seconds := took[0]
 	mib, err := peakOf(cmd.Process.Pid)
 	if err != nil {
 		return size{}, err

@@ -20,8 +20,14 @@ import (
 // many is the number of pods of a timed set.
 const many = 200
 
-// sample is what one contender took in one round.
-type sample struct{ create, ordered, tenPercent, down, writes, refused float64 }
+// sample is what one contender took, each time that it did an operation.
+type sample struct{ create, ordered, tenPercent, down, writes, refused []float64 }
+
+func (s *sample) add(o *sample) {
+	s.create, s.ordered = append(s.create, o.create...), append(s.ordered, o.ordered...)
+	s.tenPercent, s.down = append(s.tenPercent, o.tenPercent...), append(s.down, o.down...)
+	s.writes, s.refused = append(s.writes, o.writes...), append(s.refused, o.refused...)
+}
 
 // times lets all contenders do the same operations in turn. Ours runs in this
 // process, so that its requests can be counted; events are not.
@@ -38,16 +44,20 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
-	samples := map[string][]sample{}
+	samples := map[string]*sample{}
+	for _, c := range contenders {
+		samples[c.name] = &sample{}
+	}
 	for round := range rounds {
-		first := round % len(contenders)
-		for _, c := range slices.Concat(contenders[first:], contenders[:first]) {
-			s, err := b.sample(ctx, c, round, counts)
-			if err != nil {
-				return err
-			}
-			samples[c.name] = append(samples[c.name], s)
-			b.say("round %d of %d, %-12s create %.1f s, ordered %.1f s, 10%% %.1f s, down %.1f s, %.2f writes an update", round+1, rounds, c.name, s.create, s.ordered, s.tenPercent, s.down, s.writes)
+		begin := round % len(contenders)
+		taken, err := b.round(ctx, slices.Concat(contenders[begin:], contenders[:begin]), round, counts)
+		if err != nil {
+			return err
+		}
+		for name, s := range taken {
+			samples[name].add(s)
+			b.say("round %d of %d, %-12s create %.2f s, ordered %.1f s, 10%% %.1f s, down %.2f s, %.2f writes an update", round+1, rounds, name,
+				median(s.create), median(s.ordered), median(s.tenPercent), median(s.down), median(s.writes))
 		}
 	}
 	b.settle(ctx, counts)
@@ -93,61 +103,89 @@ func pass(ctx context.Context, span time.Duration) {
 	}
 }
 
-func (b *bench) sample(ctx context.Context, c contender, round int, counts *counter) (sample, error) {
-	name := fmt.Sprintf("%s-%d", c.name, round)
-	if err := b.namespace(ctx, name); err != nil {
-		return sample{}, err
+// cycles is how often a set is created and scaled to 0 in one round: each takes about a second,
+// and what else the machine does in that second must not decide.
+const cycles = 4
+
+// round lets each contender do all operations. One operation is done by all, in the order
+// given, before the next one: the machine may be faster or slower a minute later.
+func (b *bench) round(ctx context.Context, order []contender, round int, counts *counter) (map[string]*sample, error) {
+	taken := map[string]*sample{}
+	for _, c := range order {
+		taken[c.name] = &sample{}
+		if err := b.namespace(ctx, fmt.Sprintf("%s-%d", c.name, round)); err != nil {
+			return nil, err
+		}
 	}
-	parallel := subject{b, c, client.ObjectKey{Namespace: name, Name: "parallel"}}
-	ordered := subject{b, c, client.ObjectKey{Namespace: name, Name: "ordered"}}
-	var s sample
-	err := measure(
-		step{&s.create, func() error { return parallel.create(ctx, many, appsv1.ParallelPodManagement) }},
-		step{&s.tenPercent, func() error {
-			return parallel.patch(ctx, `{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":"10%"}},"template":{"metadata":{"annotations":{"revision":"2"}}}}}`, many)
-		}},
-		step{&s.down, func() error { return parallel.patch(ctx, `{"spec":{"replicas":0}}`, 0) }},
-		step{new(float64), func() error { return ordered.create(ctx, many, appsv1.OrderedReadyPodManagement) }},
-	)
-	if err != nil {
-		return s, err
+	each := func(name string, do func(subject, *sample) error) error {
+		for _, c := range order {
+			set := subject{b, c, client.ObjectKey{Namespace: fmt.Sprintf("%s-%d", c.name, round), Name: name}}
+			if err := do(set, taken[c.name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for cycle := range cycles {
+		name := fmt.Sprintf("parallel-%d", cycle)
+		if err := each(name, func(set subject, s *sample) error {
+			return timed(&s.create, func() error { return set.create(ctx, many, appsv1.ParallelPodManagement) })
+		}); err != nil {
+			return nil, err
+		}
+		if err := each(name, func(set subject, s *sample) error {
+			return timed(&s.down, func() error { return set.patch(ctx, toZero, 0) })
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := each("rolled", func(set subject, s *sample) error { return b.roll(ctx, set, s) }); err != nil {
+		return nil, err
+	}
+	return taken, each("ordered", func(set subject, s *sample) error { return b.rollOrdered(ctx, set, s, counts) })
+}
+
+const (
+	tenPercent = `{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":"10%"}},"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+	oneByOne   = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+	toZero     = `{"spec":{"replicas":0}}`
+)
+
+// roll times the roll-out of a set a tenth of whose pods may be down.
+func (b *bench) roll(ctx context.Context, set subject, s *sample) error {
+	if err := set.create(ctx, many, appsv1.ParallelPodManagement); err != nil {
+		return err
+	}
+	if err := timed(&s.tenPercent, func() error { return set.patch(ctx, tenPercent, many) }); err != nil {
+		return err
+	}
+	return set.patch(ctx, toZero, 0)
+}
+
+// rollOrdered times the roll-out of a set whose pods go one after another, and counts its writes.
+func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts *counter) error {
+	if err := set.create(ctx, many, appsv1.OrderedReadyPodManagement); err != nil {
+		return err
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	changes, err := b.watch(watching, ordered)
+	changes, err := b.watch(watching, set)
 	if err != nil {
-		return s, err
+		return err
 	}
 	writes, refused := counts.writes.Load(), counts.refused.Load()
-	if s.ordered, err = timed(func() error {
-		return ordered.patch(ctx, `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`, many)
-	}); err != nil {
-		return s, err
+	if err := timed(&s.ordered, func() error { return set.patch(ctx, oneByOne, many) }); err != nil {
+		return err
 	}
-	if c != native {
-		s.writes = float64(counts.writes.Load()-writes) / many
+	if set.contender != native {
+		s.writes = append(s.writes, float64(counts.writes.Load()-writes)/many)
 	} else {
 		// Each change of the set but ours is a status that was written; each update of a
 		// pod is a deletion and a creation.
-		s.writes = float64(changes.Load()-1+2*many) / many
+		s.writes = append(s.writes, float64(changes.Load()-1+2*many)/many)
 	}
-	s.refused = float64(counts.refused.Load()-refused) / many
-	return s, measure(step{new(float64), func() error { return ordered.patch(ctx, `{"spec":{"replicas":0}}`, 0) }})
-}
-
-type step struct {
-	took *float64
-	do   func() error
-}
-
-func measure(steps ...step) error {
-	for _, step := range steps {
-		var err error
-		if *step.took, err = timed(step.do); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.refused = append(s.refused, float64(counts.refused.Load()-refused)/many)
+	return set.patch(ctx, toZero, 0)
 }
 
 // watch counts the changes of a set until ctx ends.
@@ -169,23 +207,19 @@ func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
 }
 
 // medians fills the figures in.
-func (b *bench) medians(samples map[string][]sample) {
-	figure := func(of func(sample) float64) pair {
-		return pair{Ours: median(samples[ours.name], of), Never: median(samples[never.name], of), Native: median(samples[native.name], of)}
+func (b *bench) medians(samples map[string]*sample) {
+	figure := func(of func(*sample) []float64) pair {
+		return pair{Ours: median(of(samples[ours.name])), Never: median(of(samples[never.name])), Native: median(of(samples[native.name]))}
 	}
-	b.figures.Create = figure(func(s sample) float64 { return s.create })
-	b.figures.RollOrdered = figure(func(s sample) float64 { return s.ordered })
-	b.figures.RollTenPercent = figure(func(s sample) float64 { return s.tenPercent })
-	b.figures.ScaleDown = figure(func(s sample) float64 { return s.down })
-	b.figures.WritesPerUpdate = figure(func(s sample) float64 { return s.writes })
-	b.figures.RefusedOurs = median(samples[ours.name], func(s sample) float64 { return s.refused })
+	b.figures.Create = figure(func(s *sample) []float64 { return s.create })
+	b.figures.RollOrdered = figure(func(s *sample) []float64 { return s.ordered })
+	b.figures.RollTenPercent = figure(func(s *sample) []float64 { return s.tenPercent })
+	b.figures.ScaleDown = figure(func(s *sample) []float64 { return s.down })
+	b.figures.WritesPerUpdate = figure(func(s *sample) []float64 { return s.writes })
+	b.figures.RefusedOurs = median(samples[ours.name].refused)
 }
 
-func median(samples []sample, of func(sample) float64) float64 {
-	values := make([]float64, 0, len(samples))
-	for _, s := range samples {
-		values = append(values, of(s))
-	}
+func median(values []float64) float64 {
 	slices.Sort(values)
 	at := len(values) / 2
 	if len(values)%2 == 0 {

@@ -28,6 +28,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/figures"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -81,6 +82,24 @@ func TestSoak(t *testing.T) {
 	if err := errors.Join(errors.Join(errs...), failed); err != nil {
 		t.Fatalf("%v\ncontrollers:\n%s", err, strings.Join(ends, "\n"))
 	}
+	if os.Getenv(figuresVariable) == "" {
+		return
+	}
+	if err := figures.Write("../../docs/slices.md", "soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// soakPage is what has been tried, for the documentation.
+func soakPage(soaks []*soak, duration time.Duration, seed, controllers int) string {
+	var edits, refused, paid, judged int
+	for _, s := range soaks {
+		edits, refused = edits+len(s.edits), refused+s.refused()
+		paid, judged = paid+s.judge.paid, judged+s.judge.judged
+	}
+	return fmt.Sprintf(`%d sets for %s, seed %d: %d edits and faults (%d refused by the API server), %d controllers one after another; %d pods
+went down on the budget, %d of them at a moment at which the rules could be judged. No rule was broken, and in the end all sets got complete.
+`, len(soaks), duration, seed, edits, refused, controllers, paid, judged)
 }
 
 // soakLives draws how long the controller of all sets lives.
@@ -220,15 +239,19 @@ type soak struct {
 
 // String says how much has been tried.
 func (s *soak) String() string {
-	refused := 0
-	for _, edit := range s.edits {
-		if strings.HasSuffix(edit, asRefused) {
-			refused++
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%s: %d edits, of which %d were refused; %d pods went down on the budget, %d of them were judged", s.name, len(s.edits), refused, s.judge.paid, s.judge.judged)
+	return fmt.Sprintf("%s: %d edits, of which %d were refused; %d pods went down on the budget, %d of them were judged", s.name, len(s.edits), s.refused(), s.judge.paid, s.judge.judged)
+}
+
+// refused is how many edits the API server did not take.
+func (s *soak) refused() (count int) {
+	for _, edit := range s.edits {
+		if strings.HasSuffix(edit, asRefused) {
+			count++
+		}
+	}
+	return count
 }
 
 func (s *soak) run(ctx context.Context, duration time.Duration) error {

@@ -30,6 +30,7 @@ var about = map[string][]string{
 	"bench":        ofPrograms,
 	"bench-slices": {"slices", "cmd/manager"},
 	"duel":         {"slices"},
+	"soak":         {"slices"},
 	"e2e-etcd":     ofPrograms,
 	"mutants":      {"migration", "pdb", "slices", "volumes"},
 	"mutants-list": {"migration", "pdb", "slices", "volumes"},
