@@ -20,8 +20,9 @@ type play struct {
 	apart bool
 	// backedOff is true when ours has waited since before it replaced a pod that had ended.
 	backedOff bool
-	// refused is true while the API server refuses writes.
-	refused bool
+	// refused is true while the API server refuses writes, and nudged when both controllers
+	// were made to look again since the step.
+	refused, nudged bool
 }
 
 // beyond is an ordinal that no script owns.
@@ -73,7 +74,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 // begin is called before a step is made.
 func (p *play) begin() {
 	p.before = [2]state{p.native.last, p.ours.last}
-	p.apart, p.backedOff = p.script.Settings.Rushed || len(p.compare()) > 0, false
+	p.apart, p.backedOff, p.nudged = p.script.Settings.Rushed || len(p.compare()) > 0, false, false
 }
 
 func (p *play) both(do func(*side) error) error {
