@@ -72,10 +72,9 @@ func (p *play) judge(ctx context.Context) (done bool, err error) {
 	if helped, err := p.remedy(ctx); helped || err != nil {
 		return false, err
 	}
-	if p.refused && !p.nudged {
-		// Who has been refused looks again after a time that has grown with each refusal.
+	if !p.nudged {
 		p.nudged = true
-		return false, p.nudge(ctx)
+		return false, p.wake(ctx)
 	}
 	used, unexplained := explain(p.moment(found))
 	if len(unexplained) == 0 {

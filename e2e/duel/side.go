@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,9 +72,12 @@ func (s *side) create(ctx context.Context, w *wish) error {
 	return s.client.Create(ctx, set)
 }
 
+// busy is for a set whose status its controller writes all the time.
+var busy = wait.Backoff{Steps: 15, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
+
 // write makes the set what is wished for.
 func (s *side) write(ctx context.Context, w *wish) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(busy, func() error {
 		set, err := s.manifest(w)
 		if err != nil {
 			return err

@@ -117,10 +117,22 @@ func (p *play) harm(ctx context.Context, step Step) error {
 
 // nudge makes both controllers look at their sets.
 func (p *play) nudge(ctx context.Context) error {
-	return p.both(func(s *side) error {
-		set := s.object()
-		set.SetNamespace(s.namespace)
-		set.SetName(s.set)
-		return s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())))
-	})
+	return p.both(func(s *side) error { return s.nudge(ctx) })
+}
+
+// wake makes those controllers look once more that need not have done so by themselves: who has
+// been refused looks again after a time that has grown with each refusal, and apps/v1 watches no
+// claims. Ours does: where nothing is refused it must have come to its end.
+func (p *play) wake(ctx context.Context) error {
+	if p.refused {
+		return p.nudge(ctx)
+	}
+	return p.native.nudge(ctx)
+}
+
+func (s *side) nudge(ctx context.Context) error {
+	set := s.object()
+	set.SetNamespace(s.namespace)
+	set.SetName(s.set)
+	return s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())))
 }
