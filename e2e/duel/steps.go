@@ -134,5 +134,6 @@ func (s *side) nudge(ctx context.Context) error {
 	set := s.object()
 	set.SetNamespace(s.namespace)
 	set.SetName(s.set)
-	return s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())
+	return client.IgnoreNotFound(s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch))) // in the end it is deleted
 }
