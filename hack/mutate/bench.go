@@ -104,7 +104,9 @@ func testers(pkg string) []string {
 	}
 }
 
-func (b *bench) binary(pkg string) string { return filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test") }
+func (b *bench) binary(pkg string) string {
+	return filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+}
 
 // overlay puts the sources with all faults in the place of the others, and beside them what
 // switches one on.

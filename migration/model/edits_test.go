@@ -113,7 +113,7 @@ func (w *model) rescale(name plan.SideName, start, replicas int32, by string) {
 		return
 	}
 	set.Start, set.Replicas, set.ScalesBy, set.Observed = max(start, 0), max(replicas, 0), by, false
-	set.ResourceVersion = w.World.NewVersion()
+	set.ResourceVersion = w.NewVersion()
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
 		if !before.Has(ordinal) {
 			w.alien[spot{name, ordinal}] = true

@@ -16,7 +16,7 @@ func (m *machine) provide(name plan.SideName) bool {
 	for i := range m.State.Volumes {
 		h := m.State.Volumes[i].Holding(name)
 		if m.alien[spot{name, m.State.Volumes[i].Ordinal}] && h.Claim.Found && h.Claim.Volume == "" {
-			h.Claim.Volume, h.Claim.Phase, h.Claim.ResourceVersion = fresh, corev1.ClaimBound, m.World.NewVersion()
+			h.Claim.Volume, h.Claim.Phase, h.Claim.ResourceVersion = fresh, corev1.ClaimBound, m.NewVersion()
 			return true
 		}
 	}

@@ -79,7 +79,7 @@ func (w *model) again(name plan.SideName, was plan.Set) {
 	if side.Set.Presence == plan.Seen {
 		return
 	}
-	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.NewUID(), w.World.NewVersion(), "", false, false
+	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.NewUID(), w.NewVersion(), "", false, false
 	if was.Replicas > 0 && !w.free(name, was) {
 		was.Replicas = 0 // whoever makes it again gives it nothing that somebody else has
 	}
@@ -203,7 +203,7 @@ func (w *model) claimAgain(name plan.SideName, deleted map[int]volumes.Claim) {
 			continue
 		}
 		w.State.Side(name).RemovePod(v.Ordinal)
-		h.Claim = volumes.Claim{Found: true, UID: w.NewUID(), ResourceVersion: w.World.NewVersion(), Phase: corev1.ClaimPending, Volume: claim.Volume}
+		h.Claim = volumes.Claim{Found: true, UID: w.NewUID(), ResourceVersion: w.NewVersion(), Phase: corev1.ClaimPending, Volume: claim.Volume}
 		if volume := h.Volume; volume.Found && volume.ClaimRef.Names(h.Ref) {
 			volume.ClaimRef.UID = ""
 			w.PutVolume(v, name, volume)
@@ -302,10 +302,10 @@ func reservedBy(w *model) func(*model) {
 	if set.Presence != plan.Seen || !set.Rolls.Own || set.Replicas == 0 || set.Reserves {
 		return nil
 	}
-	set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = true, "kubectl", false, w.World.NewVersion()
+	set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = true, "kubectl", false, w.NewVersion()
 	w.alien[spot{plan.SourceSide, set.End()}] = true
 	return func(w *model) {
 		set := &w.State.Side(plan.SourceSide).Set
-		set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = false, "", false, w.World.NewVersion()
+		set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = false, "", false, w.NewVersion()
 	}
 }

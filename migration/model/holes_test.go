@@ -113,12 +113,12 @@ func TestOrdinalsThatLostTheirDisks(t *testing.T) {
 func (y *play) sweep(ordinal int32, set bool) {
 	if set {
 		y.State.Destination.Set.UID, y.State.Destination.Set.Fence = "another", ""
-		y.State.Destination.Set.ResourceVersion = y.World.NewVersion()
+		y.State.Destination.Set.ResourceVersion = y.NewVersion()
 	}
 	for i := range y.State.Volumes {
 		if v := &y.State.Volumes[i]; v.Ordinal == ordinal {
 			v.Destination.Volume = volumes.Volume{}
-			v.Destination.Claim = volumes.Claim{Found: true, UID: y.NewUID(), ResourceVersion: y.World.NewVersion(), Phase: corev1.ClaimBound, Volume: "fresh"}
+			v.Destination.Claim = volumes.Claim{Found: true, UID: y.NewUID(), ResourceVersion: y.NewVersion(), Phase: corev1.ClaimBound, Volume: "fresh"}
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestDestinationGone(t *testing.T) {
 	}
 	y.State.Side(plan.DestinationSide).Set = before.Destination.Set
 	y.State.Side(plan.DestinationSide).Set.UID, y.State.Side(plan.DestinationSide).Set.Fence = "again", ""
-	y.State.Side(plan.DestinationSide).Set.ResourceVersion = y.World.NewVersion()
+	y.State.Side(plan.DestinationSide).Set.ResourceVersion = y.NewVersion()
 	y.State.Destination.Pods = before.Destination.Pods
 	y.end() // it is on the disks that it had
 }
@@ -364,7 +364,7 @@ func TestFenceByHand(t *testing.T) {
 			y := newPlay(t, oneDisk)
 			y.until(plan.ScaleDown, 1)
 			y.State.Source.Set.Fence = "migration." + epoch
-			y.State.Source.Set.ResourceVersion = y.World.NewVersion()
+			y.State.Source.Set.ResourceVersion = y.NewVersion()
 			y.end()
 		})
 	}

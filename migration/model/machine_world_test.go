@@ -436,7 +436,7 @@ func (m *machine) rollOut(name plan.SideName) bool {
 	for _, pod := range side.Pods {
 		m.outdated[pod.UID] = true
 	}
-	side.Set.RolledOut, side.Set.Observed, side.Set.ResourceVersion = false, false, m.World.NewVersion()
+	side.Set.RolledOut, side.Set.Observed, side.Set.ResourceVersion = false, false, m.NewVersion()
 	m.note("the template of the %s is changed", name)
 	return true
 }

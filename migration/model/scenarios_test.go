@@ -330,7 +330,7 @@ func TestForeignScaleDownInAHandoff(t *testing.T) {
 			y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: spec})
 			y.until(plan.SetBudget, 1)
 			y.State.Source.Set.Replicas, y.State.Source.Set.Observed = 1, false
-			y.State.Source.Set.ResourceVersion = y.World.NewVersion()
+			y.State.Source.Set.ResourceVersion = y.NewVersion()
 			y.settle(everyone)
 			if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
 				t.Errorf("got %+v", hold)
@@ -357,7 +357,7 @@ func TestRollbackOfAnOrdinalThatWasNeverSecured(t *testing.T) {
 func (y *play) rescaled(name plan.SideName, start, replicas int32) {
 	set := &y.State.Side(name).Set
 	set.Start, set.Replicas, set.Observed, set.ScalesBy = start, replicas, false, "argocd"
-	set.ResourceVersion = y.World.NewVersion()
+	set.ResourceVersion = y.NewVersion()
 }
 
 // TestStartedBeforeItsVolumeCame: somebody scales the destination up while the ordinal

@@ -19,6 +19,7 @@ const (
 	DestinationSide SideName = "destination"
 )
 
+// SideNames are both sides, the source first.
 var SideNames = []SideName{SourceSide, DestinationSide}
 
 // Other is the other one.

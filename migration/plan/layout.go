@@ -65,6 +65,7 @@ func Total(spec Spec, replicas int32) int32 {
 	return replicas
 }
 
+// Span is a range of ordinals, as people read it.
 func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
 
 func (l layout) destinationStart() int32 {

@@ -207,6 +207,7 @@ func replaced(side Side, id types.UID) *Decision {
 		"let it lead to the former cluster again; the migration then goes on by itself")
 }
 
+// Stalled is a decision to do nothing until something outside has changed.
 func Stalled(reason, message, remedy string) *Decision {
 	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
 }

@@ -16,6 +16,7 @@ import (
 // time. The dry run iterates Plan over it, and the property tests interleave its
 // steps with faults. It has no clock and no randomness of its own.
 type World struct {
+	// State is what the API servers hold.
 	State plan.Snapshot
 	// Controllers is the range that each StatefulSet controller acts on: it may lag
 	// behind the spec.
@@ -29,15 +30,16 @@ type World struct {
 	Attaches bool
 }
 
+// Controller is what a StatefulSet controller acts on.
 type Controller struct {
 	Start, Replicas int32
-	// Cap is the share that its roll-outs keep to, told what its status says of that;
-	// rolls is true in a roll-out.
+	// Cap bounds its roll-outs, and CapObserved is what its status says of that; RollsOut is
+	// true in a roll-out.
 	Cap, CapObserved Cap
 	RollsOut         bool
 }
 
-// Cap is a share of the disruption budget; of is false when there is none.
+// Cap is how many pods a roll-out may take down at once; Set is false when nothing bounds it.
 type Cap struct {
 	Set  bool
 	Most int32
@@ -64,11 +66,13 @@ func NewWorld(s plan.Snapshot) *World {
 // Snapshot is what an observer sees now.
 func (w *World) Snapshot() plan.Snapshot { return w.State.Clone() }
 
+// NewVersion is a resourceVersion that nothing has had.
 func (w *World) NewVersion() string {
 	w.serial++
 	return "v" + strconv.Itoa(w.serial)
 }
 
+// NewUID is a UID that nothing has had.
 func (w *World) NewUID() types.UID {
 	w.serial++
 	return types.UID("u" + strconv.Itoa(w.serial))
