@@ -104,7 +104,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 
 .PHONY: verify-model mutants mutants-changed mutants-list
 verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.
-	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration -args -model=full -update
+	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration/model -args -model=full -update
 
 mutants: ## Make every small fault in what decides, one by one: the tests must notice; docs/mutants.md.
 	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -39,7 +39,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(2), inGivenNamespace)
 	mover := v.mover()
-	deleted := wroteOn(migration.DestinationSide, migration.CreateSet)(v.deleteNamespace)
+	deleted := wroteOn(plan.DestinationSide, plan.CreateSet)(v.deleteNamespace)
 	for range 2 {
 		if hold := v.stalls(mover, deleted); hold.Reason != api.ReasonNamespaceMissing {
 			t.Errorf("stalled with %+v", hold)

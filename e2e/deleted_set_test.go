@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -22,7 +23,7 @@ func (v *move) deleteSet(at end, propagation metav1.DeletionPropagation) error {
 // started at the source before that pod is gone, and the rollback ends well (G1).
 func TestGiverLosesItsSet(t *testing.T) {
 	const pod = "web-2"
-	stopped := wroteOn(migration.DestinationSide, migration.ScaleDown)
+	stopped := wroteOn(plan.DestinationSide, plan.ScaleDown)
 	turned := when(func(m *api.Migration, _ migration.Outcome) bool {
 		handoff := m.Status.Handoff
 		return handoff != nil && handoff.Ordinal == 2 && m.Status.Claim.Direction == api.Back
@@ -60,7 +61,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 				return mover.Store.SetMode(v.ctx, api.ModeRollback)
 			}), tc.loses(lose), func(_ *api.Migration, outcome migration.Outcome) error {
 				hold := outcome.Decision.Hold
-				if waited || hold == nil || hold.Reason != tc.reason || outcome.Snapshot.Destination.Set.Presence != migration.Absent {
+				if waited || hold == nil || hold.Reason != tc.reason || outcome.Snapshot.Destination.Set.Presence != plan.Absent {
 					return nil
 				}
 				waited = true
@@ -90,7 +91,7 @@ func TestTakerLosesItsSet(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(3), acrossClusters)
 			lost := false
-			v.run(wroteOn(migration.DestinationSide, migration.ScaleUp)(func() error {
+			v.run(wroteOn(plan.DestinationSide, plan.ScaleUp)(func() error {
 				lost = true
 				v.auditor.Blame(2)
 				return v.deleteSet(v.there(), propagation)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -25,7 +25,7 @@ func TestRollbackOfWhatIsDown(t *testing.T) {
 		until moment
 	}{
 		"in parallel": {parallel, arrival(2)},
-		"in order":    {appsv1.OrderedReadyPodManagement, wroteOn(migration.SourceSide, migration.ScaleUp)},
+		"in order":    {appsv1.OrderedReadyPodManagement, wroteOn(plan.SourceSide, plan.ScaleUp)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestFenceByHand(t *testing.T) {
 	for name, at := range map[string]moment{
 		"between two ordinals":        arrival(2),
-		"while an ordinal is stopped": wroteOn(migration.SourceSide, migration.ScaleDown),
+		"while an ordinal is stopped": wroteOn(plan.SourceSide, plan.ScaleDown),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -25,7 +25,7 @@ func TestFenceByHand(t *testing.T) {
 			written := false
 			v.drive(mover, at(func() error {
 				written = true
-				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, migration.Fence(v.m.UID, math.MaxInt64)))
+				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, plan.Fence(v.m.UID, math.MaxInt64)))
 				return nil
 			}), stalledWith(api.ReasonSuperseded)(func() error { return errors.New("it takes itself for superseded") }))
 			if !written {

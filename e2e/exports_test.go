@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -50,7 +51,7 @@ func TestExports(t *testing.T) {
 	v.awaitExports(from, to)
 	first := true
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
-		if !outcome.Wrote || outcome.Decision.Effect.Verb != migration.ScaleDown || !first {
+		if !outcome.Wrote || outcome.Decision.Effect.Verb != plan.ScaleDown || !first {
 			return nil
 		}
 		first = false
@@ -82,7 +83,7 @@ func TestExportConflict(t *testing.T) {
 	stalled := false
 	v.run(func(_ *api.Migration, outcome migration.Outcome) error {
 		switch hold := outcome.Decision.Hold; {
-		case outcome.Wrote && outcome.Decision.Effect.Verb == migration.CreateExport && outcome.Decision.Effect.Side == migration.DestinationSide:
+		case outcome.Wrote && outcome.Decision.Effect.Verb == plan.CreateExport && outcome.Decision.Effect.Side == plan.DestinationSide:
 			return v.conflict(to, metav1.ConditionTrue)
 		case hold != nil && hold.Stalled && !stalled:
 			stalled = true

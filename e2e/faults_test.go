@@ -14,6 +14,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -29,10 +30,10 @@ func TestAPIServerAway(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		of   func(*move) site
-		verb migration.Verb
+		verb plan.Verb
 	}{
-		{"source after the stop", func(v *move) site { return v.from }, migration.ScaleDown},
-		{"destination before the start", func(v *move) site { return v.to }, migration.CarryVolume},
+		{"source after the stop", func(v *move) site { return v.from }, plan.ScaleDown},
+		{"destination before the start", func(v *move) site { return v.to }, plan.CarryVolume},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := newMove(t, usual(2), acrossClusters)
@@ -71,7 +72,7 @@ func TestAPIServerAway(t *testing.T) {
 func TestFrozenSource(t *testing.T) {
 	v := newMove(t, usual(2), acrossClusters)
 	mover := v.mover()
-	v.drive(mover, onVerb(migration.ScaleDown, func() error {
+	v.drive(mover, onVerb(plan.ScaleDown, func() error {
 		if err := parts(v.from).Freeze(cluster.APIServer); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func TestBinderBehind(t *testing.T) {
 		if finished := outcome.Finished; finished != nil {
 			frozen = append(frozen, outcome.Snapshot.Now.Sub(finished.StartTime.Time))
 		}
-		if !outcome.Wrote || outcome.Decision.Effect.Verb != migration.CarryVolume {
+		if !outcome.Wrote || outcome.Decision.Effect.Verb != plan.CarryVolume {
 			return nil
 		}
 		if verb := outcome.Decision.Effect.Volume.Verb; verb == volumes.Point {

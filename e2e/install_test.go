@@ -23,7 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -274,7 +274,7 @@ func TestFence(t *testing.T) {
 		v.expectHeld(b, v.there())
 		return nil
 	}
-	v.drive(mover, onVerb(migration.ScaleDown, held), onVerb(migration.ScaleUp, held))
+	v.drive(mover, onVerb(plan.ScaleDown, held), onVerb(plan.ScaleUp, held))
 	v.expectMoved()
 	v.audit()
 	if out, err := v.kubectlScale(b, v.there(), 4); err != nil {

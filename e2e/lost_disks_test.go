@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -74,7 +75,7 @@ func TestLastRecordOfADisk(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, usual(3), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
 	mover := v.mover()
-	lose := onVerb(migration.DeleteClaim, func() error { return v.loseDisks(true, 0, 1, 2) })
+	lose := onVerb(plan.DeleteClaim, func() error { return v.loseDisks(true, 0, 1, 2) })
 	for range 2 {
 		if hold := v.stalls(mover, lose); hold.Reason != volumes.ReasonAnotherDisk {
 			t.Errorf("stalled with %+v", hold)
@@ -115,9 +116,9 @@ func TestDestinationComesBack(t *testing.T) {
 var errStalled = errors.New("it stalls")
 
 // stalls runs the move in a process of its own until it stalls.
-func (v *move) stalls(mover *fixture.Mover, reports ...report) migration.Hold {
+func (v *move) stalls(mover *fixture.Mover, reports ...report) plan.Hold {
 	v.t.Helper()
-	var hold *migration.Hold
+	var hold *plan.Hold
 	var last string
 	err := mover.Run(v.ctx, func(m *api.Migration, outcome migration.Outcome) error {
 		for _, look := range reports {
@@ -272,11 +273,11 @@ func TestClaimLostOnTheWayBack(t *testing.T) {
 	was, err := claims.Get(v.ctx, "data-web-1", metav1.GetOptions{})
 	v.must(err)
 	var recorded string
-	turn := onVerb(migration.ScaleDown, func() error {
+	turn := onVerb(plan.ScaleDown, func() error {
 		v.keepPodsOut(v.here())
 		return mover.Store.SetMode(v.ctx, api.ModeRollback)
 	})
-	lose := onVerb(migration.ScaleUp, func() error { return claims.Delete(v.ctx, "data-web-1", metav1.DeleteOptions{}) })
+	lose := onVerb(plan.ScaleUp, func() error { return claims.Delete(v.ctx, "data-web-1", metav1.DeleteOptions{}) })
 	note := func(m *api.Migration, _ migration.Outcome) error {
 		if m.Status.Handoff != nil {
 			recorded = m.Status.Handoff.Volume("data").Name

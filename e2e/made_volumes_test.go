@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -73,7 +74,7 @@ func TestTwinInMidMove(t *testing.T) {
 	v.csiNode(9)
 	mover, removed := v.mover(), false
 	v.drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
-		if e := outcome.Decision.Effect; outcome.Wrote && e.Verb == migration.ScaleUp && e.Ordinal == 1 {
+		if e := outcome.Decision.Effect; outcome.Wrote && e.Verb == plan.ScaleUp && e.Ordinal == 1 {
 			v.twin()
 		}
 		hold := outcome.Decision.Hold

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -37,7 +38,7 @@ func onWrite(n int, do func() error) report {
 }
 
 // onVerb calls do once, after the first write of that kind.
-func onVerb(verb migration.Verb, do func() error) report {
+func onVerb(verb plan.Verb, do func() error) report {
 	done := false
 	return func(_ *api.Migration, outcome migration.Outcome) error {
 		if done || !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
@@ -116,7 +117,7 @@ const paused = 2 * time.Second
 // TestPause pauses after each kind of write of a handoff. A replica that was down is brought up
 // before the pause holds, and as long as it lasts nothing is written.
 func TestPause(t *testing.T) {
-	for _, verb := range []migration.Verb{migration.SetBudget, migration.ScaleDown, migration.CarryVolume, migration.ScaleUp} {
+	for _, verb := range []plan.Verb{plan.SetBudget, plan.ScaleDown, plan.CarryVolume, plan.ScaleUp} {
 		t.Run(string(verb), func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, usual(3), acrossClusters)
@@ -220,13 +221,13 @@ func TestAttachmentHoldsTheVolume(t *testing.T) {
 	t.Run("of the pod's node", func(t *testing.T) {
 		t.Parallel()
 		v := newMove(t, usual(1), acrossClusters, withSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
-		v.holdsAttached(v.sourcePod("web-0").Spec.NodeName, func(hold migration.Hold) (bool, error) { return hold.Stalled, nil })
+		v.holdsAttached(v.sourcePod("web-0").Spec.NodeName, func(hold plan.Hold) (bool, error) { return hold.Stalled, nil })
 	})
 	t.Run("of another node", func(t *testing.T) {
 		t.Parallel()
 		v := newMove(t, usual(1), acrossClusters)
 		before := v.sourcePod("web-0")
-		v.holdsAttached("elsewhere", func(migration.Hold) (bool, error) {
+		v.holdsAttached("elsewhere", func(plan.Hold) (bool, error) {
 			if now := v.sourcePod("web-0"); now.UID != before.UID || now.DeletionTimestamp != nil {
 				return true, errors.New("web-0 was stopped though its volume is attached to another node")
 			}
@@ -244,7 +245,7 @@ func (v *move) sourcePod(name string) *corev1.Pod {
 
 // holdsAttached moves the application while its volume is attached to a node, until enough
 // was seen of the hold, and then without the attachment.
-func (v *move) holdsAttached(node string, enough func(migration.Hold) (bool, error)) {
+func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) {
 	v.t.Helper()
 	claim, err := v.source.CoreV1().PersistentVolumeClaims(v.app.Namespace).Get(v.ctx, "data-web-0", metav1.GetOptions{})
 	v.must(err)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -30,15 +31,15 @@ func arrival(ordinal int32) moment {
 }
 
 // wrote is when such an effect was carried out.
-func wrote(is func(*migration.Effect) bool) moment {
+func wrote(is func(*plan.Effect) bool) moment {
 	return when(func(_ *api.Migration, outcome migration.Outcome) bool {
 		return outcome.Wrote && is(outcome.Decision.Effect)
 	})
 }
 
 // wroteOn is when an effect of that verb was carried out on a side.
-func wroteOn(side migration.SideName, verb migration.Verb) moment {
-	return wrote(func(e *migration.Effect) bool { return e.Side == side && e.Verb == verb })
+func wroteOn(side plan.SideName, verb plan.Verb) moment {
+	return wrote(func(e *plan.Effect) bool { return e.Side == side && e.Verb == verb })
 }
 
 // stalledWith is when a migration stalls with a reason.

@@ -13,6 +13,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -30,10 +31,10 @@ func TestOrdinalNames(t *testing.T) {
 			return nil
 		}
 		switch e := outcome.Decision.Effect; {
-		case e.Verb == migration.ScaleDown && first:
+		case e.Verb == plan.ScaleDown && first:
 			first = false
 			return v.expectNames("before the first handoff", from, "web-0", "web-1", "web-2")
-		case e.Verb == migration.ScaleUp && e.Ordinal == 1:
+		case e.Verb == plan.ScaleUp && e.Ordinal == 1:
 			if err := v.expectNames("as ordinal 1 starts", from, "web-0"); err != nil {
 				return err
 			}
@@ -58,12 +59,12 @@ func TestOrdinalNamesBack(t *testing.T) {
 	v.must(from.Create(v.ctx, v.podService("web-0", "web-0")))
 	mover := v.mover()
 	v.drive(mover,
-		onVerb(migration.ScaleUp, func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }),
+		onVerb(plan.ScaleUp, func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }),
 		func(_ *api.Migration, outcome migration.Outcome) error {
 			if !outcome.Wrote {
 				return nil
 			}
-			if e := outcome.Decision.Effect; e.Verb != migration.ScaleUp || e.Side != migration.SourceSide {
+			if e := outcome.Decision.Effect; e.Verb != plan.ScaleUp || e.Side != plan.SourceSide {
 				return nil
 			}
 			return v.expectNames("as ordinal 1 starts again", from, "web-0", "web-1")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -29,14 +30,14 @@ func TestOlderDestination(t *testing.T) {
 			if exists {
 				v.must(v.makeNamespace())
 			}
-			var hold *migration.Hold
+			var hold *plan.Hold
 			held := errors.New("held")
 			err := v.mover().Run(v.ctx, func(_ *api.Migration, outcome migration.Outcome) error {
 				if h := outcome.Decision.Hold; h != nil && h.Stalled {
 					hold = h
 					return held
 				}
-				if e := outcome.Decision.Effect; e != nil && e.Verb == migration.ScaleDown {
+				if e := outcome.Decision.Effect; e != nil && e.Verb == plan.ScaleDown {
 					t.Errorf("it was not asked before: %s", e)
 					return held
 				}

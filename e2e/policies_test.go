@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -88,7 +89,7 @@ func (v *move) releasedWhenSecured(c client.Client) {
 	engine := migration.NewEngine(v.m, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
 	secured := false
 	deletes := func(m *api.Migration, outcome migration.Outcome) error {
-		if secured || !outcome.Wrote || outcome.Decision.Effect.Verb != migration.CarryVolume {
+		if secured || !outcome.Wrote || outcome.Decision.Effect.Verb != plan.CarryVolume {
 			return nil
 		}
 		secured = true

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -29,10 +29,10 @@ func TestRecover(t *testing.T) {
 		away string
 	}{
 		"between two ordinals":           {arrival(2), "2, 3"},
-		"before an ordinal is stopped":   {wroteFor(migration.CarryVolume, volumes.Secure), "3"},
-		"while an ordinal is stopped":    {wroteFor(migration.ScaleDown, ""), "2, 3"},
-		"while its volume is on its way": {wroteFor(migration.CarryVolume, volumes.Park), "2, 3"},
-		"while it is coming up":          {wroteFor(migration.ScaleUp, ""), "2, 3"},
+		"before an ordinal is stopped":   {wroteFor(plan.CarryVolume, volumes.Secure), "3"},
+		"while an ordinal is stopped":    {wroteFor(plan.ScaleDown, ""), "2, 3"},
+		"while its volume is on its way": {wroteFor(plan.CarryVolume, volumes.Park), "2, 3"},
+		"while it is coming up":          {wroteFor(plan.ScaleUp, ""), "2, 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +63,8 @@ func TestRecover(t *testing.T) {
 }
 
 // wroteFor is when such an effect was carried out for ordinal 2.
-func wroteFor(verb migration.Verb, volume volumes.Verb) moment {
-	return wrote(func(e *migration.Effect) bool { return e.Ordinal == 2 && e.Verb == verb && e.Volume.Verb == volume })
+func wroteFor(verb plan.Verb, volume volumes.Verb) moment {
+	return wrote(func(e *plan.Effect) bool { return e.Ordinal == 2 && e.Verb == verb && e.Volume.Verb == volume })
 }
 
 // lose moves until the cluster of the destination ends: whatever ran there is off. The auditor

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ func TestReservedInMidMove(t *testing.T) {
 				reserved = true
 				return v.reserve(at(v), "[7]", "helm") // of no effect yet
 			}), func(_ *api.Migration, outcome migration.Outcome) error {
-				if reserved && !stalled && outcome.Wrote && outcome.Decision.Effect.Verb == migration.ScaleDown {
+				if reserved && !stalled && outcome.Wrote && outcome.Decision.Effect.Verb == plan.ScaleDown {
 					return fmt.Errorf("it goes on: %s", outcome.Decision.Effect)
 				}
 				hold := outcome.Decision.Hold

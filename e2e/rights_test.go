@@ -31,6 +31,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -237,8 +238,8 @@ func (r *theatre) turnsNames() {
 			return nil
 		}
 		e := outcome.Decision.Effect
-		marked = marked || e.Verb == migration.MarkPodExport
-		if turned || e.Verb != migration.CreatePodExport || e.Side != migration.DestinationSide {
+		marked = marked || e.Verb == plan.MarkPodExport
+		if turned || e.Verb != plan.CreatePodExport || e.Side != plan.DestinationSide {
 			return nil
 		}
 		turned = true

@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -91,7 +92,7 @@ func TestRolloutDuringMove(t *testing.T) {
 	between := func(outcome migration.Outcome) bool { return outcome.Finished != nil && outcome.Finished.Ordinal == 2 }
 	inFlight := func(outcome migration.Outcome) bool {
 		e := outcome.Decision.Effect
-		return outcome.Wrote && e != nil && e.Verb == migration.ScaleDown && e.Ordinal == 1
+		return outcome.Wrote && e != nil && e.Verb == plan.ScaleDown && e.Ordinal == 1
 	}
 	for name, tc := range map[string]struct {
 		bare, inPlace bool

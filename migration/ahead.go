@@ -5,11 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // listing is an exact list of the pods of a side that was asked for before it is needed: the
-// API server may take 100 ms for it (see scope), and much else can be read and written
+// API server may take 100 ms for it (see plan.Reads), and much else can be read and written
 // meanwhile.
 type listing struct {
 	found found
@@ -40,7 +41,7 @@ func (l *listing) pods(ctx context.Context) ([]corev1.Pod, error) {
 type ahead struct {
 	// gate is of both sides, asked for when the ordinal's volumes were secured, for its stop by
 	// the next pass. If that does something else, the lists are too old for another one.
-	gate map[SideName]*listing
+	gate map[plan.SideName]*listing
 	// left is of the side that the ordinal's volumes were taken from, asked for as soon as
 	// they were, for its start.
 	left    *listing
@@ -49,21 +50,21 @@ type ahead struct {
 
 // before forgets, before a write, the list that the write would make untrue: it may let
 // somebody use the volumes again where they were taken from, or takes one more from there.
-func (a *ahead) before(effect Effect, sameCluster bool) {
-	if a.left != nil && (effect.Side == a.left.found.place.side || takesAway(effect, sameCluster)) {
+func (a *ahead) before(effect plan.Effect, sameCluster bool) {
+	if a.left != nil && (effect.Side == a.left.found.place.side || effect.TakesAway(sameCluster)) {
 		a.left = nil
 	}
 }
 
 // lookAhead asks for what is needed next, after a write.
-func (e *Engine) lookAhead(ctx context.Context, effect Effect) {
+func (e *Engine) lookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
-	case effect.Verb == CarryVolume && effect.Volume.Verb == volumes.Secure:
-		e.ahead.gate = map[SideName]*listing{SourceSide: listAhead(ctx, e.source), DestinationSide: listAhead(ctx, e.destination)}
-	case takesAway(effect, e.sameCluster()):
+	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
+		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.source), plan.DestinationSide: listAhead(ctx, e.destination)}
+	case effect.TakesAway(e.sameCluster()):
 		of := e.place(effect.Side)
 		if e.sameCluster() {
-			of = e.place(otherSide(effect.Side))
+			of = e.place(effect.Side.Other())
 		}
 		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal
 	}
@@ -79,8 +80,8 @@ func (a *ahead) gateOf(ctx context.Context, of place) *listing {
 }
 
 // leftOf is the list for the start of an ordinal; nil when there is none of that side.
-func (a *ahead) leftOf(side SideName, sc scope) *listing {
-	if a.left == nil || sc.left != side || a.left.found.place.side != side || *sc.ordinal != a.ordinal {
+func (a *ahead) leftOf(side plan.SideName, sc plan.Reads) *listing {
+	if a.left == nil || sc.Left != side || a.left.found.place.side != side || *sc.Ordinal != a.ordinal {
 		return nil
 	}
 	return a.left
@@ -97,7 +98,7 @@ func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) 
 	}
 	set := l.found.place.set
 	for _, template := range templates {
-		if len(usersOf(&l.found, claimName(template, set, ordinal), podObjectName(set, ordinal))) > 0 {
+		if len(usersOf(&l.found, plan.ClaimName(template, set, ordinal), plan.PodName(set, ordinal))) > 0 {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -66,7 +67,7 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 	}
 }
 
-func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold Hold) {
+func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold plan.Hold) {
 	stallsTotal.WithLabelValues(hold.Reason).Inc()
 	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
 	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", "%s", hold.Message)

@@ -15,23 +15,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // unreachable is for a cluster that could not be asked.
-func unreachable(err error) Decision {
+func unreachable(err error) plan.Decision {
 	if apierrors.IsForbidden(err) {
-		return *stalled(api.ReasonPermissionMissing, oneLine(err), bindRoles)
+		return *plan.Stalled(api.ReasonPermissionMissing, oneLine(err), bindRoles)
 	}
-	return *stalled(api.ReasonClusterUnreachable, oneLine(err), remedyUnreachable)
+	return *plan.Stalled(api.ReasonClusterUnreachable, oneLine(err), remedyUnreachable)
 }
 
 // remedyUnreachable is for a cluster that does not answer.
 const remedyUnreachable = "nothing is done on either side until it answers; check the cluster and the kubeconfig"
 
 // conclude carries a decision out: the record, or one effect, or only the status.
-func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, decision Decision) (Outcome, error) {
+func (e *Engine) conclude(ctx context.Context, m *api.Migration, s plan.Snapshot, decision plan.Decision) (Outcome, error) {
 	outcome := Outcome{Snapshot: s, Decision: decision, Done: decision.Done != "", Again: againSafety}
 	before := m.DeepCopy()
 	e.ahead.gate = nil
@@ -46,7 +47,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 		outcome.Decision = decision
 	}
 	if decision.Record != nil {
-		outcome.Finished = finishedHandoff(s, *decision.Record)
+		outcome.Finished = plan.FinishedHandoff(s, *decision.Record)
 		applyRecord(m, *decision.Record)
 	}
 	render(m, s, decision)
@@ -78,8 +79,8 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, s Snapshot, dec
 // confirm makes sure, before a fence is written, that the record it is of is the newest:
 // it is written again as it is, which is refused otherwise. The StatefulSet was read
 // before, so that a fence written since, or taken off, refuses ours.
-func (e *Engine) confirm(ctx context.Context, m *api.Migration, effect Effect) error {
-	if effect.Verb != WriteFence {
+func (e *Engine) confirm(ctx context.Context, m *api.Migration, effect plan.Effect) error {
+	if effect.Verb != plan.WriteFence {
 		return nil
 	}
 	if err := e.records.Save(ctx, m); err != nil {
@@ -91,7 +92,7 @@ func (e *Engine) confirm(ctx context.Context, m *api.Migration, effect Effect) e
 
 // holdBack is how much longer a status that tells of nothing but a wait is not worth
 // a write; 0: write it now.
-func (e *Engine) holdBack(before *api.Migration, decision Decision) time.Duration {
+func (e *Engine) holdBack(before *api.Migration, decision plan.Decision) time.Duration {
 	hold := decision.Hold
 	if hold == nil || hold.Stalled || hold.Reason == api.ReasonPaused || decision.Done != "" ||
 		meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled) {
@@ -104,7 +105,7 @@ func (e *Engine) holdBack(before *api.Migration, decision Decision) time.Duratio
 }
 
 // again is when to look again though nothing that is watched has changed.
-func again(decision Decision) time.Duration {
+func again(decision plan.Decision) time.Duration {
 	hold := decision.Hold
 	switch {
 	case decision.Wait > 0:
@@ -120,7 +121,7 @@ func again(decision Decision) time.Duration {
 
 // effect carries one effect out. When it fails it returns what is to be reported
 // instead; an unknown outcome is looked at again, never sent again blindly.
-func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decision Decision, outcome *Outcome) Decision {
+func (e *Engine) effect(ctx context.Context, m *api.Migration, s plan.Snapshot, decision plan.Decision, outcome *Outcome) plan.Decision {
 	effect := *decision.Effect
 	e.ahead.before(effect, e.sameCluster())
 	object, err := e.execute(ctx, m, s, effect)
@@ -140,26 +141,26 @@ func (e *Engine) effect(ctx context.Context, m *api.Migration, s Snapshot, decis
 			return refusedAgain(cluster, effect, err)
 		}
 		outcome.Again = againUnseen << (e.refused - 1)
-		return Decision{}
+		return plan.Decision{}
 	case lacksRight(err):
-		return *stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
+		return *plan.Stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return *stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
+		return *plan.Stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
 	default:
 		// It may still arrive: only a new epoch keeps it from doing harm.
 		e.engaged = false
-		return *stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
+		return *plan.Stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
 	}
 }
 
 // refusedAgain is for a write that has met no such object, or a changed one, more often than
 // it would by chance: each was judged on a fresh read. It is tried again all the same.
-func refusedAgain(cluster string, effect Effect, err error) Decision {
+func refusedAgain(cluster string, effect plan.Effect, err error) plan.Decision {
 	reason, remedy := refusedAs(err), "see who else writes the object: kubectl get --show-managed-fields -o yaml"
 	if reason == api.ReasonNamespaceMissing {
 		remedy = "see what became of the namespace, and make it again: kubectl get namespaces"
 	}
-	return *stalled(reason, fmt.Sprintf("cluster %s refuses again and again to %s: %s", cluster, effect, oneLine(err)), remedy)
+	return *plan.Stalled(reason, fmt.Sprintf("cluster %s refuses again and again to %s: %s", cluster, effect, oneLine(err)), remedy)
 }
 
 // refusedAs is the reason of a write that was refused again and again. A namespace that is
@@ -190,16 +191,4 @@ func watched(object client.Object) bool {
 	default:
 		return false
 	}
-}
-
-// finishedHandoff is the handoff that a new record ends: its ordinal has arrived.
-func finishedHandoff(s Snapshot, next Record) *api.Handoff {
-	was := s.Record.Handoff
-	if was == nil || next.Handoff != nil && next.Handoff.Ordinal == was.Ordinal {
-		return nil
-	}
-	if p := newPlanner(s); !p.taker.Set.Has(was.Ordinal) {
-		return nil
-	}
-	return was
 }

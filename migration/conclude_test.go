@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -43,11 +44,11 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			e := &Engine{clock: clock.RealClock{}, source: place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
-			try := func() (Decision, Outcome) {
+			e := &Engine{clock: clock.RealClock{}, source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			try := func() (plan.Decision, Outcome) {
 				outcome := Outcome{}
-				decision := Decision{Effect: &Effect{Verb: ScaleDown, Side: SourceSide, Name: "web"}}
-				return e.effect(t.Context(), &api.Migration{}, Snapshot{}, decision, &outcome), outcome
+				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}
+				return e.effect(t.Context(), &api.Migration{}, plan.Snapshot{}, decision, &outcome), outcome
 			}
 			for range refusedOften - 1 {
 				if decision, outcome := try(); decision.Hold != nil || outcome.Wrote || outcome.Again == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -36,7 +37,7 @@ type Connector struct {
 }
 
 // refusal is why a connection cannot be opened; a retry does not mend it.
-type refusal struct{ hold Hold }
+type refusal struct{ hold plan.Hold }
 
 func (r *refusal) Error() string { return r.hold.Message }
 
@@ -131,11 +132,11 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 }
 
 func lacking(message, remedy string) error {
-	return &refusal{Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
+	return &refusal{plan.Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
 }
 
 func refusedKubeconfig(where, key string, err error) error {
-	hold := Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
+	hold := plan.Hold{Reason: api.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %v", where, key, err), Stalled: true}
 	if reason, ok := errors.AsType[*kubeconfig.RefusedError](err); ok {
 		hold.Message = fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %s %s", where, key, reason.Field, reason.Why)
 		hold.Remedy = reason.Remedy
@@ -149,7 +150,7 @@ func (c *Connector) local(m *api.Migration) (way, error) {
 		account = c.DefaultServiceAccount
 	}
 	if len(validation.IsDNS1123Subdomain(account)) > 0 {
-		return way{}, &refusal{Hold{
+		return way{}, &refusal{plan.Hold{
 			Reason: api.ReasonPermissionMissing, Message: fmt.Sprintf("%q is not the name of a ServiceAccount", account),
 			Remedy: "name a ServiceAccount of namespace " + m.Namespace + " in spec.serviceAccountName", Stalled: true,
 		}}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -68,17 +69,17 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for mode, want := range map[api.Mode]Presence{api.ModeRecover: Absent, api.ModeRun: Unreachable, api.ModeRollback: Unreachable, api.ModePause: Unreachable} {
+	for mode, want := range map[api.Mode]plan.Presence{api.ModeRecover: plan.Absent, api.ModeRun: plan.Unreachable, api.ModeRollback: plan.Unreachable, api.ModePause: plan.Unreachable} {
 		t.Run(string(mode), func(t *testing.T) {
 			m := remote(mode, true)
 			engine := NewEngine(m, Options{Source: off, Destination: off, Holder: "test"})
 			engine.source.live = fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build()
 			engine.source.id = "cluster-east"
-			s := engine.observe(t.Context(), m, scope{})
+			s := engine.observe(t.Context(), m, plan.Reads{})
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {
 				t.Errorf("got %v, lost %t", s.Destination.Set.Presence, s.Destination.Lost)
 			}
-			decision := Plan(s)
+			decision := plan.Plan(s)
 			if decision.Effect != nil || decision.Record != nil || decision.Done != "" {
 				t.Errorf("it goes on: %+v", decision)
 			}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -97,9 +98,9 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
-			e := &Engine{source: place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			e := &Engine{source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
 			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "owner"}}
-			made, err := e.created(t.Context(), m, place{namespace: "store"}, Effect{Verb: CreateNamespace, Name: "store"})
+			made, err := e.created(t.Context(), m, place{namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 			if tc.fails {
 				if err == nil {
 					t.Error("it is made all the same")

@@ -1,3 +1,9 @@
+// Package migration drives the replicas of a StatefulSet from a source slice to a destination
+// slice, one ordinal at a time.
+//
+// An Engine does it in passes: it reads both sides into a plan.Snapshot, asks plan.Plan for the
+// one thing to do next, and does it. A Reconciler has an Engine for each Migration of a manager's
+// cluster; a Loop drives a single one. The invariants are listed in package plan.
 package migration
 
 import (
@@ -15,6 +21,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -56,7 +63,7 @@ type Engine struct {
 	notify              func()
 	source, destination place
 	policy              volumes.Policy
-	connections         map[SideName]*clusters.Connection
+	connections         map[plan.SideName]*clusters.Connection
 	leave               []func()
 	watching            bool
 	// engaged is true once this process has claimed the migration, and as long as it
@@ -81,7 +88,7 @@ type Engine struct {
 
 type write struct {
 	object client.Object
-	side   SideName
+	side   plan.SideName
 	at     time.Time
 }
 
@@ -104,8 +111,8 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := place{side: SourceSide, cluster: options.Source.Name(), namespace: m.Spec.Source.Namespace, set: m.Spec.Source.Name, live: options.Source.Live()}
-	destination := place{side: DestinationSide, cluster: options.Destination.Name(), namespace: m.Spec.Destination.Namespace, set: m.Spec.Destination.Name, live: options.Destination.Live()}
+	source := place{side: plan.SourceSide, cluster: options.Source.Name(), namespace: m.Spec.Source.Namespace, set: m.Spec.Source.Name, live: options.Source.Live()}
+	destination := place{side: plan.DestinationSide, cluster: options.Destination.Name(), namespace: m.Spec.Destination.Namespace, set: m.Spec.Destination.Name, live: options.Destination.Live()}
 	for _, p := range []*place{&source, &destination} {
 		if p.namespace == "" {
 			p.namespace = m.Namespace
@@ -122,7 +129,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	return &Engine{
 		clock: options.Clock, holder: options.Holder, records: options.Records, notify: options.Notify,
 		source: source, destination: destination, policy: options.Policy,
-		connections: map[SideName]*clusters.Connection{SourceSide: options.Source, DestinationSide: options.Destination},
+		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 }
 
@@ -136,8 +143,8 @@ func (e *Engine) Close() {
 
 // Outcome is what one pass came to.
 type Outcome struct {
-	Snapshot Snapshot
-	Decision Decision
+	Snapshot plan.Snapshot
+	Decision plan.Decision
 	// Done is true when nothing is left to do.
 	Done bool
 	// Wrote is true when the effect of the decision was carried out.
@@ -162,25 +169,25 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	}
 	findings, err := e.engage(ctx, m)
 	if err != nil {
-		return e.conclude(ctx, m, Snapshot{}, unreachable(err))
+		return e.conclude(ctx, m, plan.Snapshot{}, unreachable(err))
 	}
 	if e.notify != nil && !e.watching {
 		// A right is missing: nothing can be watched, and little be read.
 		finding := findings[0]
-		return e.conclude(ctx, m, Snapshot{}, *stalled(finding.Reason, finding.Message, finding.Remedy))
+		return e.conclude(ctx, m, plan.Snapshot{}, *plan.Stalled(finding.Reason, finding.Message, finding.Remedy))
 	}
 	// A watch whose credentials have expired tells of nothing any more, and says so to
 	// nobody.
-	sc := scope{live: e.clock.Since(e.looked) >= againSafety}
-	for range rounds {
+	sc := plan.Reads{Live: e.clock.Since(e.looked) >= againSafety}
+	for range plan.Rounds {
 		snapshot := e.observe(ctx, m, sc)
-		if sc.live && snapshot.Source.Reach == Seen && snapshot.Destination.Reach == Seen {
+		if sc.Live && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
 			e.looked = e.clock.Now()
 		}
 		snapshot.Preflight = findings
-		decision := Plan(snapshot)
-		need := scopeOf(snapshot, decision)
-		if sc.covers(need) {
+		decision := plan.Plan(snapshot)
+		need := plan.ReadsFor(snapshot, decision)
+		if sc.Covers(need) {
 			return e.conclude(ctx, m, snapshot, decision)
 		}
 		sc = need
@@ -189,25 +196,22 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	return Outcome{Again: againUnseen}, nil
 }
 
-// rounds bounds how often a pass looks closer: the world may change while it looks.
-const rounds = 4
-
 // unborn is the UID of a migration that is only looked at: an empty one would own
 // every object that nobody owns.
 const unborn = types.UID("unborn")
 
 // Look observes everything and decides, and writes nothing: the dry run. m need not
 // have been written anywhere.
-func (e *Engine) Look(ctx context.Context, m *api.Migration) (Snapshot, error) {
+func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
 		m.UID = unborn
 	}
 	findings, err := e.engage(ctx, m)
 	if err != nil {
-		return Snapshot{}, err
+		return plan.Snapshot{}, err
 	}
-	snapshot := e.observe(ctx, m, scope{live: true, wide: true})
+	snapshot := e.observe(ctx, m, plan.Reads{Live: true, Wide: true})
 	snapshot.Preflight = findings
 	return snapshot, nil
 }
@@ -245,15 +249,15 @@ func (e *Engine) seen(ctx context.Context) bool {
 	return false
 }
 
-func (e *Engine) place(name SideName) place {
-	if name == SourceSide {
+func (e *Engine) place(name plan.SideName) place {
+	if name == plan.SourceSide {
 		return e.source
 	}
 	return e.destination
 }
 
 // engage learns what does not change, checks the rights, and begins to watch.
-func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error) {
+func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	if m.Status.Baseline != nil && e.watching {
 		return nil, nil
 	}
@@ -261,7 +265,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 		return nil, errors.Join(e.learn(ctx, &e.source), e.watch(ctx, &e.source))
 	}
 	if m.Status.Baseline == nil {
-		for _, check := range []func(context.Context, *api.Migration) ([]Finding, error){e.unserved, e.lacking} {
+		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.unserved, e.lacking} {
 			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
 				return findings, err
 			}
@@ -270,7 +274,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]Finding, error
 	if err := e.learn(ctx, &e.source, &e.destination); err != nil {
 		return nil, err
 	}
-	var findings []Finding
+	var findings []plan.Finding
 	if m.Status.Baseline == nil {
 		more, err := e.inspect(ctx, m)
 		if err != nil {
@@ -288,8 +292,8 @@ func recovers(m *api.Migration) bool {
 }
 
 // lacking finds the rights that are missing on either side.
-func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]Finding, error) {
-	var findings []Finding
+func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
+	var findings []plan.Finding
 	for _, p := range []place{e.source, e.destination} {
 		finding, err := missing(ctx, p, rights(m, p))
 		if err != nil {

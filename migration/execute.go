@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -22,41 +23,41 @@ import (
 // execute does one effect: one write, with the uid and resourceVersion of the
 // object that was judged. It returns the object as it was written; nil when it
 // was deleted.
-func (e *Engine) execute(ctx context.Context, m *api.Migration, s Snapshot, effect Effect) (client.Object, error) {
+func (e *Engine) execute(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
 	at := e.place(effect.Side)
 	switch effect.Verb {
-	case WriteFence:
+	case plan.WriteFence:
 		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.fence(effect.Fence)}})
-	case ReleaseFence:
+	case plan.ReleaseFence:
 		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.noFence(effect.Split)}})
-	case SetShare:
+	case plan.SetShare:
 		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
-	case LiftShare:
+	case plan.LiftShare:
 		return patchSet(ctx, at, effect, shareOf(nil))
-	case ScaleDown, ScaleUp:
+	case plan.ScaleDown, plan.ScaleUp:
 		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
 		}})
-	case CreateNamespace, CreateService, CreateSet, CreateBudget, CreateExport, CreatePodService, CreatePodExport:
+	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.CreatePodService, plan.CreatePodExport:
 		object, err := e.created(ctx, m, at, effect)
 		if err != nil {
 			return nil, err
 		}
 		return object, at.live.Create(ctx, object)
-	case MarkPodService, MarkPodExport:
+	case plan.MarkPodService, plan.MarkPodExport:
 		return markName(ctx, at, effect)
-	case SetBudget:
+	case plan.SetBudget:
 		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author})
-	case RestoreBudget:
+	case plan.RestoreBudget:
 		return pdb.Write(ctx, at.live, budgetTarget(at, effect), effect.Form, pdb.Marks{})
-	case CarryVolume:
+	case plan.CarryVolume:
 		if effect.Volume.Verb == volumes.MarkClaim {
 			return volumes.Mark(ctx, at.live, effect.Volume)
 		}
 		return e.carryVolume(ctx, m, s, effect)
-	case RestorePolicy:
+	case plan.RestorePolicy:
 		return restorePolicy(ctx, at, s, effect)
-	case DeleteClaim, DeleteVolume, DeleteBudget, DeleteExport, DeleteSet, DeletePodExport, DeletePodService:
+	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
 		return nil, e.remove(ctx, at, effect)
 	}
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
@@ -91,7 +92,7 @@ func shareOf(value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{slicesapi.MaxUnavailableAnnotationKey: value}}}
 }
 
-func patchSet(ctx context.Context, at place, effect Effect, change map[string]any) (client.Object, error) {
+func patchSet(ctx context.Context, at place, effect plan.Effect, change map[string]any) (client.Object, error) {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -107,10 +108,10 @@ func patchSet(ctx context.Context, at place, effect Effect, change map[string]an
 }
 
 // markName writes the fence on the Service or the export of an ordinal.
-func markName(ctx context.Context, at place, effect Effect) (client.Object, error) {
+func markName(ctx context.Context, at place, effect plan.Effect) (client.Object, error) {
 	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
 	var object client.Object = &corev1.Service{ObjectMeta: meta}
-	if effect.Verb == MarkPodExport {
+	if effect.Verb == plan.MarkPodExport {
 		object = newExport(at.exportVersion, meta)
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -122,31 +123,31 @@ func markName(ctx context.Context, at place, effect Effect) (client.Object, erro
 	return object, at.live.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }
 
-func budgetTarget(at place, effect Effect) pdb.Target {
+func budgetTarget(at place, effect plan.Effect) pdb.Target {
 	return pdb.Target{Namespace: at.namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
 }
 
 // created is the object that a create effect makes, copied from the source as it
 // is now.
-func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect Effect) (client.Object, error) {
+func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect plan.Effect) (client.Object, error) {
 	owned := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
-	if effect.Verb == CreatePodService || effect.Verb == CreatePodExport {
+	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
 		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
 	}
 	switch effect.Verb {
-	case CreateNamespace:
+	case plan.CreateNamespace:
 		return e.createdNamespace(ctx, owned)
-	case CreateExport, CreatePodExport:
+	case plan.CreateExport, plan.CreatePodExport:
 		return newExport(at.exportVersion, owned), nil
-	case CreatePodService:
+	case plan.CreatePodService:
 		return e.createdPodService(ctx, owned)
-	case CreateService:
+	case plan.CreateService:
 		from, err := must[corev1.Service](ctx, e.source, effect.Name)
 		if err != nil {
 			return nil, err
 		}
 		return copyService(from, copyMeta(from.ObjectMeta, at.namespace, effect.Name, m.UID)), nil
-	case CreateBudget:
+	case plan.CreateBudget:
 		from, err := must[policyv1.PodDisruptionBudget](ctx, e.source, effect.Name)
 		if err != nil {
 			return nil, err
@@ -183,28 +184,27 @@ func must[T any, P object[T]](ctx context.Context, at place, name string) (*T, e
 	return (*T)(value), nil
 }
 
-func (e *Engine) carryVolume(ctx context.Context, m *api.Migration, s Snapshot, effect Effect) (client.Object, error) {
+func (e *Engine) carryVolume(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
 	for _, v := range s.Volumes {
 		if v.Ordinal != effect.Ordinal || v.Template != effect.Template {
 			continue
 		}
-		pair := newPlanner(s).pair(v)
 		carrier := volumes.Carrier{
 			Giver: e.source.live, Taker: e.destination.live, Owner: m.UID, StorageClass: storageClasses(m)[v.Template],
 			Policy: e.policy, Use: useOf(m, e.destination.namespace, v.Template),
 		}
-		if newPlanner(s).giverName == DestinationSide {
+		if plan.Giver(s) == plan.DestinationSide {
 			carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
 			carrier.Use.Namespace = e.source.namespace
 		}
-		return carrier.Apply(ctx, effect.Volume, pair)
+		return carrier.Apply(ctx, effect.Volume, plan.PairOf(s, v))
 	}
 	return nil, fmt.Errorf("%s: its claim was not read", effect)
 }
 
-func restorePolicy(ctx context.Context, at place, s Snapshot, effect Effect) (client.Object, error) {
+func restorePolicy(ctx context.Context, at place, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
 	for i := range s.Volumes {
-		volume := s.Volumes[i].holding(effect.Side).Volume
+		volume := s.Volumes[i].Holding(effect.Side).Volume
 		if volume.Name == effect.Name && volume.UID == effect.UID {
 			return volumes.RestorePolicy(ctx, at.live, volume, s.UID)
 		}
@@ -213,20 +213,20 @@ func restorePolicy(ctx context.Context, at place, s Snapshot, effect Effect) (cl
 }
 
 // remove deletes the very object that was judged.
-func (e *Engine) remove(ctx context.Context, at place, effect Effect) error {
+func (e *Engine) remove(ctx context.Context, at place, effect plan.Effect) error {
 	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
 	var object client.Object
 	switch effect.Verb {
-	case DeleteClaim:
+	case plan.DeleteClaim:
 		object = &corev1.PersistentVolumeClaim{ObjectMeta: meta}
-	case DeleteVolume:
+	case plan.DeleteVolume:
 		meta.Namespace = ""
 		object = &corev1.PersistentVolume{ObjectMeta: meta}
-	case DeleteBudget:
+	case plan.DeleteBudget:
 		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
-	case DeleteExport, DeletePodExport:
+	case plan.DeleteExport, plan.DeletePodExport:
 		object = newExport(at.exportVersion, meta)
-	case DeletePodService:
+	case plan.DeletePodService:
 		object = &corev1.Service{ObjectMeta: meta}
 	default:
 		object = at.newSet(meta)

@@ -8,6 +8,7 @@ import (
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -33,24 +34,24 @@ func neverServed(m *api.Migration, at place) bool {
 	return m.Status.Baseline == nil && at.exportVersion == ""
 }
 
-func readExport(ctx context.Context, m *api.Migration, at place, service string) (Export, error) {
+func readExport(ctx context.Context, m *api.Migration, at place, service string) (plan.Export, error) {
 	if at.exportVersion == mcsv1beta1.GroupVersion.Version {
 		export, err := get[mcsv1beta1.ServiceExport](ctx, at.live, at.key(service))
 		if err != nil || export == nil {
-			return Export{}, err
+			return plan.Export{}, err
 		}
 		return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
 	}
 	export, err := get[mcsv1alpha1.ServiceExport](ctx, at.live, at.key(service))
 	if err != nil || export == nil {
-		return Export{}, err
+		return plan.Export{}, err
 	}
 	return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
 }
 
 // listExports reads all ServiceExports of a side's namespace, by name.
-func listExports(ctx context.Context, m *api.Migration, at place) (map[string]Export, error) {
-	exports := map[string]Export{}
+func listExports(ctx context.Context, m *api.Migration, at place) (map[string]plan.Export, error) {
+	exports := map[string]plan.Export{}
 	if at.exportVersion == mcsv1beta1.GroupVersion.Version {
 		var list mcsv1beta1.ServiceExportList
 		err := at.live.List(ctx, &list, client.InNamespace(at.namespace))
@@ -67,8 +68,8 @@ func listExports(ctx context.Context, m *api.Migration, at place) (map[string]Ex
 	return exports, err
 }
 
-func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) Export {
-	export := Export{
+func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) plan.Export {
+	export := plan.Export{
 		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: meta.Annotations[api.FenceAnnotationKey],
 	}

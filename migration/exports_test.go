@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -45,7 +46,7 @@ func TestExportsThatAreNotServed(t *testing.T) {
 			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
 			source, destination := &found{place: place{live: live}, set: set}, &found{place: place{live: live}}
 			readExports(t.Context(), m, source, destination)
-			readNames(t.Context(), m, source, destination, scope{})
+			readNames(t.Context(), m, source, destination, plan.Reads{})
 			if unread := source.err != nil && destination.err != nil; unread != begun {
 				t.Errorf("export of %s, begun: %t: %v, %v", name, begun, source.err, destination.err)
 			}

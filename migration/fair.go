@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -80,7 +81,7 @@ func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why s
 }
 
 // told notes whether they answered.
-func (r *Reconciler) told(d *driven, decision Decision, asked time.Time) {
+func (r *Reconciler) told(d *driven, decision plan.Decision, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch hold := decision.Hold; {

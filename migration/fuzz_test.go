@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -16,19 +17,19 @@ const fuzzedMost = 1000
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"spec":{"source":{"name":"web"},"destination":{"namespace":"b"}}}`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, migrationJSON, snapshotJSON []byte) {
-		m, s := &api.Migration{}, Snapshot{}
+		m, s := &api.Migration{}, plan.Snapshot{}
 		if json.Unmarshal(migrationJSON, m) != nil || json.Unmarshal(snapshotJSON, &s) != nil || large(m, s) {
 			return
 		}
 		s.Spec, s.Record = specOf(m, s.Spec.SameCluster), recordOf(m)
-		decision := Plan(s)
-		if again := Plan(s); !reflect.DeepEqual(decision, again) {
+		decision := plan.Plan(s)
+		if again := plan.Plan(s); !reflect.DeepEqual(decision, again) {
 			t.Errorf("decided %+v, then %+v", decision, again)
 		}
-		if decision.Effect != nil && (s.Source.Reach == Unreachable || s.Destination.Reach == Unreachable) {
+		if decision.Effect != nil && (s.Source.Reach == plan.Unreachable || s.Destination.Reach == plan.Unreachable) {
 			t.Errorf("%s, and a side cannot be read", decision.Effect)
 		}
-		scopeOf(s, decision)
+		plan.ReadsFor(s, decision)
 		render(m, s, decision)
 		if decision.Effect != nil && decision.Effect.String() == "" {
 			t.Errorf("effect %+v has no words", decision.Effect)
@@ -36,8 +37,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-func large(m *api.Migration, s Snapshot) bool {
-	for _, set := range []Set{s.Source.Set, s.Destination.Set} {
+func large(m *api.Migration, s plan.Snapshot) bool {
+	for _, set := range []plan.Set{s.Source.Set, s.Destination.Set} {
 		if set.Replicas > fuzzedMost {
 			return true
 		}

@@ -16,13 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 )
 
 // inspect looks, before a migration begins, for what a snapshot of values cannot
 // say. An error means that a cluster did not answer.
-func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, error) {
+func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	var source, destination *appsv1.StatefulSet
 	err := together(
 		func() (err error) {
@@ -38,21 +39,21 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 		return nil, err
 	}
 	if finding := e.uncountable(m, source, destination); finding != nil {
-		return []Finding{*finding}, nil
+		return []plan.Finding{*finding}, nil
 	}
 	findings := slices.Concat(owned(e.source, source), tracked(e.source, source), unopenedGate(e.destination, source, destination))
-	for _, check := range []func() ([]Finding, error){
-		func() ([]Finding, error) { return e.beyond(ctx) },
-		func() ([]Finding, error) { return autoscaled(ctx, e.source) },
-		func() ([]Finding, error) { return autoscaled(ctx, e.destination) },
-		func() ([]Finding, error) { return dependencies(ctx, e.destination, source) },
-		func() ([]Finding, error) { return e.sharedClaims(ctx, source) },
-		func() ([]Finding, error) { return e.quotas(ctx, m, source) },
-		func() ([]Finding, error) { return e.reachableVolumes(ctx, m, source) },
-		func() ([]Finding, error) { return e.release(ctx, m, source) },
-		func() ([]Finding, error) { return e.rehearse(ctx, m, source, destination) },
-		func() ([]Finding, error) { return e.numbers(ctx, m, source, destination) },
-		func() ([]Finding, error) { return e.admission(ctx, m, source) },
+	for _, check := range []func() ([]plan.Finding, error){
+		func() ([]plan.Finding, error) { return e.beyond(ctx) },
+		func() ([]plan.Finding, error) { return autoscaled(ctx, e.source) },
+		func() ([]plan.Finding, error) { return autoscaled(ctx, e.destination) },
+		func() ([]plan.Finding, error) { return dependencies(ctx, e.destination, source) },
+		func() ([]plan.Finding, error) { return e.sharedClaims(ctx, source) },
+		func() ([]plan.Finding, error) { return e.quotas(ctx, m, source) },
+		func() ([]plan.Finding, error) { return e.reachableVolumes(ctx, m, source) },
+		func() ([]plan.Finding, error) { return e.release(ctx, m, source) },
+		func() ([]plan.Finding, error) { return e.rehearse(ctx, m, source, destination) },
+		func() ([]plan.Finding, error) { return e.numbers(ctx, m, source, destination) },
+		func() ([]plan.Finding, error) { return e.admission(ctx, m, source) },
 	} {
 		more, err := check()
 		if err != nil {
@@ -63,7 +64,7 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 	findings = append(findings, e.unnameable(m)...)
 	exports := m.Spec.Services.Export || m.Spec.Services.PerOrdinal == api.PerOrdinalExport
 	if exports && (e.source.exportVersion == "" || e.destination.exportVersion == "") {
-		findings = append(findings, Finding{
+		findings = append(findings, plan.Finding{
 			Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
 			Message: "spec.services asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
 			Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export and perOrdinal off",
@@ -77,19 +78,19 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]Finding, erro
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.
-func (e *Engine) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *Finding {
-	s := Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOf(m, &found{place: e.source, set: source}), Destination: sideOf(m, &found{place: e.destination, set: destination})}
+func (e *Engine) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
+	s := plan.Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOf(m, &found{place: e.source, set: source}), Destination: sideOf(m, &found{place: e.destination, set: destination})}
 	s.Source.Set.Templates = claimTemplates(source)
-	return s.unbounded()
+	return s.Unbounded()
 }
 
 // owned finds a controller above the StatefulSet: it would write replicas back.
-func owned(at place, set *appsv1.StatefulSet) []Finding {
+func owned(at place, set *appsv1.StatefulSet) []plan.Finding {
 	owner := metav1.GetControllerOf(set)
 	if owner == nil {
 		return nil
 	}
-	return []Finding{{
+	return []plan.Finding{{
 		Reason: api.ReasonOwnedByOperator, Object: at.object(),
 		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.object(), owner.Kind, owner.Name),
 		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch %s -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.resource(), at.namespace, at.set),
@@ -103,13 +104,13 @@ var trackers = []string{
 }
 
 // tracked warns of a GitOps tool that may write replicas and ordinals back.
-func tracked(at place, set *appsv1.StatefulSet) []Finding {
+func tracked(at place, set *appsv1.StatefulSet) []plan.Finding {
 	for _, key := range trackers {
 		value := cmp.Or(set.Annotations[key], set.Labels[key])
 		if value == "" {
 			continue
 		}
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonTrackedByGitOps, Object: at.object(), Warning: true,
 			Message: fmt.Sprintf("%s is tracked by %s=%s: a tool that writes replicas or ordinals back stalls the move, and the copy at the destination does not carry the mark", at.object(), key, value),
 			Remedy:  "have the tool ignore spec.replicas and spec.ordinals, or suspend it for the time of the move",
@@ -123,11 +124,11 @@ func (p place) object() string {
 }
 
 // autoscaled finds a HorizontalPodAutoscaler over the StatefulSet.
-func autoscaled(ctx context.Context, at place) ([]Finding, error) {
+func autoscaled(ctx context.Context, at place) ([]plan.Finding, error) {
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	err := at.live.List(ctx, &scalers, client.InNamespace(at.namespace))
 	if apierrors.IsForbidden(err) {
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
 			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.namespace, at.cluster),
 		}}, nil
@@ -138,7 +139,7 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 	for _, scaler := range scalers.Items {
 		target := scaler.Spec.ScaleTargetRef
 		if target.Kind == "StatefulSet" && target.Name == at.set && target.APIVersion == at.version {
-			return []Finding{{
+			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.object(),
 				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.namespace, scaler.Name, at.cluster, at.object()),
 				Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.namespace, scaler.Name),
@@ -149,7 +150,7 @@ func autoscaled(ctx context.Context, at place) ([]Finding, error) {
 }
 
 // differences compares an existing destination with the source, field by field.
-func differences(at place, m *api.Migration, source, destination *appsv1.StatefulSet) []Finding {
+func differences(at place, m *api.Migration, source, destination *appsv1.StatefulSet) []plan.Finding {
 	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
 	mapClasses(want.VolumeClaimTemplates, storageClasses(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
@@ -160,7 +161,7 @@ func differences(at place, m *api.Migration, source, destination *appsv1.Statefu
 	if len(paths) == 0 {
 		return nil
 	}
-	return []Finding{{
+	return []plan.Finding{{
 		Reason: api.ReasonDestinationDiffers, Object: at.object(),
 		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.object(), listed(paths)),
 		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete %s -n %s %s", at.resource(), at.namespace, at.set),

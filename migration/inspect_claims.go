@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -17,11 +18,11 @@ import (
 // (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
 // have them, on the same disk. On another one the moved ordinals would write apart from those
 // that have not moved. One that they only read is a copy, perhaps on purpose.
-func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.sameCluster() && e.source.namespace == e.destination.namespace {
 		return nil, nil
 	}
-	var findings []Finding
+	var findings []plan.Finding
 	for _, v := range source.Spec.Template.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil || slices.Contains(claimTemplates(source), v.Name) {
 			continue // the StatefulSet controller puts its own claim there
@@ -38,7 +39,7 @@ func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) (
 	return findings, nil
 }
 
-func (e *Engine) sharedClaim(ctx context.Context, name string) (*Finding, error) {
+func (e *Engine) sharedClaim(ctx context.Context, name string) (*plan.Finding, error) {
 	here, _, err := diskOf(ctx, e.source, name)
 	if err != nil {
 		return nil, err
@@ -50,19 +51,19 @@ func (e *Engine) sharedClaim(ctx context.Context, name string) (*Finding, error)
 	object := fmt.Sprintf("claim %s in cluster %s", e.destination.key(name), e.destination.cluster)
 	switch {
 	case !found:
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonDependencyMissing, Object: object,
 			Message: object + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
 			Remedy:  "create it at the destination before the move, on the same storage",
 		}, nil
 	case there == "":
-		return &Finding{
+		return &plan.Finding{
 			Reason: volumes.ReasonClaimDiverges, Object: object,
 			Message: object + " is not bound to a volume, and all ordinals share it: the moved ones would get another disk than the others",
 			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.destination.namespace, name),
 		}, nil
 	case here != there:
-		return &Finding{
+		return &plan.Finding{
 			Reason: volumes.ReasonClaimDiverges, Object: object,
 			Message: fmt.Sprintf("%s is on another disk than in cluster %s (%s instead of %s), and all ordinals share it: the moved ones would write apart from the others", object, e.source.cluster, there, here),
 			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.destination.namespace, name),

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -22,9 +23,9 @@ type named struct{ configMaps, secrets, accounts, classes, runtimes map[string]b
 
 // dependencies finds what the pods need at the destination and do not find there:
 // an ordinal that is stopped first and cannot start then is an outage.
-func dependencies(ctx context.Context, at place, source *appsv1.StatefulSet) ([]Finding, error) {
+func dependencies(ctx context.Context, at place, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	need := namedIn(source.Spec.Template.Spec)
-	var findings []Finding
+	var findings []plan.Finding
 	for _, kind := range []struct {
 		kind  string
 		names map[string]bool
@@ -53,19 +54,19 @@ func dependencies(ctx context.Context, at place, source *appsv1.StatefulSet) ([]
 	return findings, nil
 }
 
-func dependency(at place, kind, name string, err error) (*Finding, error) {
+func dependency(at place, kind, name string, err error) (*plan.Finding, error) {
 	where := fmt.Sprintf("%s %s/%s in cluster %s", kind, at.namespace, name, at.cluster)
 	switch {
 	case err == nil:
 		return nil, nil
 	case apierrors.IsNotFound(err):
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonDependencyMissing, Object: where,
 			Message: where + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
 			Remedy:  "create it at the destination before the move",
 		}, nil
 	case apierrors.IsForbidden(err):
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonDependencyMissing, Object: where, Warning: true,
 			Message: where + " is named by the pod template and may not be read, so see for yourself that it exists",
 		}, nil

@@ -11,11 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // patched has one StatefulSet's API server change it, without keeping anything, to what is
 // wanted of ordinals and pod template, and looks at what it would have stored.
-func patched(ctx context.Context, at place, want *appsv1.StatefulSet) (*Finding, error) {
+func patched(ctx context.Context, at place, want *appsv1.StatefulSet) (*plan.Finding, error) {
 	spec := map[string]any{}
 	if want.Spec.Ordinals != nil {
 		spec["ordinals"] = want.Spec.Ordinals
@@ -48,7 +50,7 @@ func patched(ctx context.Context, at place, want *appsv1.StatefulSet) (*Finding,
 type asked struct {
 	of       types.UID
 	template string
-	finding  *Finding
+	finding  *plan.Finding
 	at       time.Time
 }
 
@@ -56,9 +58,9 @@ type asked struct {
 // all of the source's pod template, and lets its pods in, before the first ordinal is stopped:
 // where its namespace is made by the migration, it could not be asked before the migration
 // began. It returns what was found.
-func (e *Engine) keepsSlice(ctx context.Context, s Snapshot, source *appsv1.StatefulSet) (*Finding, error) {
+func (e *Engine) keepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
-	if base == nil || set.Presence != Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
+	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
 		return nil, nil
 	}
 	template := templateHash(&source.Spec.Template)
@@ -66,7 +68,7 @@ func (e *Engine) keepsSlice(ctx context.Context, s Snapshot, source *appsv1.Stat
 		return e.rehearsed.finding, nil
 	}
 	want := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: source.Spec.Template}}
-	if s.Spec.beginsAbove(base.Start) {
+	if s.Spec.BeginsAbove(base.Start) {
 		want.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
 	}
 	finding, err := patched(ctx, e.destination, want)

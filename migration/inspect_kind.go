@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // unserved finds a side whose cluster does not know the kind of its StatefulSet.
-func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]Finding, error) {
+func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]plan.Finding, error) {
 	for _, p := range []place{e.source, e.destination} {
 		served, err := e.connections[p.side].Serves(ctx, p.newSet(metav1.ObjectMeta{}))
 		if err != nil {
 			return nil, err
 		}
 		if !served {
-			return []Finding{{
+			return []plan.Finding{{
 				Reason: api.ReasonKindUnsupported, Object: p.object(),
 				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.cluster, p.version),
 				Remedy:  "install its resource definition and the manager there: kubectl apply -k config",
@@ -32,7 +33,7 @@ func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]Finding, err
 
 // beyond finds what a slice asks for that a migration cannot keep: ordinals that it
 // skips, and fields that the destination's kind does not have.
-func (e *Engine) beyond(ctx context.Context) ([]Finding, error) {
+func (e *Engine) beyond(ctx context.Context) ([]plan.Finding, error) {
 	if e.source.version != sliceVersion {
 		return nil, nil
 	}
@@ -41,7 +42,7 @@ func (e *Engine) beyond(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if len(set.Spec.ReserveOrdinals) > 0 {
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonKindUnsupported, Object: e.source.object(),
 			Message: e.source.object() + " has reserveOrdinals: its slice has gaps, and two slices could not be told apart by their ends",
 			Remedy:  "clear spec.reserveOrdinals before the move",
@@ -51,7 +52,7 @@ func (e *Engine) beyond(ctx context.Context) ([]Finding, error) {
 	if e.destination.version == sliceVersion || len(lost) == 0 {
 		return nil, nil
 	}
-	return []Finding{{
+	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: e.destination.object(),
 		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.source.object(), strings.Join(lost, ", "), e.destination.version),
 		Remedy:  "clear these fields, or move to " + sliceVersion,

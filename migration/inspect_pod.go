@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ import (
 // Pod Security, quotas, webhooks and policies for pods say nothing of a StatefulSet, and the
 // first ordinal would be stopped and not start again. Within one namespace it would be a
 // second pod, and those that run there have been let in.
-func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*Finding, error) {
+func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*plan.Finding, error) {
 	at := e.destination
 	if e.sameCluster() && e.source.namespace == at.namespace {
 		return nil, nil
@@ -26,7 +27,7 @@ func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal
 	pod := podOf(at, source, ordinal)
 	err := at.live.Create(ctx, pod, client.DryRunAll)
 	if err != nil && lacksRight(err) {
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
 			Message: fmt.Sprintf("whether pod %s/%s would be let into cluster %s cannot be asked, not even as a dry run: %s", pod.Namespace, pod.Name, at.cluster, oneLine(err)),
 			Remedy:  bindRoles,
@@ -42,7 +43,7 @@ func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal
 func podOf(at place, source *appsv1.StatefulSet, ordinal int32) *corev1.Pod {
 	template := source.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name = at.namespace, podObjectName(at.set, ordinal)
+	pod.Namespace, pod.Name = at.namespace, plan.PodName(at.set, ordinal)
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
@@ -56,14 +57,14 @@ func podOf(at place, source *appsv1.StatefulSet, ordinal int32) *corev1.Pod {
 	for _, name := range claimTemplates(source) {
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(name, at.set, ordinal)},
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.ClaimName(name, at.set, ordinal)},
 		}})
 	}
 	return pod
 }
 
 // admission is admits for the first ordinal that is to move.
-func (e *Engine) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
 		return nil, nil
@@ -72,5 +73,5 @@ func (e *Engine) admission(ctx context.Context, m *api.Migration, source *appsv1
 	if finding == nil || err != nil {
 		return nil, err
 	}
-	return []Finding{*finding}, nil
+	return []plan.Finding{*finding}, nil
 }

@@ -12,18 +12,19 @@ import (
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // quotas finds a ResourceQuota of the destination's namespace that has no room for
 // the ordinals that are to come: the first one that it refuses would be down. A quota
 // with scopes is not judged.
-func (e *Engine) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	at := e.destination
 	var quotas corev1.ResourceQuotaList
 	err := at.live.List(ctx, &quotas, client.InNamespace(at.namespace))
 	if apierrors.IsForbidden(err) {
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
 			Message: fmt.Sprintf("ResourceQuotas in namespace %s of cluster %s may not be listed, so see for yourself that there is room", at.namespace, at.cluster),
 		}}, nil
@@ -36,7 +37,7 @@ func (e *Engine) quotas(ctx context.Context, m *api.Migration, source *appsv1.St
 		need.pods(source.Spec.Template.Spec) // in one namespace each makes room for itself
 	}
 	need.claims(source.Spec.VolumeClaimTemplates, storageClasses(m))
-	var findings []Finding
+	var findings []plan.Finding
 	for _, quota := range quotas.Items {
 		if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
 			findings = append(findings, exceeded(at, quota, need.of)...)
@@ -46,7 +47,7 @@ func (e *Engine) quotas(ctx context.Context, m *api.Migration, source *appsv1.St
 }
 
 // exceeded finds the first resource that a quota has too little of.
-func exceeded(at place, quota corev1.ResourceQuota, need corev1.ResourceList) []Finding {
+func exceeded(at place, quota corev1.ResourceQuota, need corev1.ResourceList) []plan.Finding {
 	names := make([]corev1.ResourceName, 0, len(need))
 	for name := range need {
 		names = append(names, name)
@@ -61,7 +62,7 @@ func exceeded(at place, quota corev1.ResourceQuota, need corev1.ResourceList) []
 			continue
 		}
 		object := fmt.Sprintf("ResourceQuota %s/%s in cluster %s", quota.Namespace, quota.Name, at.cluster)
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonQuotaTooSmall, Object: object,
 			Message: fmt.Sprintf("%s allows %s of %s, and %s is used: %s more for the ordinals to come do not fit, so one would be stopped and not start again", object, hard.String(), name, used.String(), more.String()),
 			Remedy:  fmt.Sprintf("raise it: kubectl edit quota -n %s %s; or move fewer ordinals", quota.Namespace, quota.Name),

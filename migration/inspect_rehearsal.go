@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -17,7 +18,7 @@ import (
 // rehearse has the destination's API server check, without keeping anything, the
 // objects that the first handoff makes there: admission policies, webhooks and limits
 // answer as they would in mid-handoff.
-func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	objects, err := e.firstClaims(ctx, m, source)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destina
 		}
 		objects = append(objects, object)
 	}
-	var findings []Finding
+	var findings []plan.Finding
 	for _, object := range objects {
 		finding, err := rehearseCreate(ctx, at, object)
 		if err != nil {
@@ -49,7 +50,7 @@ func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destina
 // rehearseCreate has an API server create an object, without keeping it, and looks at what it
 // would have stored. It answers into an empty object: into the one that was sent it would
 // leave what it has dropped.
-func rehearseCreate(ctx context.Context, at place, object client.Object) (*Finding, error) {
+func rehearseCreate(ctx context.Context, at place, object client.Object) (*plan.Finding, error) {
 	raw, err := unstructuredOf(at, object)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func rehearseCreate(ctx context.Context, at place, object client.Object) (*Findi
 }
 
 // unkept is what an API server has not kept of a StatefulSet that is to begin with ordinal 1.
-func unkept(at place, sent, kept *appsv1.StatefulSet) *Finding {
+func unkept(at place, sent, kept *appsv1.StatefulSet) *plan.Finding {
 	if sent.Spec.Ordinals != nil && !startsAt(kept, 1) {
 		finding := unnumbered(at)
 		return &finding
@@ -82,15 +83,15 @@ func unkept(at place, sent, kept *appsv1.StatefulSet) *Finding {
 // spec.ordinals: one that drops the field, as those before Kubernetes 1.27 do (KEP-3335),
 // would start the ordinals from 0, which run on the other side. A slice that does not
 // exist yet is rehearsed.
-func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	spec := specOf(m, e.sameCluster())
 	lo := setOf(m, source, nil).Start
-	var findings []Finding
+	var findings []plan.Finding
 	for _, side := range []struct {
 		place
 		set  *appsv1.StatefulSet
 		asks bool
-	}{{e.source, source, spec.Order == api.LowestFirst}, {e.destination, destination, spec.beginsAbove(lo)}} {
+	}{{e.source, source, spec.Order == api.LowestFirst}, {e.destination, destination, spec.BeginsAbove(lo)}} {
 		if side.set == nil || !side.asks {
 			continue
 		}
@@ -105,13 +106,9 @@ func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destinat
 	return findings, nil
 }
 
-// beginsAbove says whether the destination is given a slice that begins above 0, of an
-// application that begins with the ordinal lo.
-func (s Spec) beginsAbove(lo int32) bool { return s.Order != api.LowestFirst || lo > 0 }
-
 // numbered has one StatefulSet's API server show, without keeping anything, that it keeps
 // spec.ordinals; our own kind does.
-func numbered(ctx context.Context, at place) (*Finding, error) {
+func numbered(ctx context.Context, at place) (*plan.Finding, error) {
 	if at.version == sliceVersion {
 		return nil, nil
 	}
@@ -122,21 +119,21 @@ func startsAt(set *appsv1.StatefulSet, start int32) bool {
 	return set.Spec.Ordinals != nil && set.Spec.Ordinals.Start == start
 }
 
-func unnumbered(at place) Finding {
-	return Finding{
+func unnumbered(at place) plan.Finding {
+	return plan.Finding{
 		Reason: api.ReasonKindUnsupported, Object: at.object(),
 		Message: fmt.Sprintf("the API server of cluster %s does not keep spec.ordinals.start of a StatefulSet: its slice would begin with ordinal 0, whatever it is given", at.cluster),
 		Remedy:  "use a cluster of Kubernetes 1.27 or newer, with the feature StatefulSetStartOrdinal, or our own kind there: apiVersion " + sliceVersion,
 	}
 }
 
-func firstEffects(at place, source, destination *appsv1.StatefulSet) []Effect {
-	var effects []Effect
+func firstEffects(at place, source, destination *appsv1.StatefulSet) []plan.Effect {
+	var effects []plan.Effect
 	if source.Spec.ServiceName != "" {
-		effects = append(effects, Effect{Verb: CreateService, Name: source.Spec.ServiceName})
+		effects = append(effects, plan.Effect{Verb: plan.CreateService, Name: source.Spec.ServiceName})
 	}
 	if destination == nil {
-		effects = append(effects, Effect{Verb: CreateSet, Name: at.set, Start: 1})
+		effects = append(effects, plan.Effect{Verb: plan.CreateSet, Name: at.set, Start: 1})
 	}
 	return effects
 }
@@ -150,14 +147,14 @@ func (e *Engine) firstClaims(ctx context.Context, m *api.Migration, source *apps
 	}
 	var objects []client.Object
 	for _, template := range claimTemplates(source) {
-		claim, err := get[corev1.PersistentVolumeClaim](ctx, e.source.live, e.source.key(claimName(template, source.Name, ordinals[0])))
+		claim, err := get[corev1.PersistentVolumeClaim](ctx, e.source.live, e.source.key(plan.ClaimName(template, source.Name, ordinals[0])))
 		if err != nil {
 			return nil, err
 		}
 		if claim == nil || claim.Spec.VolumeName == "" {
 			continue // the claims are judged for themselves
 		}
-		ref := volumes.Ref{Namespace: e.destination.namespace, Name: claimName(template, e.destination.set, ordinals[0])}
+		ref := volumes.Ref{Namespace: e.destination.namespace, Name: plan.ClaimName(template, e.destination.set, ordinals[0])}
 		class := storageClasses(m)[template]
 		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, class))
 		if e.sameCluster() {
@@ -176,18 +173,18 @@ func (e *Engine) firstClaims(ctx context.Context, m *api.Migration, source *apps
 
 // rehearsal is what the answer to a rehearsed creation says. What exists, or has no
 // namespace yet, is judged elsewhere.
-func rehearsal(at place, object client.Object, err error) (*Finding, error) {
+func rehearsal(at place, object client.Object, err error) (*plan.Finding, error) {
 	what := fmt.Sprintf("%s %s in cluster %s", strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object), at.cluster)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what, Warning: true,
 			Message: fmt.Sprintf("whether %s would be let in cannot be asked: %s", what, oneLine(err)),
 		}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
-		return &Finding{
+		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what,
 			Message: fmt.Sprintf("%s would be refused: %s", what, oneLine(err)),
 			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass",

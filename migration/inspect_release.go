@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -26,7 +27,7 @@ import (
 // which answer several machines at once, and so any volume that offers ReadWriteMany as a file
 // system; hostPath, which is not mounted; and local, which stays on its machine, whose kubelet
 // counts the users of the mount.
-func (e *Engine) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
@@ -44,10 +45,10 @@ func (e *Engine) release(ctx context.Context, m *api.Migration, source *appsv1.S
 			unseen[driver] = append(unseen[driver], pvs[i].Name)
 		}
 	}
-	var findings []Finding
+	var findings []plan.Finding
 	for _, driver := range slices.Sorted(maps.Keys(unseen)) {
 		slices.Sort(unseen[driver])
-		findings = append(findings, Finding{
+		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonReleaseUnseen, Object: driver, Warning: true,
 			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.source.cluster, listed(unseen[driver])),
 			Remedy:  "make sure that the storage lets one machine write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 )
@@ -15,12 +16,12 @@ import (
 // or has a feature switched off, drops them without a word (kubernetes
 // pkg/api/pod, DropDisabledTemplateFields), and a moved ordinal would be another pod. What
 // was changed or added there is its cluster's business.
-func dropped(at place, sent, kept *corev1.PodTemplateSpec) *Finding {
+func dropped(at place, sent, kept *corev1.PodTemplateSpec) *plan.Finding {
 	paths := lost("spec.template", tree(history.Canonical(sent)), tree(history.Canonical(kept)))
 	if len(paths) == 0 {
 		return nil
 	}
-	return &Finding{
+	return &plan.Finding{
 		Reason: api.ReasonKindUnsupported, Object: at.object(),
 		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: a moved ordinal would be another pod", at.cluster, listed(paths)),
 		Remedy:  "let that cluster know the fields: a newer version of Kubernetes, or the feature switched on; or take them out of the source's pod template before the move",

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -21,7 +22,7 @@ import (
 // reachableVolumes finds volumes that no node of the destination can mount: their
 // driver is not registered there, no node that takes pods has it, matches their node
 // affinity or may attach one more. And it finds those that may not be made there.
-func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]Finding, error) {
+func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.sameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
@@ -30,7 +31,7 @@ func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source 
 		return nil, err
 	}
 	findings := e.barred(m, source, pvs)
-	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]Finding, error){e.drivers, e.twins, e.hosts} {
+	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]plan.Finding, error){e.drivers, e.twins, e.hosts} {
 		more, err := check(ctx, pvs)
 		if err != nil {
 			return nil, err
@@ -49,7 +50,7 @@ func (e *Engine) claimed(ctx context.Context, m *api.Migration, source *appsv1.S
 	claims := map[string]bool{}
 	for _, ordinal := range movingOrdinals(m, source) {
 		for _, template := range claimTemplates(source) {
-			claims[claimName(template, source.Name, ordinal)] = true
+			claims[plan.ClaimName(template, source.Name, ordinal)] = true
 		}
 	}
 	return slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
@@ -58,31 +59,12 @@ func (e *Engine) claimed(ctx context.Context, m *api.Migration, source *appsv1.S
 	}), nil
 }
 
-// movingOrdinals are those that are asked for, the first to move first.
-func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
-	s := Snapshot{Spec: specOf(m, false), Source: Side{Set: setOf(m, source, nil)}}
-	if s.unbounded() != nil {
-		return nil
-	}
-	total := Total(s.Spec, s.Source.Set.Replicas)
-	var ordinals []int32
-	for ordinal := s.Source.Set.Start; ordinal < s.Source.Set.End(); ordinal++ {
-		if toMove(s, ordinal, total) {
-			ordinals = append(ordinals, ordinal)
-		}
-	}
-	if s.Spec.Order != api.LowestFirst {
-		slices.Reverse(ordinals)
-	}
-	return ordinals
-}
-
 // barred finds the first volume that may not be made at the destination.
-func (e *Engine) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []Finding {
+func (e *Engine) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
 		bars := e.policy.Bars(&pvs[i], useOf(m, e.destination.namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
 		if bars != (volumes.Problem{}) {
-			return []Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.source.cluster + ": " + bars.Message, Remedy: bars.Remedy}}
+			return []plan.Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.source.cluster + ": " + bars.Message, Remedy: bars.Remedy}}
 		}
 	}
 	return nil
@@ -106,13 +88,13 @@ func driverOf(pv corev1.PersistentVolume) string {
 }
 
 // drivers finds CSI drivers that the destination's cluster does not have.
-func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]Finding, error) {
+func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	names := map[string]bool{}
 	for _, pv := range pvs {
 		names[driverOf(pv)] = true
 	}
 	delete(names, "")
-	var findings []Finding
+	var findings []plan.Finding
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		err := e.destination.live.Get(ctx, client.ObjectKey{Name: name}, &storagev1.CSIDriver{})
 		if err == nil || apierrors.IsForbidden(err) {
@@ -121,7 +103,7 @@ func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		findings = append(findings, Finding{
+		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + name,
 			Message: fmt.Sprintf("the volumes are of CSI driver %s, and cluster %s has no such driver: a moved pod could not mount its volume", name, e.destination.cluster),
 			Remedy:  "install the driver there, for the same storage",
@@ -132,7 +114,7 @@ func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]
 
 // twins finds a volume of the destination that is the disk of one to be moved, under
 // another name: a pod that mounts it would write to a disk that is in use.
-func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]Finding, error) {
+func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	var there corev1.PersistentVolumeList
 	if err := e.destination.live.List(ctx, &there); err != nil {
 		return nil, err
@@ -149,7 +131,7 @@ func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]Fi
 			continue
 		}
 		problem := volumes.TwinOf(pvs[i].Name, twin)
-		return []Finding{{Reason: problem.Reason, Object: "volume " + twin, Message: "cluster " + e.destination.cluster + ": " + problem.Message, Remedy: problem.Remedy}}, nil
+		return []plan.Finding{{Reason: problem.Reason, Object: "volume " + twin, Message: "cluster " + e.destination.cluster + ": " + problem.Message, Remedy: problem.Remedy}}, nil
 	}
 	return nil, nil
 }
@@ -157,7 +139,7 @@ func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]Fi
 // hosts finds a volume that no node can take, and drivers that have fewer places left
 // than volumes are to come (velero#5162: the pod stays Pending). What it finds is
 // certain; that there is a place for all of them is not, even when it finds nothing.
-func (e *Engine) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]Finding, error) {
+func (e *Engine) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	pvs = slices.DeleteFunc(slices.Clone(pvs), func(pv corev1.PersistentVolume) bool {
 		return driverOf(pv) == "" && pv.Spec.NodeAffinity == nil
 	})
@@ -166,7 +148,7 @@ func (e *Engine) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]Fi
 	}
 	hosts, err := hostsOf(ctx, e.destination.live)
 	if apierrors.IsForbidden(err) {
-		return []Finding{{
+		return []plan.Finding{{
 			Reason: api.ReasonPermissionMissing, Object: "nodes", Warning: true,
 			Message: fmt.Sprintf("nodes and csinodes of cluster %s may not be listed, so see for yourself that they reach the volumes", e.destination.cluster),
 		}}, nil
@@ -177,7 +159,7 @@ func (e *Engine) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]Fi
 	coming := map[string]int64{}
 	for i := range pvs {
 		if !slices.ContainsFunc(hosts, func(h host) bool { return h.takes(&pvs[i]) }) {
-			return []Finding{{
+			return []plan.Finding{{
 				Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 				Message: fmt.Sprintf("no node of cluster %s that takes pods %s: a moved pod would stay Pending", e.destination.cluster, needs(pvs[i])),
 				Remedy:  "let a node reach the storage: kubectl get csinodes; kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
@@ -199,8 +181,8 @@ func needs(pv corev1.PersistentVolume) string {
 	return strings.Join(words, " and ")
 }
 
-func (e *Engine) places(hosts []host, coming map[string]int64) []Finding {
-	var findings []Finding
+func (e *Engine) places(hosts []host, coming map[string]int64) []plan.Finding {
+	var findings []plan.Finding
 	for _, driver := range slices.Sorted(maps.Keys(coming)) {
 		left, bounded := int64(0), true
 		for _, h := range hosts {
@@ -211,7 +193,7 @@ func (e *Engine) places(hosts []host, coming map[string]int64) []Finding {
 		if driver == "" || !bounded || left >= coming[driver] {
 			continue
 		}
-		findings = append(findings, Finding{
+		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "CSIDriver " + driver,
 			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.destination.cluster, left),
 			Remedy:  "add nodes, or move fewer ordinals; kubectl get csinodes -o yaml shows what each may attach",
@@ -276,4 +258,9 @@ func takesPods(node corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
 	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, ready)
+}
+
+// movingOrdinals are those that are asked for, the first to move first.
+func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
+	return plan.Snapshot{Spec: specOf(m, false), Source: plan.Side{Set: setOf(m, source, nil)}}.OrdinalsToMove()
 }

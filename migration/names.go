@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // readNames reads the Services and ServiceExports that bear the names of ordinals,
 // when the migration asks for them: of one ordinal, or of the whole namespace.
-func readNames(ctx context.Context, m *api.Migration, source, destination *found, sc scope) {
+func readNames(ctx context.Context, m *api.Migration, source, destination *found, sc plan.Reads) {
 	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
 		return
 	}
@@ -24,8 +25,8 @@ func readNames(ctx context.Context, m *api.Migration, source, destination *found
 		if neverServed(m, f.place) {
 			return nil
 		}
-		if sc.ordinal != nil {
-			return f.readName(ctx, m, podObjectName(f.place.set, *sc.ordinal))
+		if sc.Ordinal != nil {
+			return f.readName(ctx, m, plan.PodName(f.place.set, *sc.Ordinal))
 		}
 		return together(
 			func() error {
@@ -53,20 +54,20 @@ func (f *found) readName(ctx context.Context, m *api.Migration, name string) err
 		},
 		func() error {
 			export, err := readExport(ctx, m, f.place, name)
-			f.exports = map[string]Export{name: export}
+			f.exports = map[string]plan.Export{name: export}
 			return err
 		},
 	)
 }
 
 // names are the names of ordinals as they were read.
-func (f *found) names(m *api.Migration, ordinals []int32) []Name {
-	names := make([]Name, 0, len(ordinals))
+func (f *found) names(m *api.Migration, ordinals []int32) []plan.Name {
+	names := make([]plan.Name, 0, len(ordinals))
 	for _, ordinal := range ordinals {
-		pod := podObjectName(f.place.set, ordinal)
-		n := Name{Ordinal: ordinal, Export: f.exports[pod]}
+		pod := plan.PodName(f.place.set, ordinal)
+		n := plan.Name{Ordinal: ordinal, Export: f.exports[pod]}
 		if service := f.services[pod]; service != nil {
-			n.Service = PodService{
+			n.Service = plan.PodService{
 				Found: true, UID: service.UID, ResourceVersion: service.ResourceVersion,
 				Selects: maps.Equal(service.Spec.Selector, selectPod(pod)),
 				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: service.Annotations[api.FenceAnnotationKey],
@@ -98,17 +99,17 @@ func podService(governing *corev1.Service, meta metav1.ObjectMeta) *corev1.Servi
 }
 
 // unnameable finds what keeps ordinals from having a name that survives the move.
-func (e *Engine) unnameable(m *api.Migration) []Finding {
+func (e *Engine) unnameable(m *api.Migration) []plan.Finding {
 	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
 		return nil
 	}
-	add := func(message string) []Finding {
-		return []Finding{{
+	add := func(message string) []plan.Finding {
+		return []plan.Finding{{
 			Reason: api.ReasonNameImpossible, Object: e.source.object(), Message: "spec.services.perOrdinal is Export, and " + message,
 			Remedy: "set spec.services.perOrdinal to None, or move the StatefulSet under its name and namespace to another cluster",
 		}}
 	}
-	problems := validation.IsDNS1035Label(podObjectName(e.source.set, 0))
+	problems := validation.IsDNS1035Label(plan.PodName(e.source.set, 0))
 	switch {
 	case e.source.set != e.destination.set || e.source.namespace != e.destination.namespace:
 		return add(fmt.Sprintf("%s becomes %s/%s: the names of its pods would change", e.source.object(), e.destination.namespace, e.destination.set))

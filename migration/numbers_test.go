@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -78,8 +79,8 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Engine{
-				source:      place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: tc.source, id: "1"},
-				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: tc.destination, id: "2"},
+				source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: tc.source, id: "1"},
+				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: tc.destination, id: "2"},
 			}
 			m := &api.Migration{Spec: api.MigrationSpec{Ordinals: api.OrdinalsSpec{Order: tc.order}}}
 			rehearsed, err := e.rehearse(t.Context(), m, set(), tc.there)
@@ -109,11 +110,11 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 func TestNoAnswerIsNoProof(t *testing.T) {
 	e := &Engine{
 		clock:       clock.RealClock{},
-		destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}), id: "2"},
+		destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}), id: "2"},
 	}
-	s := Snapshot{
-		Record: Record{Baseline: &api.Baseline{Replicas: 3}},
-		Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+	s := plan.Snapshot{
+		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
+		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 	}
 	for range 2 {
 		if found, err := e.keepsSlice(t.Context(), s, &appsv1.StatefulSet{}); err == nil {
@@ -130,17 +131,17 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		keeps bool
-		spec  Spec
+		spec  plan.Spec
 		lo    int32
 		moved int32
 		asks  int
 		want  bool
 	}{
-		"it keeps them":                   {true, Spec{}, 0, 0, 1, false},
-		"it drops them":                   {false, Spec{}, 0, 0, 1, true},
-		"its slice begins with 0":         {false, Spec{Order: api.LowestFirst}, 0, 0, 1, false},
-		"the application begins above 0":  {false, Spec{Order: api.LowestFirst}, 4, 0, 1, true},
-		"the first ordinal is on its way": {false, Spec{}, 0, 1, 0, false},
+		"it keeps them":                   {true, plan.Spec{}, 0, 0, 1, false},
+		"it drops them":                   {false, plan.Spec{}, 0, 0, 1, true},
+		"its slice begins with 0":         {false, plan.Spec{Order: api.LowestFirst}, 0, 0, 1, false},
+		"the application begins above 0":  {false, plan.Spec{Order: api.LowestFirst}, 4, 0, 1, true},
+		"the first ordinal is on its way": {false, plan.Spec{}, 0, 1, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asks := 0
@@ -152,12 +153,12 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 			}, set())
 			e := &Engine{
 				clock:       clock.RealClock{},
-				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: live, id: "2"},
+				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: live, id: "2"},
 			}
-			s := Snapshot{
-				Spec: tc.spec, Record: Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},
-				Source:      Side{Set: Set{Presence: Seen, Start: tc.lo, Replicas: 3 - tc.moved}},
-				Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+			s := plan.Snapshot{
+				Spec: tc.spec, Record: plan.Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},
+				Source:      plan.Side{Set: plan.Set{Presence: plan.Seen, Start: tc.lo, Replicas: 3 - tc.moved}},
+				Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 			}
 			for range 3 {
 				found, err := e.keepsSlice(t.Context(), s, set())

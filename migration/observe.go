@@ -2,7 +2,6 @@ package migration
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -24,7 +24,7 @@ import (
 
 // place is where one side's objects are, and how to read and write them.
 type place struct {
-	side    SideName
+	side    plan.SideName
 	cluster string
 	// id tells the cluster from every other one.
 	id        types.UID
@@ -40,18 +40,12 @@ type place struct {
 	live   client.Client
 }
 
-// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
-const (
-	nativeResource = "sts"
-	sliceResource  = "slice"
-)
-
 // resource is how kubectl calls the kind of the side's StatefulSet.
 func (p place) resource() string {
 	if p.version == sliceVersion {
-		return sliceResource
+		return plan.SliceResource
 	}
-	return nativeResource
+	return plan.NativeResource
 }
 
 func (p place) key(name string) client.ObjectKey {
@@ -88,32 +82,32 @@ type found struct {
 	now time.Time
 	// sibling is the other StatefulSet when it is in the same namespace.
 	sibling string
-	export  Export
+	export  plan.Export
 	// services and exports are those of the namespace that may bear an ordinal's name.
 	services map[string]*corev1.Service
-	exports  map[string]Export
+	exports  map[string]plan.Export
 }
 
 // observe reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
-func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapshot {
+func (e *Engine) observe(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
 	recorded := recordedVolumes(m.Status.Handoff)
 	source, destination := &found{place: e.source, recorded: recorded}, &found{place: e.destination, recorded: recorded, lost: recovers(m)}
 	if destination.lost && m.Status.Baseline != nil {
 		destination.place.id = m.Status.Baseline.DestinationCluster
 		e.destination.id = destination.place.id
 	}
-	if sc.identity {
+	if sc.Identity {
 		both(source, destination, func(f *found) error { return e.identify(ctx, &f.place) })
 		e.source.id, e.destination.id = source.place.id, destination.place.id
 	}
 	both(source, destination, func(f *found) error { return f.read(ctx, e.readerOf(f.place, sc)) })
-	if sc.ordinal == nil {
+	if sc.Ordinal == nil {
 		both(source, destination, func(f *found) error { return f.readRest(ctx, e.readerOf(f.place, sc), source.set) })
 	}
-	if sc.live && !sc.wide {
+	if sc.Live && !sc.Wide {
 		for _, f := range []*found{source, destination} {
-			if sc.gate && !f.lost {
+			if sc.Gate && !f.lost {
 				f.listing = e.ahead.gateOf(ctx, f.place)
 			} else {
 				f.listing = e.ahead.leftOf(f.place.side, sc)
@@ -122,15 +116,15 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		readLive(ctx, source, destination, sc)
 	}
 	if !e.sameCluster() {
-		carried := map[SideName]map[string]*corev1.PersistentVolume{SourceSide: destination.volumes, DestinationSide: source.volumes}
+		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
 		both(source, destination, func(f *found) error { return f.readTwins(ctx, carried[f.place.side]) })
 	}
 	readExports(ctx, m, source, destination)
 	readNames(ctx, m, source, destination, sc)
 
-	s := Snapshot{
+	s := plan.Snapshot{
 		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
-		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.ordinal != nil, VolumesRead: sc.volumes,
+		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.Ordinal != nil, VolumesRead: sc.Volumes,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace
 	source.now, destination.now = s.Now, s.Now
@@ -141,12 +135,12 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 	s.Source, s.Destination = sideOf(m, source), sideOf(m, destination)
 	s.Destination.Service = governing(source, destination)
 	s.Source.Service = governing(source, source)
-	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return s
 	}
 	var err error
 	if s.Numbers, err = e.keepsSlice(ctx, s, source.set); err != nil {
-		s.Destination.Reach, s.Destination.ReachError = Unreachable, oneLine(err)
+		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, oneLine(err)
 		return s
 	}
 	s.Template = templateChange(source.set, destination.set)
@@ -156,8 +150,8 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc scope) Snapsh
 		s.Source.Names, s.Destination.Names = source.names(m, ordinalsOf(s, sc)), destination.names(m, ordinalsOf(s, sc))
 	}
 	ordinals := ordinalsOf(s, sc)
-	if sc.next != nil {
-		ordinals = append(ordinals, *sc.next)
+	if sc.Next != nil {
+		ordinals = append(ordinals, *sc.Next)
 	}
 	for _, ordinal := range ordinals {
 		for _, template := range templates {
@@ -183,26 +177,11 @@ func both(source, destination *found, read func(*found) error) {
 }
 
 // readerOf is the cache or the API server. A side that is not watched yet is read live.
-func (e *Engine) readerOf(p place, sc scope) client.Reader {
-	if p.cached == nil || sc.wide {
+func (e *Engine) readerOf(p place, sc plan.Reads) client.Reader {
+	if p.cached == nil || sc.Wide {
 		return p.live
 	}
 	return p.cached
-}
-
-func ordinalsOf(s Snapshot, sc scope) []int32 {
-	if sc.ordinal != nil {
-		return []int32{*sc.ordinal}
-	}
-	if s.unbounded() != nil {
-		return nil
-	}
-	start, replicas := s.extent()
-	ordinals := make([]int32, 0, replicas)
-	for ordinal := start; ordinal < start+replicas; ordinal++ {
-		ordinals = append(ordinals, ordinal)
-	}
-	return ordinals
 }
 
 // read reads the slice of one side: its StatefulSet, and after it pods and budgets,
@@ -306,24 +285,15 @@ func claimTemplates(set *appsv1.StatefulSet) []string {
 	return names
 }
 
-// claimName is the name that the StatefulSet controller gives a claim
-// (kubernetes stateful_set_utils.go, getPersistentVolumeClaimName).
-func claimName(template, set string, ordinal int32) string {
-	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
-}
-
-// podObjectName is the name that the StatefulSet controller gives a pod.
-func podObjectName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
-
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
 // the one that was recorded when the ordinal's handoff began, or else the one that the
 // source's claim names, or the destination's when the source has none: both sides use
 // one name for it.
-func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, template string) OrdinalVolume {
-	v := OrdinalVolume{Ordinal: ordinal, Template: template}
-	name := recordedVolume(m.Status.Handoff, ordinal, template).Name
+func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, template string) plan.OrdinalVolume {
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template}
+	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	for _, f := range []*found{source, destination} {
-		claim := f.claims[claimName(template, f.place.set, ordinal)]
+		claim := f.claims[plan.ClaimName(template, f.place.set, ordinal)]
 		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
 			name = claim.Spec.VolumeName
 		}
@@ -331,15 +301,6 @@ func ordinalVolume(m *api.Migration, source, destination *found, ordinal int32, 
 	v.Source = holdingOf(m, source, ordinal, template, name)
 	v.Destination = holdingOf(m, destination, ordinal, template, name)
 	return v
-}
-
-// recordedVolume is the volume that an ordinal on its way had for a claim template; its name is
-// empty when it is not on its way, or nothing is known.
-func recordedVolume(handoff *api.Handoff, ordinal int32, template string) api.HandoffVolume {
-	if handoff == nil || handoff.Ordinal != ordinal {
-		return api.HandoffVolume{}
-	}
-	return handoff.Volume(template)
 }
 
 func recordedVolumes(handoff *api.Handoff) []string {
@@ -354,11 +315,11 @@ func recordedVolumes(handoff *api.Handoff) []string {
 }
 
 func holdingOf(m *api.Migration, f *found, ordinal int32, template, volume string) volumes.Holding {
-	name := claimName(template, f.place.set, ordinal)
+	name := plan.ClaimName(template, f.place.set, ordinal)
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.place.namespace, Name: name}}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = usersOf(f, name, podObjectName(f.place.set, ordinal))
+		h.Claim.Users = usersOf(f, name, plan.PodName(f.place.set, ordinal))
 	}
 	if pv := f.volumes[volume]; pv != nil {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
@@ -385,11 +346,11 @@ func usersOf(f *found, claim, own string) []string {
 }
 
 // governing is the Service that the destination needs: the source's.
-func governing(source, destination *found) Dependent {
+func governing(source, destination *found) plan.Dependent {
 	if source.set == nil || source.set.Spec.ServiceName == "" {
-		return Dependent{}
+		return plan.Dependent{}
 	}
-	return Dependent{Needed: source.service != nil, Found: destination.service != nil, Name: source.set.Spec.ServiceName}
+	return plan.Dependent{Needed: source.service != nil, Found: destination.service != nil, Name: source.set.Spec.ServiceName}
 }
 
 // ordinalOf returns the ordinal of a pod named <set>-<ordinal>.
@@ -406,4 +367,12 @@ func ordinalOf(set, pod string) (int32, bool) {
 		ordinal = ordinal*10 + int64(c-'0')
 	}
 	return int32(ordinal), ordinal <= 1<<31-1
+}
+
+// ordinalsOf are those whose volumes and names are read.
+func ordinalsOf(s plan.Snapshot, sc plan.Reads) []int32 {
+	if sc.Ordinal != nil {
+		return []int32{*sc.Ordinal}
+	}
+	return s.Ordinals()
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // readLive replaces what the caches say by what the API servers say now, as far as
@@ -19,48 +21,48 @@ import (
 // Before a stop, which waits for no pod to be gone, they may be listed before (see ahead).
 // For the same reason what attaches a volume is read after the pods, where volumes
 // can be attached.
-func readLive(ctx context.Context, source, destination *found, sc scope) {
+func readLive(ctx context.Context, source, destination *found, sc plan.Reads) {
 	both(source, destination, func(f *found) error {
 		reads := []func() error{func() error { return f.readSet(ctx, f.place.live) }}
-		if sc.budgets {
+		if sc.Budgets {
 			reads = append(reads, func() error { return f.readBudgets(ctx) })
 		}
 		return together(reads...)
 	})
-	if sc.ordinal == nil {
+	if sc.Ordinal == nil {
 		return
 	}
 	templates := claimTemplates(source.set)
 	both(source, destination, func(f *found) error {
-		if !sc.volumes || f.place.cached == nil {
+		if !sc.Volumes || f.place.cached == nil {
 			return nil
 		}
-		return f.readClaims(ctx, f.place.cached, templates, *sc.ordinal)
+		return f.readClaims(ctx, f.place.cached, templates, *sc.Ordinal)
 	})
 	expected := namesOf(source, destination)
 	both(source, destination, func(f *found) error {
 		var reads []func() error
-		if sc.pods {
+		if sc.Pods {
 			reads = append(reads, func() error { return f.readPods(ctx, sc, templates) })
 		}
-		if sc.volumes {
+		if sc.Volumes {
 			reads = append(reads,
-				func() error { return f.readClaims(ctx, f.place.live, templates, *sc.ordinal) },
+				func() error { return f.readClaims(ctx, f.place.live, templates, *sc.Ordinal) },
 				func() error { return f.readVolumes(ctx, expected) })
 		}
 		return together(reads...)
 	})
-	if !sc.volumes {
+	if !sc.Volumes {
 		return
 	}
 	if names := namesOf(source, destination); !slices.Equal(names, expected) {
 		both(source, destination, func(f *found) error { return f.readVolumes(ctx, names) })
 	}
-	if sc.next != nil {
-		both(source, destination, func(f *found) error { return f.addCached(ctx, templates, *sc.next) })
+	if sc.Next != nil {
+		both(source, destination, func(f *found) error { return f.addCached(ctx, templates, *sc.Next) })
 	}
 	both(source, destination, func(f *found) error {
-		if sc.pods && f.attachable() {
+		if sc.Pods && f.attachable() {
 			return f.listAttachments(ctx, f.place.live)
 		}
 		return nil
@@ -84,27 +86,27 @@ func namesOf(sides ...*found) []string {
 
 // readPods replaces the pods by what the API server says now, as far as the scope asks for
 // it. What may be late says nothing about the ordinal's own pod, which is read besides.
-func (f *found) readPods(ctx context.Context, sc scope, templates []string) error {
-	if sc.gate {
+func (f *found) readPods(ctx context.Context, sc plan.Reads, templates []string) error {
+	if sc.Gate {
 		pods, err := f.listing.pods(ctx)
 		f.pods = pods
 		return err
 	}
-	left := sc.left != "" && sc.left == f.place.side
-	if left && !f.listing.shows(ctx, *sc.ordinal, templates) {
+	left := sc.Left != "" && sc.Left == f.place.side
+	if left && !f.listing.shows(ctx, *sc.Ordinal, templates) {
 		return f.listPods(ctx, f.place.live)
 	}
-	if sc.users && !left {
+	if sc.Users && !left {
 		if err := f.listPods(ctx, f.place.live, notOlderThan(f.pods)); err != nil {
 			return err
 		}
 	}
-	return f.readPod(ctx, *sc.ordinal)
+	return f.readPod(ctx, *sc.Ordinal)
 }
 
 // notOlderThan asks an API server for a list from its watch cache, at least as new as these
 // pods. It does not wait: one that is exactly fresh waits until the cache has heard of
-// everything that was written before, of whatever kind (see scope).
+// everything that was written before, of whatever kind (see plan.Reads).
 func notOlderThan(pods []corev1.Pod) client.ListOption {
 	newest := "0"
 	for i := range pods {
@@ -118,7 +120,7 @@ func notOlderThan(pods []corev1.Pod) client.ListOption {
 
 // readPod replaces the ordinal's pod by what the API server says now.
 func (f *found) readPod(ctx context.Context, ordinal int32) error {
-	name := podObjectName(f.place.set, ordinal)
+	name := plan.PodName(f.place.set, ordinal)
 	pod, err := get[corev1.Pod](ctx, f.place.live, f.place.key(name))
 	f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p corev1.Pod) bool { return p.Name == name })
 	if pod != nil {
@@ -146,7 +148,7 @@ func (f *found) readBudgets(ctx context.Context) error {
 func (f *found) readClaims(ctx context.Context, reader client.Reader, templates []string, ordinal int32) error {
 	names := make([]string, 0, len(templates))
 	for _, template := range templates {
-		names = append(names, claimName(template, f.place.set, ordinal))
+		names = append(names, plan.ClaimName(template, f.place.set, ordinal))
 	}
 	claims, err := getAll[corev1.PersistentVolumeClaim](ctx, reader, f.place.namespace, names)
 	f.claims = claims

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -65,7 +66,7 @@ func rights(m *api.Migration, at place) []right {
 const bindRoles = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
 
 // missing asks the API server of a side which of the rights are not granted.
-func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
+func missing(ctx context.Context, at place, rules []right) (*plan.Finding, error) {
 	var mu sync.Mutex
 	var lacking []string
 	var checks []func() error
@@ -94,7 +95,7 @@ func missing(ctx context.Context, at place, rules []right) (*Finding, error) {
 		return nil, err
 	}
 	slices.Sort(lacking)
-	return &Finding{
+	return &plan.Finding{
 		Reason: api.ReasonPermissionMissing, Object: at.object(),
 		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.cluster, strings.Join(lacking, ", "), at.namespace),
 		Remedy:  bindRoles,

@@ -24,6 +24,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -123,7 +124,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if wait, why := r.ask(d, m); wait > 0 {
-		return r.hold(ctx, m, *stalled(api.ReasonClusterUnreachable, why, remedyUnreachable), wait)
+		return r.hold(ctx, m, *plan.Stalled(api.ReasonClusterUnreachable, why, remedyUnreachable), wait)
 	}
 	asked := time.Now()
 	reading, release := clusters.Hold(ctx)
@@ -250,16 +251,16 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 	decision := unreachable(err)
 	again := againUnreachable
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		decision = Decision{Hold: &refused.hold}
+		decision = plan.Decision{Hold: &refused.hold}
 		again = againRefused
 	}
 	return r.hold(ctx, m, decision, again)
 }
 
 // hold reports why nothing is asked of a Migration's clusters.
-func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision Decision, again time.Duration) (ctrl.Result, error) {
+func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, again time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
-	render(m, Snapshot{Spec: specOf(m, false)}, decision)
+	render(m, plan.Snapshot{Spec: specOf(m, false)}, decision)
 	if changed(before, m) {
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)

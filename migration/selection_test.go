@@ -59,32 +59,3 @@ func TestBudgetsArePodsBudgets(t *testing.T) {
 		})
 	}
 }
-
-// TestBudgetThatLeavesOut: a budget that selects some of the pods is refused before the move,
-// and holds the gate in mid-move until it selects all of them or none (G13).
-func TestBudgetThatLeavesOut(t *testing.T) {
-	c := scenario{replicas: 3, templates: []string{"data"}, budget: maxUnavailable(1)}
-	s := c.build()
-	s.Source.Budgets[0].LeavesOut = "pod web-1"
-	refused := Plan(s).Hold
-	for name, change := range map[string]func(*Snapshot, string){
-		"the source's":      func(s *Snapshot, pod string) { s.Source.Budgets[0].LeavesOut = pod },
-		"the destination's": func(s *Snapshot, pod string) { s.Destination.Budgets[0].LeavesOut = pod },
-	} {
-		t.Run(name, func(t *testing.T) {
-			y := newPlay(t, c)
-			y.until(ScaleDown, 2)
-			change(&y.state, "pod web-1")
-			y.version++
-			y.writes(enough)
-			for _, hold := range []*Hold{refused, y.next().Hold} {
-				if hold == nil || !hold.Stalled || hold.Reason != api.ReasonBudgetLeavesOut || !strings.Contains(hold.Message, "not pod web-1") || !strings.Contains(hold.Remedy, "kubectl edit pdb") {
-					t.Errorf("got %+v", hold)
-				}
-			}
-			change(&y.state, "")
-			y.version++
-			y.end()
-		})
-	}
-}

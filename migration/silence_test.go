@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -74,8 +75,8 @@ func TestToldOfSilence(t *testing.T) {
 	r := &Reconciler{silences: newSilences()}
 	d := func() *driven { return &driven{source: link{key: "local"}, destination: link{key: "west"}} }
 	answered, silent, fresh := d(), d(), d()
-	m, none := &api.Migration{}, *stalled(api.ReasonClusterUnreachable, "no answer", "")
-	r.told(answered, Decision{}, time.Now())
+	m, none := &api.Migration{}, *plan.Stalled(api.ReasonClusterUnreachable, "no answer", "")
+	r.told(answered, plan.Decision{}, time.Now())
 	r.told(silent, none, time.Now())
 	if wait, _ := r.ask(answered, m); wait > 0 {
 		t.Errorf("who was answered waits %s", wait)
@@ -83,7 +84,7 @@ func TestToldOfSilence(t *testing.T) {
 	if wait, why := r.ask(fresh, m); wait == 0 || why != "no answer" {
 		t.Errorf("a new one waits %s: %s", wait, why)
 	}
-	r.told(answered, Decision{}, time.Now())
+	r.told(answered, plan.Decision{}, time.Now())
 	if wait, _ := r.ask(silent, m); wait == 0 {
 		t.Error("another one was answered, and that counts for all")
 	}
@@ -91,7 +92,7 @@ func TestToldOfSilence(t *testing.T) {
 	if wait, _ := r.ask(answered, m); wait == 0 {
 		t.Error("it is not answered any more, and does not wait")
 	}
-	r.told(fresh, Decision{}, time.Now())
+	r.told(fresh, plan.Decision{}, time.Now())
 	if wait, _ := r.ask(silent, m); wait > 0 {
 		t.Errorf("they answer again, and it waits %s", wait)
 	}

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // applyRecord writes what must not be forgotten into the status.
-func applyRecord(m *api.Migration, record Record) {
+func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Baseline, m.Status.Claim, m.Status.Handoff = record.Baseline, record.Claim, record.Handoff
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
@@ -49,7 +50,7 @@ func condition(m *api.Migration, kind string, status metav1.ConditionStatus, rea
 }
 
 // render describes what was seen and decided in the status.
-func render(m *api.Migration, s Snapshot, decision Decision) {
+func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	m.Status.ObservedGeneration = m.Generation
 	if decision.Step != "" && m.Status.Handoff != nil {
 		handoff := *m.Status.Handoff
@@ -66,7 +67,7 @@ func render(m *api.Migration, s Snapshot, decision Decision) {
 	renderProgress(m, s, decision)
 }
 
-func renderStalled(m *api.Migration, decision Decision) {
+func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
 	if hold == nil || !hold.Stalled {
 		condition(m, api.ConditionStalled, metav1.ConditionFalse, api.ReasonReady, "")
@@ -82,7 +83,7 @@ func renderStalled(m *api.Migration, decision Decision) {
 	}
 }
 
-func renderProgress(m *api.Migration, s Snapshot, decision Decision) {
+func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	status, reason, message := metav1.ConditionTrue, api.ReasonMoving, ""
 	if s.Spec.Mode == api.ModeRollback || s.Spec.Mode == api.ModeRecover {
 		reason = api.ReasonRollingBack
@@ -100,13 +101,13 @@ func renderProgress(m *api.Migration, s Snapshot, decision Decision) {
 	condition(m, api.ConditionProgressing, status, reason, message)
 }
 
-func renderSlices(m *api.Migration, s Snapshot) {
-	if s.Source.Reach != Seen || s.Destination.Reach != Seen || startedByHand(s) != "" {
+func renderSlices(m *api.Migration, s plan.Snapshot) {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || plan.StartedByHand(s) != "" {
 		return // what a lost destination had is known from here only
 	}
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
-		has := DestinationSlice(s)
+		has := plan.DestinationSlice(s)
 		m.Status.Moved, m.Status.Total = Progress(s, *base)
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
@@ -115,20 +116,20 @@ func renderSlices(m *api.Migration, s Snapshot) {
 
 // Progress is how many ordinals this migration has moved, and how many it is to move: without
 // those that the destination had before. A recovery takes those back as well.
-func Progress(s Snapshot, base api.Baseline) (moved, total int32) {
-	moved, total = DestinationSlice(s).Replicas, base.Replicas
+func Progress(s plan.Snapshot, base api.Baseline) (moved, total int32) {
+	moved, total = plan.DestinationSlice(s).Replicas, base.Replicas
 	if !s.Destination.Lost {
-		moved, total = moved-base.DestinationReplicas, Total(s.Spec, total-base.DestinationReplicas)
+		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
 	}
 	return moved, total
 }
 
-func sliceStatus(s Snapshot, side Side) *api.SliceStatus {
+func sliceStatus(s plan.Snapshot, side plan.Side) *api.SliceStatus {
 	set := side.Set
 	return &api.SliceStatus{
-		Slice: fmt.Sprintf("%s/%s/%s %s", side.Cluster, side.Namespace, set.Name, span(set.Start, set.Replicas)),
-		Start: set.Start, Replicas: set.Replicas, Available: Available(s.Now, side),
-		MaxUnavailable: Allowed(s, side),
+		Slice: fmt.Sprintf("%s/%s/%s %s", side.Cluster, side.Namespace, set.Name, plan.Span(set.Start, set.Replicas)),
+		Start: set.Start, Replicas: set.Replicas, Available: plan.Available(s.Now, side),
+		MaxUnavailable: plan.Allowed(s, side),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -25,7 +26,7 @@ func said(m *api.Migration, kind string) string {
 // TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
 // takes with it what was told of the former one.
 func TestRecordIsWritten(t *testing.T) {
-	record := Record{Baseline: &api.Baseline{Replicas: 3}, Claim: &api.Claim{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Accepted: true, Completed: api.ReasonMoved}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Claim: &api.Claim{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
 	if diff := cmp.Diff(record, recordOf(m)); diff != "" {
@@ -37,7 +38,7 @@ func TestRecordIsWritten(t *testing.T) {
 		t.Errorf("completed no more, and accepted before: %+v", m.Status.Conditions)
 	}
 	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{}
-	applyRecord(m, Record{})
+	applyRecord(m, plan.Record{})
 	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Claim != nil || m.Status.Handoff != nil {
 		t.Errorf("begun anew: %+v", m.Status)
 	}
@@ -61,7 +62,7 @@ func TestStepIsTimed(t *testing.T) {
 			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
 			m.Status.Handoff = tc.have
 			before := tc.have.DeepCopy()
-			render(m, Snapshot{Now: now}, Decision{Step: tc.step})
+			render(m, plan.Snapshot{Now: now}, plan.Decision{Step: tc.step})
 			if diff := cmp.Diff(tc.want, m.Status.Handoff); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -77,40 +78,40 @@ func TestStepIsTimed(t *testing.T) {
 
 // TestConditions: what is told of a decision.
 func TestConditions(t *testing.T) {
-	waits := &Hold{Reason: api.ReasonPodNotReady, Message: "waiting", Remedy: "look"}
-	stalls := &Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Remedy: "stop it", Stalled: true}
-	bare := &Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Stalled: true}
+	waits := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting", Remedy: "look"}
+	stalls := &plan.Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Remedy: "stop it", Stalled: true}
+	bare := &plan.Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Stalled: true}
 	const moved = "every ordinal that was asked for runs at the destination"
 	for name, tc := range map[string]struct {
 		mode                                      api.Mode
 		begun                                     bool
-		decision                                  Decision
+		decision                                  plan.Decision
 		progressing, stalled, accepted, completed string
 	}{
-		"it moves":       {"", true, Decision{}, "True|Moving|", "False|Ready|", "", ""},
-		"it rolls back":  {api.ModeRollback, true, Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
-		"it recovers":    {api.ModeRecover, true, Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
-		"it waits":       {"", true, Decision{Hold: waits}, "True|PodNotReady|waiting", "False|Ready|", "", ""},
-		"it is paused":   {"", true, Decision{Hold: &Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
-		"it stalls":      {"", true, Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
-		"without remedy": {"", true, Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
-		"it is refused":  {"", false, Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "False|ForeignScale|somebody writes", ""},
-		"it has moved":   {"", true, Decision{Done: api.ReasonMoved}, "False|Moved|" + moved, "False|Ready|", "", "True|Moved|" + moved},
-		"it is back":     {"", true, Decision{Done: api.ReasonRolledBack}, "False|RolledBack|every ordinal runs at the source", "False|Ready|", "", "True|RolledBack|every ordinal runs at the source"},
+		"it moves":       {"", true, plan.Decision{}, "True|Moving|", "False|Ready|", "", ""},
+		"it rolls back":  {api.ModeRollback, true, plan.Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
+		"it recovers":    {api.ModeRecover, true, plan.Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
+		"it waits":       {"", true, plan.Decision{Hold: waits}, "True|PodNotReady|waiting", "False|Ready|", "", ""},
+		"it is paused":   {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
+		"it stalls":      {"", true, plan.Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
+		"without remedy": {"", true, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
+		"it is refused":  {"", false, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "False|ForeignScale|somebody writes", ""},
+		"it has moved":   {"", true, plan.Decision{Done: api.ReasonMoved}, "False|Moved|" + moved, "False|Ready|", "", "True|Moved|" + moved},
+		"it is back":     {"", true, plan.Decision{Done: api.ReasonRolledBack}, "False|RolledBack|every ordinal runs at the source", "False|Ready|", "", "True|RolledBack|every ordinal runs at the source"},
 		"it has recovered": {
 			"", true,
-			Decision{Done: api.ReasonRecovered},
+			plan.Decision{Done: api.ReasonRecovered},
 			"False|Recovered|every ordinal runs at the source again, on the disk as it had left it", "False|Ready|", "",
 			"True|Recovered|every ordinal runs at the source again, on the disk as it had left it",
 		},
-		"it was let go": {"", true, Decision{Done: "Released"}, "False|Released|both StatefulSets were let go", "False|Ready|", "", "True|Released|both StatefulSets were let go"},
+		"it was let go": {"", true, plan.Decision{Done: "Released"}, "False|Released|both StatefulSets were let go", "False|Ready|", "", "True|Released|both StatefulSets were let go"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{}
 			if tc.begun {
 				m.Status.Baseline = &api.Baseline{}
 			}
-			render(m, Snapshot{Spec: Spec{Mode: tc.mode}}, tc.decision)
+			render(m, plan.Snapshot{Spec: plan.Spec{Mode: tc.mode}}, tc.decision)
 			for kind, want := range map[string]string{
 				api.ConditionProgressing: tc.progressing, api.ConditionStalled: tc.stalled, api.ConditionAccepted: tc.accepted, api.ConditionCompleted: tc.completed,
 			} {
@@ -122,7 +123,7 @@ func TestConditions(t *testing.T) {
 	}
 	m := &api.Migration{}
 	condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved, "letting go")
-	render(m, Snapshot{}, Decision{})
+	render(m, plan.Snapshot{}, plan.Decision{})
 	if got := said(m, api.ConditionProgressing); got != "True|Moving|" {
 		t.Errorf("while both are let go: %q", got)
 	}
@@ -132,15 +133,15 @@ func TestConditions(t *testing.T) {
 // as both can be read.
 func TestSlicesAreTold(t *testing.T) {
 	now := began
-	side := func(cluster string, start, replicas int32) Side {
-		s := Side{Cluster: cluster, Namespace: "shop", Reach: Seen, Set: Set{Presence: Seen, Name: "web", Start: start, Replicas: replicas}}
+	side := func(cluster string, start, replicas int32) plan.Side {
+		s := plan.Side{Cluster: cluster, Namespace: "shop", Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Name: "web", Start: start, Replicas: replicas}}
 		for k := start; k < start+replicas; k++ {
-			s.Pods = append(s.Pods, Pod{Ordinal: k, Owned: true, Ready: k != start, ReadySince: now})
+			s.Pods = append(s.Pods, plan.Pod{Ordinal: k, Owned: true, Ready: k != start, ReadySince: now})
 		}
-		s.Budgets = []Budget{{Fence: "m.1", Form: pdb.Unavailable(1)}}
+		s.Budgets = []plan.Budget{{Fence: "m.1", Form: pdb.Unavailable(1)}}
 		return s
 	}
-	s := Snapshot{Now: now, Source: side("east", 0, 3), Destination: side("west", 3, 4), Spec: Spec{Count: 5}}
+	s := plan.Snapshot{Now: now, Source: side("east", 0, 3), Destination: side("west", 3, 4), Spec: plan.Spec{Count: 5}}
 	m := &api.Migration{}
 	m.Status.Baseline = &api.Baseline{Replicas: 9, DestinationReplicas: 2}
 	want := api.MigrationStatus{
@@ -152,9 +153,9 @@ func TestSlicesAreTold(t *testing.T) {
 	if diff := cmp.Diff(want, m.Status); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	for name, spoil := range map[string]func(*Snapshot){
-		"the source":      func(s *Snapshot) { s.Source.Reach = Unreachable },
-		"the destination": func(s *Snapshot) { s.Destination.Reach = Unreachable },
+	for name, spoil := range map[string]func(*plan.Snapshot){
+		"the source":      func(s *plan.Snapshot) { s.Source.Reach = plan.Unreachable },
+		"the destination": func(s *plan.Snapshot) { s.Destination.Reach = plan.Unreachable },
 	} {
 		unread := s
 		spoil(&unread)
@@ -172,12 +173,12 @@ func TestSlicesAreTold(t *testing.T) {
 		t.Errorf("of a destination that is lost: %d of %d", moved, total)
 	}
 	recovering := m.DeepCopy()
-	render(recovering, lost, Decision{})
+	render(recovering, lost, plan.Decision{})
 	if got := recovering.Status.Destination; got == nil || got.Slice != "west/shop/web [3,9)" || got.Start != 3 || got.Replicas != 6 {
 		t.Errorf("what a destination had that is lost: %+v", got)
 	}
 	lost.Record.Given, lost.Source.Set.Replicas = new(int32(6)), 8
-	if render(recovering, lost, Decision{}); recovering.Status.Destination.Replicas != 6 || recovering.Status.Source.Replicas != 3 {
+	if render(recovering, lost, plan.Decision{}); recovering.Status.Destination.Replicas != 6 || recovering.Status.Source.Replicas != 3 {
 		t.Errorf("what somebody has started by hand was the destination's: %+v", recovering.Status)
 	}
 	fresh := &api.Migration{}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -60,7 +61,7 @@ func TestLost(t *testing.T) {
 // TestDropped: a template that is kept is no finding; one of which a field is dropped refuses the move,
 // and says which field and where (G8).
 func TestDropped(t *testing.T) {
-	at := place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion}
+	at := place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion}
 	sent, kept := namespaced().Spec.Template, namespaced().Spec.Template
 	if got := dropped(at, &sent, &kept); got != nil {
 		t.Errorf("all is kept: %+v", got)
@@ -102,11 +103,11 @@ func TestTemplateThatIsDropped(t *testing.T) {
 		engine := func(there ...client.Object) *Engine {
 			return &Engine{
 				clock:       clock.RealClock{},
-				source:      place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}, namespaced()), id: "1"},
-				destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(stores, there...), id: "2"},
+				source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}, namespaced()), id: "1"},
+				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(stores, there...), id: "2"},
 			}
 		}
-		check := func(t *testing.T, finding *Finding, err error) {
+		check := func(t *testing.T, finding *plan.Finding, err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +121,7 @@ func TestTemplateThatIsDropped(t *testing.T) {
 		}
 		t.Run(name+", before the move", func(t *testing.T) {
 			findings, err := engine().rehearse(t.Context(), &api.Migration{}, namespaced(), nil)
-			var first *Finding
+			var first *plan.Finding
 			if len(findings) > 0 {
 				first = &findings[0]
 			}
@@ -130,9 +131,9 @@ func TestTemplateThatIsDropped(t *testing.T) {
 			for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
 				there := namespaced()
 				tc.stores(there)
-				s := Snapshot{
-					Spec: Spec{Order: order}, Record: Record{Baseline: &api.Baseline{Replicas: 3}},
-					Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+				s := plan.Snapshot{
+					Spec: plan.Spec{Order: order}, Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
+					Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 				}
 				finding, err := engine(there).keepsSlice(t.Context(), s, namespaced())
 				check(t, finding, err)
@@ -146,9 +147,9 @@ func TestTemplateIsAskedForAgain(t *testing.T) {
 	asks := 0
 	there := namespaced()
 	e := &Engine{clock: clock.RealClock{}, destination: place{cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) { asks++ }, there)}}
-	s := Snapshot{
-		Record: Record{Baseline: &api.Baseline{Replicas: 3}},
-		Source: Side{Set: Set{Presence: Seen, Replicas: 3}}, Destination: Side{Set: Set{Presence: Seen, UID: "made"}},
+	s := plan.Snapshot{
+		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
+		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 	}
 	changed := namespaced()
 	changed.Spec.Template.Spec.Containers[0].Image = "web:2"

@@ -5,7 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -25,18 +28,18 @@ func TestTemplateChangeIsOne(t *testing.T) {
 			s.Annotations = map[string]string{api.TemplateAnnotationKey: hash}
 		}
 	}
-	differs := TemplateChange{Fields: "spec.template.spec.containers[0].image", Hash: hash}
+	differs := plan.TemplateChange{Fields: "spec.template.spec.containers[0].image", Hash: hash}
 	for name, tc := range map[string]struct {
 		source, destination *appsv1.StatefulSet
-		want                TemplateChange
+		want                plan.TemplateChange
 	}{
-		"the same":           {namespaced(), namespaced(), TemplateChange{}},
+		"the same":           {namespaced(), namespaced(), plan.TemplateChange{}},
 		"another image":      {namespaced(), with(mirrored), differs},
-		"it was made of it":  {namespaced(), with(madeOf(hash)), TemplateChange{}},
+		"it was made of it":  {namespaced(), with(madeOf(hash)), plan.TemplateChange{}},
 		"made of an older":   {namespaced(), with(madeOf("older")), differs},
-		"no source":          {nil, namespaced(), TemplateChange{}},
-		"no destination":     {namespaced(), nil, TemplateChange{}},
-		"neither of the two": {nil, nil, TemplateChange{}},
+		"no source":          {nil, namespaced(), plan.TemplateChange{}},
+		"no destination":     {namespaced(), nil, plan.TemplateChange{}},
+		"neither of the two": {nil, nil, plan.TemplateChange{}},
 	} {
 		if diff := cmp.Diff(tc.want, templateChange(tc.source, tc.destination)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
@@ -82,5 +85,37 @@ func TestLostElement(t *testing.T) {
 		if diff := cmp.Diff(tc.want, lostElement("t", tc.sent, tc.kept)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+// TestTemplateChange: a destination that its cluster rewrote, or that its owner changed,
+// is none; one that lacks what the source has got since is.
+func TestTemplateChange(t *testing.T) {
+	set := func(image string, annotations map[string]string) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: appsv1.StatefulSetSpec{
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}}},
+		}}
+	}
+	copyOf := func(image string) map[string]string {
+		return map[string]string{api.TemplateAnnotationKey: templateHash(&set(image, nil).Spec.Template)}
+	}
+	for name, tc := range map[string]struct {
+		source, destination *appsv1.StatefulSet
+		want                string
+	}{
+		"no destination yet":               {set("web:1", nil), nil, ""},
+		"the same":                         {set("web:1", nil), set("web:1", nil), ""},
+		"rewritten where it was made":      {set("web:1", nil), set("mirror/web:1", copyOf("web:1")), ""},
+		"changed at the source":            {set("web:2", nil), set("web:1", copyOf("web:1")), "spec.template.spec.containers[0].image"},
+		"changed on both sides":            {set("web:2", nil), set("web:2", copyOf("web:1")), ""},
+		"changed, in another form":         {set("web:2", nil), set("mirror/web:2", copyOf("web:2")), ""},
+		"not made here, and not the same":  {set("web:2", nil), set("web:1", nil), "spec.template.spec.containers[0].image"},
+		"changed at the destination alone": {set("web:1", nil), set("web:2", copyOf("web:1")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := templateChange(tc.source, tc.destination); got.Fields != tc.want {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
 	}
 }

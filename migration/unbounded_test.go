@@ -11,20 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // hostile are numbers that somebody writes to do harm, and such as an application has.
 func hostile() *rapid.Generator[int32] {
 	return rapid.OneOf(
-		rapid.SampledFrom([]int32{math.MinInt32, -1, 0, 1, MaxOrdinals, MaxOrdinals + 1, 100_000_000, math.MaxInt32 - 3, math.MaxInt32}),
+		rapid.SampledFrom([]int32{math.MinInt32, -1, 0, 1, plan.MaxOrdinals, plan.MaxOrdinals + 1, 100_000_000, math.MaxInt32 - 3, math.MaxInt32}),
 		rapid.Int32(), rapid.Int32Range(0, 5),
 	)
 }
 
 // sound says whether a range is one of an application.
 func sound(start, replicas int32) bool {
-	return start >= 0 && replicas >= 0 && replicas <= MaxOrdinals && int64(start)+int64(replicas) <= math.MaxInt32
+	return start >= 0 && replicas >= 0 && replicas <= plan.MaxOrdinals && int64(start)+int64(replicas) <= math.MaxInt32
 }
 
 // allocated is how many bytes were allocated meanwhile.
@@ -42,7 +46,7 @@ func allocated(do func()) uint64 {
 func TestHostileNumbers(t *testing.T) {
 	const little = 1 << 20
 	rapid.Check(t, func(t *rapid.T) {
-		s := scenario{replicas: 3, prepared: true, templates: []string{"data"}, budget: maxUnavailable(1)}.build()
+		s := plantest.Scenario{Replicas: 3, Prepared: true, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build()
 		s.Source.Set.Start, s.Source.Set.Replicas = hostile().Draw(t, "start"), hostile().Draw(t, "replicas")
 		s.Destination.Set.Start, s.Destination.Set.Replicas = hostile().Draw(t, "destination start"), hostile().Draw(t, "destination replicas")
 		s.Spec.Order = rapid.SampledFrom([]api.Order{api.HighestFirst, api.LowestFirst}).Draw(t, "order")
@@ -66,22 +70,22 @@ func TestHostileNumbers(t *testing.T) {
 	})
 }
 
-func wantRefusedNumbers(t *rapid.T, s Snapshot) {
+func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	t.Helper()
-	decision := Plan(s)
+	decision := plan.Plan(s)
 	if s.Record.Completed == "" && !s.Deleting && (decision.Effect != nil || decision.Record != nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonOrdinalsUnbounded) {
 		t.Fatalf("decided %+v", decision)
 	}
 	if decision.Effect != nil {
 		t.Fatalf("wrote %s", decision.Effect)
 	}
-	if result := Simulate(s); result.Held == nil || len(result.Steps) > 0 {
+	if result := simulate.Run(s); result.Held == nil || len(result.Steps) > 0 {
 		t.Fatalf("the dry run says %+v", result)
 	}
-	if n := len(ordinalsOf(s, scope{})); n > 0 {
+	if n := len(ordinalsOf(s, plan.Reads{})); n > 0 {
 		t.Fatalf("%d ordinals are looked at", n)
 	}
-	found := Preflight(s)
+	found := plan.Preflight(s)
 	if len(found) != 1 || found[0].Reason != api.ReasonOrdinalsUnbounded || found[0].Remedy == "" || !strings.Contains(found[0].Message, "shop/web") {
 		t.Fatalf("found %+v", found)
 	}
@@ -99,30 +103,30 @@ func TestHostileNumbersAreNotInspected(t *testing.T) {
 		return set
 	}
 	e := &Engine{
-		source:      place{side: SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, id: "1"},
-		destination: place{side: DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, id: "2"},
+		source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, id: "1"},
+		destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, id: "2"},
 	}
 	for name, tc := range map[string]struct {
 		source, destination *appsv1.StatefulSet
 		want                bool
 	}{
 		"an application":           {set(0, 3, "data"), nil, false},
-		"the most":                 {set(0, MaxOrdinals), nil, false},
-		"one more":                 {set(0, MaxOrdinals+1), nil, true},
+		"the most":                 {set(0, plan.MaxOrdinals), nil, false},
+		"one more":                 {set(0, plan.MaxOrdinals+1), nil, true},
 		"all there are":            {set(0, math.MaxInt32), nil, true},
 		"negative":                 {set(0, -1), nil, true},
 		"from a negative one":      {set(-1, 3), nil, true},
 		"beyond the last one":      {set(math.MaxInt32-2, 3), nil, true},
 		"up to the last one":       {set(math.MaxInt32-3, 3), nil, false},
 		"of the destination":       {set(0, 3), set(3, math.MaxInt32), true},
-		"together":                 {set(0, MaxOrdinals), set(MaxOrdinals, 1), true},
-		"more claims than allowed": {set(0, MaxClaims/2, "a", "b", "c"), nil, true},
+		"together":                 {set(0, plan.MaxOrdinals), set(plan.MaxOrdinals, 1), true},
+		"more claims than allowed": {set(0, plan.MaxClaims/2, "a", "b", "c"), nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{}
 			took := allocated(func() {
 				finding := e.uncountable(m, tc.source, tc.destination)
-				if (finding != nil) != tc.want || tc.want && len(movingOrdinals(m, tc.source)) > MaxOrdinals {
+				if (finding != nil) != tc.want || tc.want && len(movingOrdinals(m, tc.source)) > plan.MaxOrdinals {
 					t.Errorf("found %+v", finding)
 				}
 			})

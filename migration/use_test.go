@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -65,27 +66,27 @@ func TestUseIsLookedForLive(t *testing.T) {
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
 	const exact, weak = "pods", "pods NotOlderThan 7"
 	for name, tc := range map[string]struct {
-		effect Effect
+		effect plan.Effect
 		shared bool
 		source corev1.PersistentVolumeSource
 		want   []string
 	}{
-		"stop":                      {Effect{Verb: ScaleDown}, false, hostPath, []string{exact, exact + " listed"}},
+		"stop":                      {plan.Effect{Verb: plan.ScaleDown}, false, hostPath, []string{exact, exact + " listed"}},
 		"park":                      {carries(volumes.Park), false, hostPath, nil},
 		"park what is attached":     {carries(volumes.Park), false, csi, []string{"attachments", "attachments listed"}},
 		"point":                     {carries(volumes.Point), false, hostPath, nil},
 		"point what is attached":    {carries(volumes.Point), false, csi, []string{"attachments", "attachments listed"}},
 		"point, within the cluster": {carries(volumes.Point), true, hostPath, nil},
-		"start where it was":        {Effect{Verb: ScaleUp}, false, hostPath, []string{weak, weak + " listed"}},
-		"start there":               {Effect{Verb: ScaleUp, Side: DestinationSide}, false, hostPath, []string{exact, exact + " listed"}},
-		"start, within the cluster": {Effect{Verb: ScaleUp, Side: DestinationSide}, true, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
+		"start where it was":        {plan.Effect{Verb: plan.ScaleUp}, false, hostPath, []string{weak, weak + " listed"}},
+		"start there":               {plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide}, false, hostPath, []string{exact, exact + " listed"}},
+		"start, within the cluster": {plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide}, true, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
 		"secure":                    {carries(volumes.Secure), false, csi, nil},
 		"what is made is of no use": {carries(volumes.CreateVolume), false, csi, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.effect.Side, tc.effect.Ordinal = cmp.Or(tc.effect.Side, SourceSide), 2
-			s := Snapshot{Spec: Spec{SameCluster: tc.shared}, Source: Side{Set: Set{Templates: []string{"data"}}}}
-			sc := scopeOf(s, Decision{Effect: &tc.effect})
+			tc.effect.Side, tc.effect.Ordinal = cmp.Or(tc.effect.Side, plan.SourceSide), 2
+			s := plan.Snapshot{Spec: plan.Spec{SameCluster: tc.shared}, Source: plan.Side{Set: plan.Set{Templates: []string{"data"}}}}
+			sc := plan.ReadsFor(s, plan.Decision{Effect: &tc.effect})
 			l := &lister{}
 			objects := []client.Object{
 				&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}}},
@@ -96,9 +97,9 @@ func TestUseIsLookedForLive(t *testing.T) {
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
 			}}}}}
 			shown := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ResourceVersion: "7"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-1", ResourceVersion: "5"}}}
-			source := &found{place: place{side: SourceSide, namespace: "shop", set: "web", live: l.client(append(objects, backup)...)}, pods: shown}
-			destination := &found{place: place{side: DestinationSide, namespace: "shop", set: "web", live: (&lister{}).client()}}
-			if sc.gate {
+			source := &found{place: place{side: plan.SourceSide, namespace: "shop", set: "web", live: l.client(append(objects, backup)...)}, pods: shown}
+			destination := &found{place: place{side: plan.DestinationSide, namespace: "shop", set: "web", live: (&lister{}).client()}}
+			if sc.Gate {
 				source.listing, destination.listing = listAhead(t.Context(), source.place), listAhead(t.Context(), destination.place)
 			}
 			readLive(t.Context(), source, destination, sc)
@@ -116,8 +117,8 @@ func TestUseIsLookedForLive(t *testing.T) {
 	}
 }
 
-func carries(verb volumes.Verb) Effect {
-	return Effect{Verb: CarryVolume, Volume: volumes.Action{Verb: verb}}
+func carries(verb volumes.Verb) plan.Effect {
+	return plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: verb}}
 }
 
 // TestOwnPodIsReadExactly: a list that may be late does not hide the pod of the ordinal, nor
@@ -138,7 +139,7 @@ func TestOwnPodIsReadExactly(t *testing.T) {
 				},
 			}).Build()
 			f := &found{place: place{namespace: "shop", set: "web", live: live}}
-			if err := f.readPods(t.Context(), scope{pods: true, users: true, ordinal: new(int32(2))}, nil); err != nil {
+			if err := f.readPods(t.Context(), plan.Reads{Pods: true, Users: true, Ordinal: new(int32(2))}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if len(f.pods) != tc.want {
@@ -158,24 +159,24 @@ func TestListedAhead(t *testing.T) {
 		}}}}}
 	}
 	park := carries(volumes.Park)
-	park.Side, park.Ordinal = SourceSide, 2
+	park.Side, park.Ordinal = plan.SourceSide, 2
 	point := carries(volumes.Point)
-	point.Side, point.Ordinal = DestinationSide, 2
+	point.Side, point.Ordinal = plan.DestinationSide, 2
 	back := carries(volumes.Point)
-	back.Side, back.Ordinal = SourceSide, 2
+	back.Side, back.Ordinal = plan.SourceSide, 2
 	for name, tc := range map[string]struct {
 		pod     *corev1.Pod
 		fails   bool
 		ordinal int32
-		then    []Effect
+		then    []plan.Effect
 		want    bool
 	}{
-		"nobody":                      {pod: uses("other"), ordinal: 2, then: []Effect{point}, want: true},
+		"nobody":                      {pod: uses("other"), ordinal: 2, then: []plan.Effect{point}, want: true},
 		"somebody":                    {pod: uses("data-web-2"), ordinal: 2},
 		"it failed":                   {pod: uses("other"), ordinal: 2, fails: true},
 		"another ordinal":             {pod: uses("other"), ordinal: 1},
-		"given back since":            {pod: uses("other"), ordinal: 2, then: []Effect{point, back}},
-		"one more was taken, unheard": {pod: uses("other"), ordinal: 2, then: []Effect{park}},
+		"given back since":            {pod: uses("other"), ordinal: 2, then: []plan.Effect{point, back}},
+		"one more was taken, unheard": {pod: uses("other"), ordinal: 2, then: []plan.Effect{park}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -189,18 +190,18 @@ func TestListedAhead(t *testing.T) {
 				},
 			}).Build()
 			e := &Engine{
-				source:      place{side: SourceSide, id: "a", namespace: "shop", set: "web", live: source},
-				destination: place{side: DestinationSide, id: "b", namespace: "shop", set: "web"},
+				source:      place{side: plan.SourceSide, id: "a", namespace: "shop", set: "web", live: source},
+				destination: place{side: plan.DestinationSide, id: "b", namespace: "shop", set: "web"},
 			}
 			e.lookAhead(ctx, park)
 			for _, effect := range tc.then {
 				e.ahead.before(effect, false)
 			}
-			sc := scope{left: SourceSide, ordinal: &tc.ordinal}
-			if got := e.ahead.leftOf(SourceSide, sc).shows(ctx, tc.ordinal, []string{"data"}); got != tc.want {
+			sc := plan.Reads{Left: plan.SourceSide, Ordinal: &tc.ordinal}
+			if got := e.ahead.leftOf(plan.SourceSide, sc).shows(ctx, tc.ordinal, []string{"data"}); got != tc.want {
 				t.Errorf("got %t", got)
 			}
-			if e.ahead.leftOf(DestinationSide, sc) != nil {
+			if e.ahead.leftOf(plan.DestinationSide, sc) != nil {
 				t.Error("it is taken for a list of the other side")
 			}
 		})

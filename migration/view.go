@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -20,9 +21,9 @@ import (
 
 // specOf fills in the defaults that the CRD would: the CLI has no API server to do
 // it for the record that it keeps.
-func specOf(m *api.Migration, sameCluster bool) Spec {
+func specOf(m *api.Migration, sameCluster bool) plan.Spec {
 	in := m.Spec
-	spec := Spec{
+	spec := plan.Spec{
 		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
 		Deadline: 600 * time.Second, Export: in.Services.Export,
 		NameOrdinals:    in.Services.PerOrdinal == api.PerOrdinalExport,
@@ -51,8 +52,8 @@ func specOf(m *api.Migration, sameCluster bool) Spec {
 	return spec
 }
 
-func recordOf(m *api.Migration) Record {
-	record := Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+func recordOf(m *api.Migration) plan.Record {
+	record := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}
@@ -68,19 +69,19 @@ func recordOf(m *api.Migration) Record {
 	return record
 }
 
-func sideOf(m *api.Migration, f *found) Side {
-	side := Side{Cluster: f.place.cluster, ClusterID: f.place.id, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
-	side.Set = Set{Presence: Absent, Name: f.place.set, Resource: f.place.resource()}
+func sideOf(m *api.Migration, f *found) plan.Side {
+	side := plan.Side{Cluster: f.place.cluster, ClusterID: f.place.id, Namespace: f.place.namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
+	side.Set = plan.Set{Presence: plan.Absent, Name: f.place.set, Resource: f.place.resource()}
 	if f.lost {
-		side.Reach, side.Lost, side.NamespaceFound = Seen, true, true
+		side.Reach, side.Lost, side.NamespaceFound = plan.Seen, true, true
 		return side
 	}
 	if f.err != nil {
 		side.ReachError = oneLine(f.err)
-		side.Set.Presence = Unreachable
+		side.Set.Presence = plan.Unreachable
 		return side
 	}
-	side.Reach = Seen
+	side.Reach = plan.Seen
 	side.Pods = podsOf(f)
 	side.Budgets, side.OtherBudgets = budgetsOf(m, f)
 	if f.set != nil {
@@ -111,9 +112,9 @@ func (f *found) ownsClaims() []string {
 	return names
 }
 
-func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
-	view := Set{
-		Presence: Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
+func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
+	view := plan.Set{
+		Presence: plan.Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
 		Observed:    set.Status.ObservedGeneration >= set.Generation,
 		RolledOut:   rolledOut(set, pods),
 		MinReady:    time.Duration(set.Spec.MinReadySeconds) * time.Second,
@@ -136,8 +137,8 @@ func setOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) Set {
 }
 
 // rollsOf is how the roll-outs of a StatefulSet of our own kind go.
-func rollsOf(slice *slicesapi.StatefulSet) Rolls {
-	rolls := Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
+func rollsOf(slice *slicesapi.StatefulSet) plan.Rolls {
+	rolls := plan.Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
 	share, heeded := slicesapi.ShareOf(slice.Annotations), slice.Status.ObservedMaxUnavailable
 	rolls.Heeded = equality.Semantic.DeepEqual(share, heeded)
 	if share != nil {
@@ -175,15 +176,15 @@ func rolledOut(set *appsv1.StatefulSet, pods []corev1.Pod) bool {
 	return true
 }
 
-func podsOf(f *found) []Pod {
-	var pods []Pod
+func podsOf(f *found) []plan.Pod {
+	var pods []plan.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
 		ordinal, belongs := ordinalOf(f.place.set, pod.Name)
 		if !belongs {
 			continue
 		}
-		view := Pod{
+		view := plan.Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
 			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod),
 		}
@@ -197,13 +198,13 @@ func podsOf(f *found) []Pod {
 		}
 		pods = append(pods, view)
 	}
-	slices.SortFunc(pods, func(a, b Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
+	slices.SortFunc(pods, func(a, b plan.Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
 	return pods
 }
 
 // budgetsOf are the PodDisruptionBudgets that select the pods of the slice, and the names
 // of the others.
-func budgetsOf(m *api.Migration, f *found) (budgets []Budget, others []string) {
+func budgetsOf(m *api.Migration, f *found) (budgets []plan.Budget, others []string) {
 	for i := range f.budgets {
 		budget := &f.budgets[i]
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
@@ -219,7 +220,7 @@ func budgetsOf(m *api.Migration, f *found) (budgets []Budget, others []string) {
 		view.Covers, view.LeavesOut = f.stranger(selector), selected.leavesOut
 		budgets = append(budgets, view)
 	}
-	slices.SortFunc(budgets, func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(budgets, func(a, b plan.Budget) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(others)
 	return budgets, others
 }
@@ -280,8 +281,8 @@ func (f *found) podLabels() labels.Set {
 	return f.set.Spec.Template.Labels
 }
 
-func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) Budget {
-	view := Budget{
+func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) plan.Budget {
+	view := plan.Budget{
 		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
@@ -289,7 +290,7 @@ func (f *found) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget)
 		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
-	if FenceOwner(fence) != m.UID {
+	if plan.FenceOwner(fence) != m.UID {
 		view.RevertedBy = revertedBy(m, budget)
 		return view
 	}

@@ -9,7 +9,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -24,40 +26,40 @@ func TestBudgetOf(t *testing.T) {
 		b.Spec.MaxUnavailable, b.Status.ObservedGeneration, b.Status.DisruptionsAllowed = one.MaxUnavailable, 2, 1
 		return b
 	}
-	seen := Budget{Name: "web", UID: "b", ResourceVersion: "7", Form: one, Observed: true, Evictions: 1}
+	seen := plan.Budget{Name: "web", UID: "b", ResourceVersion: "7", Form: one, Observed: true, Evictions: 1}
 	for name, tc := range map[string]struct {
 		change func(*policyv1.PodDisruptionBudget)
-		want   func(*Budget)
+		want   func(*plan.Budget)
 	}{
-		"its author's":   {func(*policyv1.PodDisruptionBudget) {}, func(*Budget) {}},
-		"not observed":   {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 }, func(b *Budget) { b.Observed = false }},
-		"observed later": {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 3 }, func(*Budget) {}},
+		"its author's":   {func(*policyv1.PodDisruptionBudget) {}, func(*plan.Budget) {}},
+		"not observed":   {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 }, func(b *plan.Budget) { b.Observed = false }},
+		"observed later": {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 3 }, func(*plan.Budget) {}},
 		"made by this migration, and marked": {
 			func(b *policyv1.PodDisruptionBudget) {
 				b.Annotations = map[string]string{api.OwnerAnnotationKey: "m", api.BudgetAnnotationKey: pdb.Mark("m.2", one), api.AuthorBudgetAnnotationKey: author.String()}
 				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
 			},
-			func(b *Budget) { b.Ours, b.Fence, b.Author = true, "m.2", &author },
+			func(b *plan.Budget) { b.Ours, b.Fence, b.Author = true, "m.2", &author },
 		},
 		"edited": {
 			func(b *policyv1.PodDisruptionBudget) {
 				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("m.2", author)}
 				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
 			},
-			func(b *Budget) { b.Fence, b.EditedBy = "m.2", "kubectl" },
+			func(b *plan.Budget) { b.Fence, b.EditedBy = "m.2", "kubectl" },
 		},
 		"edited by nobody who is known": {
 			func(b *policyv1.PodDisruptionBudget) {
 				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("m.2", author)}
 			},
-			func(b *Budget) { b.Fence, b.EditedBy = "m.2", "unknown" },
+			func(b *plan.Budget) { b.Fence, b.EditedBy = "m.2", "unknown" },
 		},
 		"marked by another, and written since": {
 			func(b *policyv1.PodDisruptionBudget) {
 				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("another.2", author)}
 				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
 			},
-			func(b *Budget) { b.RevertedBy = "kubectl" },
+			func(b *plan.Budget) { b.RevertedBy = "kubectl" },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,5 +207,72 @@ func TestStrangerOfABudget(t *testing.T) {
 		if got := f.stranger(selector); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// TestStranger: a budget over pods of neither slice is told, but not for those that have
+// run to their end.
+func TestStranger(t *testing.T) {
+	pod := func(name string, phase corev1.PodPhase) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}, Status: corev1.PodStatus{Phase: phase}}
+	}
+	budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, MaxUnavailable: new(intstr.FromInt32(1)),
+	}}
+	other := *budget.DeepCopy()
+	other.Name, other.Spec.Selector.MatchLabels["app"] = "other", "other"
+	for name, tc := range map[string]struct {
+		pods    []corev1.Pod
+		sibling string
+		want    string
+	}{
+		"its own":                {pods: []corev1.Pod{pod("web-0", corev1.PodRunning), pod("web-7", corev1.PodRunning)}},
+		"its sibling's":          {pods: []corev1.Pod{pod("web-next-0", corev1.PodRunning)}, sibling: "web-next"},
+		"another set's":          {pods: []corev1.Pod{pod("web-next-0", corev1.PodRunning)}, want: "web-next-0"},
+		"a Job's that has ended": {pods: []corev1.Pod{pod("seed", corev1.PodSucceeded), pod("broken", corev1.PodFailed)}},
+		"a Deployment's":         {pods: []corev1.Pod{pod("web-0", corev1.PodRunning), pod("web-5d9c7b-x2x2x", corev1.PodPending)}, want: "web-5d9c7b-x2x2x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &found{place: place{set: "web"}, sibling: tc.sibling, pods: tc.pods, budgets: []policyv1.PodDisruptionBudget{budget, other}, labels: map[string]string{"app": "web"}}
+			budgets, others := budgetsOf(&api.Migration{}, f)
+			if len(budgets) != 1 || budgets[0].Covers != tc.want || len(others) != 1 || others[0] != "other" {
+				t.Errorf("got %+v and %v, want one that covers %q", budgets, others, tc.want)
+			}
+		})
+	}
+}
+
+// TestDisruptedPodThatCameBack: the disruption controller knows an evicted pod by its name,
+// for up to two minutes. The one that has come back under it is not taken for it.
+func TestDisruptedPodThatCameBack(t *testing.T) {
+	granted := metav1.Unix(100, 0)
+	for name, tc := range map[string]struct {
+		created, now int64
+		marked       bool
+		want         int
+	}{
+		"the one that was meant":                       {created: 50, now: 101, want: 1},
+		"the same, after a while":                      {created: 50, now: 200, want: 1},
+		"one that came after":                          {created: 101, now: 102, want: 0},
+		"one that came after, and is evicted, too":     {created: 101, now: 102, marked: true, want: 1},
+		"one of the same second, a moment later":       {created: 100, now: 101, want: 1},
+		"one of the same second, after a while":        {created: 100, now: 111, want: 0},
+		"one of the same second that is being evicted": {created: 100, now: 111, marked: true, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", CreationTimestamp: metav1.Unix(tc.created, 0)}}
+			if tc.marked {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+			}
+			budget := &policyv1.PodDisruptionBudget{Status: policyv1.PodDisruptionBudgetStatus{DisruptedPods: map[string]metav1.Time{"web-0": granted}}}
+			f := &found{pods: []corev1.Pod{pod}, now: time.Unix(tc.now, 0)}
+			if got := f.disrupted(budget); len(got) != tc.want {
+				t.Errorf("got %v, want %d", got, tc.want)
+			}
+			f.pods = nil
+			if got := f.disrupted(budget); len(got) != 1 {
+				t.Errorf("a pod that is gone: %v", got)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -35,7 +36,7 @@ func wrote(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
 
 // TestSpecOf: what a Migration does not say has the default of its definition.
 func TestSpecOf(t *testing.T) {
-	if diff := cmp.Diff(Spec{Mode: api.ModeRun, Order: api.HighestFirst, Deadline: 10 * time.Minute}, specOf(&api.Migration{}, false)); diff != "" {
+	if diff := cmp.Diff(plan.Spec{Mode: api.ModeRun, Order: api.HighestFirst, Deadline: 10 * time.Minute}, specOf(&api.Migration{}, false)); diff != "" {
 		t.Errorf("of an empty one: -want +got\n%s", diff)
 	}
 	most := intstr.FromInt32(2)
@@ -45,7 +46,7 @@ func TestSpecOf(t *testing.T) {
 	m.Spec.Services.Export, m.Spec.Services.PerOrdinal = true, api.PerOrdinalExport
 	m.Spec.Cleanup.Source, m.Spec.Cleanup.PerOrdinalServices = api.CleanupDelete, api.CleanupDelete
 	m.Spec.Destination.CreateNamespace, m.Spec.Recovery.DestinationIsOff = true, "west"
-	want := Spec{
+	want := plan.Spec{
 		Mode: api.ModePause, Order: api.LowestFirst, Count: 3, MaxUnavailable: &most, MinReady: 7 * time.Second, Deadline: 90 * time.Second,
 		Recovery: "west", Export: true, NameOrdinals: true, DropNames: true, CreateNamespace: true, SplitBudget: "Source", DeleteSource: true, SameCluster: true,
 	}
@@ -59,7 +60,7 @@ func TestSpecOf(t *testing.T) {
 func TestRecordOf(t *testing.T) {
 	m := migrating()
 	m.Status.Claim, m.Status.Handoff = &api.Claim{Epoch: 3}, &api.Handoff{Ordinal: 2}
-	want := Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+	want := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
 	if diff := cmp.Diff(want, recordOf(m)); diff != "" {
 		t.Errorf("without conditions: -want +got\n%s", diff)
 	}
@@ -117,7 +118,7 @@ func webPod(name string, change func(*corev1.Pod)) corev1.Pod {
 // TestSideOf: a side is seen as it was read: its set, its pods in their order, its budgets.
 func TestSideOf(t *testing.T) {
 	f := &found{
-		place: place{cluster: "east", id: "e", namespace: "shop", set: "web", version: nativeVersion}, set: webSet(), export: Export{Found: true},
+		place: place{cluster: "east", id: "e", namespace: "shop", set: "web", version: nativeVersion}, set: webSet(), export: plan.Export{Found: true},
 		pods: []corev1.Pod{
 			webPod("web-10", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: began} }),
 			webPod("another-1", nil),
@@ -137,37 +138,37 @@ func TestSideOf(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "y"}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Operator: "?"}}}}},
 		},
 	}
-	budget := func(name string) Budget {
-		return Budget{Name: name, Observed: true, Covers: "another-1"}
+	budget := func(name string) plan.Budget {
+		return plan.Budget{Name: name, Observed: true, Covers: "another-1"}
 	}
-	want := Side{
-		Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: Seen, Export: Export{Found: true},
-		Set: Set{
-			Presence: Seen, Name: "web", UID: "s", ResourceVersion: "7", Start: 2, Replicas: 3, Observed: true, RolledOut: true, MinReady: 5 * time.Second,
-			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Terminating: true, Resource: nativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
+	want := plan.Side{
+		Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: plan.Seen, Export: plan.Export{Found: true},
+		Set: plan.Set{
+			Presence: plan.Seen, Name: "web", UID: "s", ResourceVersion: "7", Start: 2, Replicas: 3, Observed: true, RolledOut: true, MinReady: 5 * time.Second,
+			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Terminating: true, Resource: plan.NativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
 		},
-		Pods: []Pod{
+		Pods: []plan.Pod{
 			{Ordinal: 2, UID: "p", Ready: true, ReadySince: began, Node: "node"},
 			{Ordinal: 3, Owned: true, Node: "node"},
 			{Ordinal: 4, Ready: true, ReadySince: began, Owned: true, Node: "node"},
 			{Ordinal: 10, Ready: true, ReadySince: began, Terminating: true, Owned: true, Node: "node"},
 		},
-		Budgets: []Budget{budget("all"), budget("web")}, OtherBudgets: []string{"y", "z"},
+		Budgets: []plan.Budget{budget("all"), budget("web")}, OtherBudgets: []string{"y", "z"},
 	}
 	if diff := cmp.Diff(want, sideOf(migrating(), f)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	f.set, f.budgets, f.labels, f.lacksNamespace = nil, nil, nil, true
 	gone := sideOf(migrating(), f)
-	if gone.Set.Presence != Absent || gone.NamespaceFound || len(gone.Pods) != 4 || gone.Pods[1].Owned {
+	if gone.Set.Presence != plan.Absent || gone.NamespaceFound || len(gone.Pods) != 4 || gone.Pods[1].Owned {
 		t.Errorf("without its set: %+v", gone)
 	}
 	f.err = errors.Join(errors.New("no way"), errors.New("no way"), errors.New("no more"))
-	if side := sideOf(migrating(), f); side.Reach != Unreachable || side.ReachError != "no way; no more" || len(side.Pods) > 0 {
+	if side := sideOf(migrating(), f); side.Reach != plan.Unreachable || side.ReachError != "no way; no more" || len(side.Pods) > 0 {
 		t.Errorf("with an error: %+v", side)
 	}
 	f.lost = true
-	lost := Side{Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: Seen, Lost: true, Export: Export{Found: true}, Set: Set{Presence: Absent, Name: "web", Resource: nativeResource}}
+	lost := plan.Side{Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: plan.Seen, Lost: true, Export: plan.Export{Found: true}, Set: plan.Set{Presence: plan.Absent, Name: "web", Resource: plan.NativeResource}}
 	if diff := cmp.Diff(lost, sideOf(migrating(), f)); diff != "" {
 		t.Errorf("lost: -want +got\n%s", diff)
 	}
@@ -177,7 +178,7 @@ func TestSideOf(t *testing.T) {
 func TestSetOfDefaults(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2}}
 	set.Spec.PodManagementPolicy, set.Status.ObservedGeneration = appsv1.ParallelPodManagement, 1
-	want := Set{Presence: Seen, Name: "web", Replicas: 1, RolledOut: true}
+	want := plan.Set{Presence: plan.Seen, Name: "web", Replicas: 1, RolledOut: true}
 	if diff := cmp.Diff(want, setOf(migrating(), set, nil)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -218,7 +219,7 @@ func TestSideOfOurKind(t *testing.T) {
 		webPod("web-3", func(p *corev1.Pod) { p.Annotations = map[string]string{slicesapi.SpecifiedDeleteKey: "true"} }),
 	}}
 	got := sideOf(migrating(), f)
-	if got.Set.Resource != sliceResource || !got.Set.Rolls.Own || !got.Set.Rolls.Asked || got.Set.Reserves || got.Set.ReservesBy != "kubectl" || got.Set.MinReady != 5*time.Second {
+	if got.Set.Resource != plan.SliceResource || !got.Set.Rolls.Own || !got.Set.Rolls.Asked || got.Set.Reserves || got.Set.ReservesBy != "kubectl" || got.Set.MinReady != 5*time.Second {
 		t.Errorf("set %+v", got.Set)
 	}
 	if got.Pods[0].Ready || !got.Pods[1].Ready {

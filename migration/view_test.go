@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -19,15 +20,15 @@ func TestRollsOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotation string
 		observed   *int32
-		want       Rolls
+		want       plan.Rolls
 	}{
-		"none":                         {"", nil, Rolls{Own: true, Heeded: true}},
-		"the former one is not gone":   {"", said(0), Rolls{Own: true}},
-		"not confirmed":                {"0", nil, Rolls{Own: true, Shared: true}},
-		"confirmed":                    {"0", said(0), Rolls{Own: true, Shared: true, Heeded: true}},
-		"another one is confirmed":     {"2", said(0), Rolls{Own: true, Shared: true, Share: 2}},
-		"somebody has made it a word":  {"many", said(0), Rolls{Own: true, Shared: true, Heeded: true}},
-		"somebody has made it smaller": {"-1", said(1), Rolls{Own: true, Shared: true}},
+		"none":                         {"", nil, plan.Rolls{Own: true, Heeded: true}},
+		"the former one is not gone":   {"", said(0), plan.Rolls{Own: true}},
+		"not confirmed":                {"0", nil, plan.Rolls{Own: true, Shared: true}},
+		"confirmed":                    {"0", said(0), plan.Rolls{Own: true, Shared: true, Heeded: true}},
+		"another one is confirmed":     {"2", said(0), plan.Rolls{Own: true, Shared: true, Share: 2}},
+		"somebody has made it a word":  {"many", said(0), plan.Rolls{Own: true, Shared: true, Heeded: true}},
+		"somebody has made it smaller": {"-1", said(1), plan.Rolls{Own: true, Shared: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := &slicesapi.StatefulSet{Status: slicesapi.StatefulSetStatus{ObservedMaxUnavailable: tc.observed}}

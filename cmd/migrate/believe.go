@@ -5,17 +5,17 @@ import (
 	"fmt"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // believe refuses a record that is not of this move: whoever may write ConfigMaps in the
 // namespace can forge one, and it is acted on with the rights of the one who runs this.
-func believe(store records.ConfigMap, m *api.Migration, s migration.Snapshot) error {
+func believe(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
 	if err := ofItsSource(store, m); err != nil {
 		return err
 	}
-	if why := migration.Unbelievable(s); why != "" {
+	if why := plan.Unbelievable(s); why != "" {
 		return unbelieved(store, s.Source.Cluster, why)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -17,39 +17,39 @@ import (
 func TestForgedRecords(t *testing.T) {
 	store := records.ConfigMap{Namespace: "shop", Name: "web"}
 	for name, tc := range map[string]struct {
-		forge func(*api.Migration, *migration.Snapshot)
+		forge func(*api.Migration, *plan.Snapshot)
 		want  string
 	}{
-		"as it was kept":                   {func(*api.Migration, *migration.Snapshot) {}, ""},
-		"a budget that it has not used up": {func(_ *api.Migration, s *migration.Snapshot) { s.Source.Budgets[0].Form = pdb.Unavailable(3) }, ""},
-		"of another set":                   {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Name = "victim" }, "it is of StatefulSet shop/victim"},
-		"of another namespace":             {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Namespace = "bank" }, "it is of StatefulSet bank/web"},
-		"its own namespace":                {func(m *api.Migration, _ *migration.Snapshot) { m.Spec.Source.Namespace = "shop" }, ""},
-		"another UID":                      {func(m *api.Migration, _ *migration.Snapshot) { m.Status.Baseline.SourceUID = "x" }, "UID x"},
-		"another source":                   {func(m *api.Migration, _ *migration.Snapshot) { m.Status.Baseline.SourceCluster = "x" }, "a source in the cluster"},
-		"another destination":              {func(m *api.Migration, _ *migration.Snapshot) { m.Status.Baseline.DestinationCluster = "x" }, "a destination in the cluster"},
-		"a large budget":                   {func(m *api.Migration, _ *migration.Snapshot) { m.Status.Baseline.Budget = 4 }, "it says that 4 replicas may be unavailable, and no more than 1 may"},
-		"a large form": {func(m *api.Migration, _ *migration.Snapshot) {
+		"as it was kept":                   {func(*api.Migration, *plan.Snapshot) {}, ""},
+		"a budget that it has not used up": {func(_ *api.Migration, s *plan.Snapshot) { s.Source.Budgets[0].Form = pdb.Unavailable(3) }, ""},
+		"of another set":                   {func(m *api.Migration, _ *plan.Snapshot) { m.Spec.Source.Name = "victim" }, "it is of StatefulSet shop/victim"},
+		"of another namespace":             {func(m *api.Migration, _ *plan.Snapshot) { m.Spec.Source.Namespace = "bank" }, "it is of StatefulSet bank/web"},
+		"its own namespace":                {func(m *api.Migration, _ *plan.Snapshot) { m.Spec.Source.Namespace = "shop" }, ""},
+		"another UID":                      {func(m *api.Migration, _ *plan.Snapshot) { m.Status.Baseline.SourceUID = "x" }, "UID x"},
+		"another source":                   {func(m *api.Migration, _ *plan.Snapshot) { m.Status.Baseline.SourceCluster = "x" }, "a source in the cluster"},
+		"another destination":              {func(m *api.Migration, _ *plan.Snapshot) { m.Status.Baseline.DestinationCluster = "x" }, "a destination in the cluster"},
+		"a large budget":                   {func(m *api.Migration, _ *plan.Snapshot) { m.Status.Baseline.Budget = 4 }, "it says that 4 replicas may be unavailable, and no more than 1 may"},
+		"a large form": {func(m *api.Migration, _ *plan.Snapshot) {
 			m.Status.Baseline.Budget, m.Status.Baseline.DisruptionBudget = 4, &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(4))}
 		}, "no more than 1 may"},
-		"a budget that is taken over": {func(m *api.Migration, s *migration.Snapshot) {
+		"a budget that is taken over": {func(m *api.Migration, s *plan.Snapshot) {
 			m.Status.Baseline.Budget = 2
 			s.Source.Budgets[0].Form, s.Source.Budgets[0].Author, s.Source.Budgets[0].Fence = pdb.Available(4), new(pdb.Unavailable(2)), "migration.1"
 		}, ""},
-		"more than it was taken over with": {func(m *api.Migration, s *migration.Snapshot) {
+		"more than it was taken over with": {func(m *api.Migration, s *plan.Snapshot) {
 			m.Status.Baseline.Budget = 3
 			s.Source.Budgets[0].Form, s.Source.Budgets[0].Author, s.Source.Budgets[0].Fence = pdb.Available(0), new(pdb.Unavailable(2)), "migration.1"
 		}, "no more than 2 may"},
-		"the destination's": {func(m *api.Migration, s *migration.Snapshot) {
+		"the destination's": {func(m *api.Migration, s *plan.Snapshot) {
 			s.Destination.Budgets, s.Source.Budgets = s.Source.Budgets, nil
 			m.Status.Baseline.Budget = 2
 		}, "no more than 1 may"},
-		"none":              {func(_ *api.Migration, s *migration.Snapshot) { s.Source.Budgets = nil }, ""},
-		"more, without one": {func(m *api.Migration, s *migration.Snapshot) { s.Source.Budgets, m.Status.Baseline.Budget = nil, 2 }, "no more than 1 may"},
-		"asked for with none": {func(m *api.Migration, s *migration.Snapshot) {
+		"none":              {func(_ *api.Migration, s *plan.Snapshot) { s.Source.Budgets = nil }, ""},
+		"more, without one": {func(m *api.Migration, s *plan.Snapshot) { s.Source.Budgets, m.Status.Baseline.Budget = nil, 2 }, "no more than 1 may"},
+		"asked for with none": {func(m *api.Migration, s *plan.Snapshot) {
 			s.Source.Budgets, m.Status.Baseline.Budget, s.Spec.MaxUnavailable = nil, 2, new(intstr.FromInt32(2))
 		}, ""},
-		"hostile replicas": {func(m *api.Migration, _ *migration.Snapshot) { m.Status.Baseline.Replicas = 1 << 30 }, "no application has those"},
+		"hostile replicas": {func(m *api.Migration, _ *plan.Snapshot) { m.Status.Baseline.Replicas = 1 << 30 }, "no application has those"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := application{replicas: 4}.snapshot()

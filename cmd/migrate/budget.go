@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -170,7 +170,7 @@ func recordedSplit(m *api.Migration) planSplit {
 
 // asked is who has what once the budget is handed over.
 func (o *budgetOptions) asked(now planSplit) planSplit {
-	want := migration.SplitShare(splitBudgets[o.to.value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
+	want := plan.SplitShare(splitBudgets[o.to.value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
 	after := now
 	after.Source.MaxUnavailable, after.Destination.MaxUnavailable = &want.Source, &want.Destination
 	return after

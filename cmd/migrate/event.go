@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -29,18 +29,18 @@ const (
 
 // event is one thing that has happened in a run.
 type event struct {
-	Time           time.Time          `json:"time"`
-	ElapsedSeconds float64            `json:"elapsedSeconds"`
-	Kind           eventKind          `json:"kind"`
-	Ordinal        *int32             `json:"ordinal,omitempty"`
-	Step           api.Step           `json:"step,omitempty"`
-	Side           migration.SideName `json:"side,omitempty"`
-	Verb           migration.Verb     `json:"verb,omitempty"`
-	Object         string             `json:"object,omitempty"`
-	Reason         string             `json:"reason,omitempty"`
-	Message        string             `json:"message"`
-	Remedy         string             `json:"remedy,omitempty"`
-	Warning        bool               `json:"warning,omitempty"`
+	Time           time.Time     `json:"time"`
+	ElapsedSeconds float64       `json:"elapsedSeconds"`
+	Kind           eventKind     `json:"kind"`
+	Ordinal        *int32        `json:"ordinal,omitempty"`
+	Step           api.Step      `json:"step,omitempty"`
+	Side           plan.SideName `json:"side,omitempty"`
+	Verb           plan.Verb     `json:"verb,omitempty"`
+	Object         string        `json:"object,omitempty"`
+	Reason         string        `json:"reason,omitempty"`
+	Message        string        `json:"message"`
+	Remedy         string        `json:"remedy,omitempty"`
+	Warning        bool          `json:"warning,omitempty"`
 	// Seconds is how long the ordinal took.
 	Seconds *float64 `json:"seconds,omitempty"`
 	Moved   int32    `json:"moved"`

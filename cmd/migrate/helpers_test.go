@@ -18,7 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -110,32 +110,32 @@ func (c *console) passTime(t *testing.T, code <-chan int, step time.Duration) (g
 type application struct {
 	replicas  int32
 	templates []string
-	spec      migration.Spec
+	spec      plan.Spec
 }
 
-func (a application) snapshot() migration.Snapshot {
+func (a application) snapshot() plan.Snapshot {
 	spec := a.spec
 	if spec.Mode == "" {
 		spec.Mode = api.ModeRun
 	}
 	spec.Order, spec.Deadline = api.HighestFirst, 10*time.Minute
-	s := migration.Snapshot{
+	s := plan.Snapshot{
 		Now: noon, UID: "migration", Spec: spec,
-		Source: migration.Side{
-			Cluster: "east", Namespace: "shop", Reach: migration.Seen, NamespaceFound: true,
-			Set: migration.Set{
-				Presence: migration.Seen, Name: "web", UID: "source", ResourceVersion: "1", Replicas: a.replicas,
+		Source: plan.Side{
+			Cluster: "east", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+			Set: plan.Set{
+				Presence: plan.Seen, Name: "web", UID: "source", ResourceVersion: "1", Replicas: a.replicas,
 				Observed: true, RolledOut: true, Templates: a.templates,
 			},
-			Budgets: []migration.Budget{{Name: "web", UID: "budget", ResourceVersion: "1", Observed: true, Form: pdb.Unavailable(1)}},
+			Budgets: []plan.Budget{{Name: "web", UID: "budget", ResourceVersion: "1", Observed: true, Form: pdb.Unavailable(1)}},
 		},
-		Destination: migration.Side{
-			Cluster: "west", Namespace: "shop", Reach: migration.Seen, NamespaceFound: true,
-			Set: migration.Set{Presence: migration.Absent, Name: "web"},
+		Destination: plan.Side{
+			Cluster: "west", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+			Set: plan.Set{Presence: plan.Absent, Name: "web"},
 		},
 	}
 	for ordinal := range a.replicas {
-		s.Source.Pods = append(s.Source.Pods, migration.Pod{
+		s.Source.Pods = append(s.Source.Pods, plan.Pod{
 			Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: noon.Add(-time.Hour), Owned: true,
 		})
 		for _, template := range a.templates {
@@ -145,12 +145,12 @@ func (a application) snapshot() migration.Snapshot {
 	return s
 }
 
-func boundVolume(ordinal int32, template string) migration.OrdinalVolume {
+func boundVolume(ordinal int32, template string) plan.OrdinalVolume {
 	claim := fmt.Sprintf("%s-web-%d", template, ordinal)
 	ref := volumes.Ref{Namespace: "shop", Name: claim}
 	bound := ref
 	bound.UID = types.UID("claim-" + claim)
-	return migration.OrdinalVolume{
+	return plan.OrdinalVolume{
 		Ordinal: ordinal, Template: template,
 		Source: volumes.Holding{
 			Ref:   ref,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -16,7 +17,7 @@ type narrator struct {
 	mode     api.Mode
 	replicas int32
 	// shown is the hold that was told last.
-	shown *migration.Hold
+	shown *plan.Hold
 	took  []time.Duration
 	// fewest is the fewest available replicas that were seen; -1: none yet.
 	fewest int32
@@ -140,7 +141,7 @@ func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outc
 }
 
 // holdOn tells of a hold, unless it was told already.
-func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Handoff) []event {
+func (n *narrator) holdOn(now time.Time, hold plan.Hold, handoff *api.Handoff) []event {
 	if n.hold == nil || n.hold.Reason != hold.Reason {
 		n.holdSince = now
 	}
@@ -166,7 +167,7 @@ func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Hando
 
 // same says whether two holds are one to people. The words in which a cluster does
 // not answer change with every try.
-func same(a, b migration.Hold) bool {
+func same(a, b plan.Hold) bool {
 	if a.Reason == api.ReasonClusterUnreachable {
 		a.Message, _, _ = strings.Cut(a.Message, ": ")
 		b.Message, _, _ = strings.Cut(b.Message, ": ")
@@ -174,7 +175,7 @@ func same(a, b migration.Hold) bool {
 	return a.Reason == b.Reason && a.Stalled == b.Stalled && a.Message == b.Message
 }
 
-func (n *narrator) completed(now time.Time, decision migration.Decision) event {
+func (n *narrator) completed(now time.Time, decision plan.Decision) event {
 	text := map[string]string{
 		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
 		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",

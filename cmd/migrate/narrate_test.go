@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -25,7 +26,7 @@ type pass struct {
 // story records the passes of a move of shop/web, two replicas.
 type story struct {
 	m        *api.Migration
-	snapshot migration.Snapshot
+	snapshot plan.Snapshot
 	passes   []pass
 }
 
@@ -34,13 +35,13 @@ func newStory() *story {
 }
 
 // wrote records a pass that carried an effect out.
-func (s *story) wrote(after time.Duration, step api.Step, e migration.Effect) {
-	s.add(after, nil, migration.Outcome{Wrote: true, Decision: migration.Decision{Effect: &e, Step: step}})
+func (s *story) wrote(after time.Duration, step api.Step, e plan.Effect) {
+	s.add(after, nil, migration.Outcome{Wrote: true, Decision: plan.Decision{Effect: &e, Step: step}})
 }
 
 // held records a pass that came to a hold.
-func (s *story) held(after time.Duration, step api.Step, hold migration.Hold) {
-	s.add(after, nil, migration.Outcome{Saved: true, Decision: migration.Decision{Hold: &hold, Step: step}})
+func (s *story) held(after time.Duration, step api.Step, hold plan.Hold) {
+	s.add(after, nil, migration.Outcome{Saved: true, Decision: plan.Decision{Hold: &hold, Step: step}})
 }
 
 func (s *story) add(after time.Duration, change func(*api.Migration), outcome migration.Outcome) {
@@ -52,7 +53,7 @@ func (s *story) add(after time.Duration, change func(*api.Migration), outcome mi
 func (s *story) begin(after time.Duration, ordinal int32, finished *api.Handoff) {
 	s.add(after, func(m *api.Migration) {
 		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(noon.Add(after)), Attempts: 1}
-	}, migration.Outcome{Saved: true, Finished: finished, Decision: migration.Decision{Record: &migration.Record{}, Step: api.StepGate}})
+	}, migration.Outcome{Saved: true, Finished: finished, Decision: plan.Decision{Record: &plan.Record{}, Step: api.StepGate}})
 }
 
 // own makes the snapshot one with so many replicas on each side.
@@ -60,7 +61,7 @@ func (s *story) own(source, destination int32, down ...int32) {
 	s.snapshot = application{replicas: 2, templates: []string{"data"}}.snapshot()
 	all := s.snapshot.Source.Pods
 	s.snapshot.Source.Set.Replicas, s.snapshot.Source.Pods = source, all[:source]
-	s.snapshot.Destination.Set = migration.Set{Presence: migration.Seen, Name: "web", Start: 2 - destination, Replicas: destination, Observed: true, RolledOut: true}
+	s.snapshot.Destination.Set = plan.Set{Presence: plan.Seen, Name: "web", Start: 2 - destination, Replicas: destination, Observed: true, RolledOut: true}
 	s.snapshot.Destination.Pods = all[2-destination:]
 	for _, ordinal := range down {
 		for i := range all {
@@ -84,37 +85,37 @@ func (s *story) tell() (events []event, last *narrator) {
 // aMove is a whole move, with a stall in the middle.
 func aMove() *story {
 	s := newStory()
-	s.wrote(100*time.Millisecond, "", migration.Effect{Verb: migration.WriteFence, Side: migration.SourceSide, Name: "web"})
+	s.wrote(100*time.Millisecond, "", plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: "web"})
 	s.own(2, 0)
 	s.begin(200*time.Millisecond, 1, nil)
-	confirming := migration.Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}
+	confirming := plan.Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}
 	s.held(250*time.Millisecond, api.StepReserveBudget, confirming)
 	s.held(260*time.Millisecond, api.StepReserveBudget, confirming)
 	s.add(270*time.Millisecond, nil, migration.Outcome{}) // the cache was behind: nothing was looked at
 	s.held(280*time.Millisecond, api.StepReserveBudget, confirming)
-	s.wrote(300*time.Millisecond, api.StepSecureVolumes, migration.Effect{
-		Verb: migration.CarryVolume, Side: migration.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
+	s.wrote(300*time.Millisecond, api.StepSecureVolumes, plan.Effect{
+		Verb: plan.CarryVolume, Side: plan.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
 		Volume: volumes.Action{Verb: volumes.Secure, Volume: "pvc-data-web-1"},
 	})
-	s.wrote(400*time.Millisecond, api.StepScaleDown, migration.Effect{Verb: migration.ScaleDown, Side: migration.SourceSide, Ordinal: 1, Name: "web", Replicas: 1})
+	s.wrote(400*time.Millisecond, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 1, Name: "web", Replicas: 1})
 	s.own(1, 0)
-	s.held(time.Second, api.StepAwaitRelease, migration.Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod shop/web-1 in cluster east is gone"})
+	s.held(time.Second, api.StepAwaitRelease, plan.Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod shop/web-1 in cluster east is gone"})
 	s.own(1, 1, 1)
-	s.wrote(3*time.Second, api.StepScaleUp, migration.Effect{Verb: migration.ScaleUp, Side: migration.DestinationSide, Ordinal: 1, Name: "web", Start: 1, Replicas: 1})
-	waiting := migration.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready", Remedy: "kubectl describe pod -n shop web-1"}
+	s.wrote(3*time.Second, api.StepScaleUp, plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 1, Name: "web", Start: 1, Replicas: 1})
+	waiting := plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready", Remedy: "kubectl describe pod -n shop web-1"}
 	s.held(4*time.Second, api.StepAwaitReadiness, waiting)
 	waiting.Message, waiting.Stalled = "ordinal 1 has been at AwaitReadiness for longer than 1m0s: "+waiting.Message, true
 	s.held(64*time.Second, api.StepAwaitReadiness, waiting)
 	s.held(65*time.Second, api.StepAwaitReadiness, waiting)
 	s.own(1, 1)
 	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)})
-	s.wrote(71*time.Second, api.StepScaleDown, migration.Effect{Verb: migration.ScaleDown, Side: migration.SourceSide, Ordinal: 0, Name: "web"})
+	s.wrote(71*time.Second, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 0, Name: "web"})
 	s.own(0, 2)
 	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(noon)}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
-	s.wrote(81*time.Second, "", migration.Effect{Verb: migration.ReleaseFence, Side: migration.SourceSide, Name: "web"})
-	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: migration.Decision{Done: api.ReasonMoved}})
+	s.wrote(81*time.Second, "", plan.Effect{Verb: plan.ReleaseFence, Side: plan.SourceSide, Name: "web"})
+	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonMoved}})
 	return s
 }
 
@@ -123,23 +124,23 @@ func aReturn() *story {
 	s := newStory()
 	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewMicroTime(noon.Add(-time.Minute))}
 	s.own(1, 1, 1)
-	s.held(time.Second, api.StepAwaitReadiness, migration.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"})
+	s.held(time.Second, api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"})
 	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, migration.Outcome{})
 	s.own(1, 1)
 	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
-	s.held(4*time.Second, "", migration.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
+	s.held(4*time.Second, "", plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
 	s.add(5*time.Second, func(m *api.Migration) {
 		m.Spec.Mode = api.ModeRollback
 		m.Status.Claim = &api.Claim{Epoch: 2, Direction: api.Back}
-	}, migration.Outcome{Saved: true, Decision: migration.Decision{Record: &migration.Record{}}})
+	}, migration.Outcome{Saved: true, Decision: plan.Decision{Record: &plan.Record{}}})
 	s.begin(6*time.Second, 1, nil)
 	s.own(2, 0)
 	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: migration.Decision{Record: &migration.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(noon)}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
-	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: migration.Decision{Done: api.ReasonRolledBack}})
+	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonRolledBack}})
 	return s
 }
 
@@ -211,11 +212,11 @@ func TestSummary(t *testing.T) {
 // time; it is told once.
 func TestStalledTwice(t *testing.T) {
 	n := newNarrator(noon, moving(0, 2))
-	hold := func(reason, message string) migration.Hold {
-		return migration.Hold{Reason: reason, Message: message, Stalled: true}
+	hold := func(reason, message string) plan.Hold {
+		return plan.Hold{Reason: reason, Message: message, Stalled: true}
 	}
 	for i, tc := range []struct {
-		hold migration.Hold
+		hold plan.Hold
 		want int
 	}{
 		{hold(api.ReasonClusterUnreachable, "cluster west cannot be read: connection refused"), 1},

@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -122,13 +123,13 @@ func (o *planOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// simulate runs the planner to the end, as a resumed migration would.
-func simulate(s migration.Snapshot) (simulation migration.Simulation, paused bool) {
+// toTheEnd runs the planner to the end, as a resumed migration would.
+func toTheEnd(s plan.Snapshot) (simulation simulate.Result, paused bool) {
 	if s.Spec.Mode == api.ModePause {
 		s.Spec.Mode, paused = api.ModeRun, true
 		if claim := s.Record.Claim; claim != nil && claim.Direction == api.Back {
 			s.Spec.Mode = api.ModeRollback
 		}
 	}
-	return migration.Simulate(s), paused
+	return simulate.Run(s), paused
 }

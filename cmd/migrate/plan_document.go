@@ -3,7 +3,8 @@ package main
 import (
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -18,10 +19,10 @@ type planDocument struct {
 	Mode api.Mode `json:"mode"`
 	// Findings are what the preflight found; Refused is true when one of them is
 	// more than a warning.
-	Findings []migration.Finding `json:"findings"`
-	Refused  bool                `json:"refused"`
-	Steps    []planStep          `json:"steps"`
-	Summary  planSummary         `json:"summary"`
+	Findings []plan.Finding `json:"findings"`
+	Refused  bool           `json:"refused"`
+	Steps    []planStep     `json:"steps"`
+	Summary  planSummary    `json:"summary"`
 	// Outcome is how it ends: Moved or RolledBack.
 	Outcome string `json:"outcome,omitempty"`
 	// Stalled is why it does not get to its end.
@@ -70,22 +71,22 @@ type planStep struct {
 	Step  int   `json:"step"`
 	Phase phase `json:"phase"`
 	// Ordinal is the one on its way; absent outside of a handoff.
-	Ordinal     *int32              `json:"ordinal,omitempty"`
-	Verb        migration.Verb      `json:"verb"`
-	Action      string              `json:"action"`
-	Side        migration.SideName  `json:"side"`
-	Object      string              `json:"object"`
-	Volume      string              `json:"volume,omitempty"`
-	Source      *migration.Forecast `json:"source,omitempty"`
-	Destination *migration.Forecast `json:"destination,omitempty"`
-	Available   int32               `json:"available"`
+	Ordinal     *int32             `json:"ordinal,omitempty"`
+	Verb        plan.Verb          `json:"verb"`
+	Action      string             `json:"action"`
+	Side        plan.SideName      `json:"side"`
+	Object      string             `json:"object"`
+	Volume      string             `json:"volume,omitempty"`
+	Source      *simulate.Forecast `json:"source,omitempty"`
+	Destination *simulate.Forecast `json:"destination,omitempty"`
+	Available   int32              `json:"available"`
 }
 
-func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d planDocument) {
+func newPlanDocument(m *api.Migration, stands standing, s plan.Snapshot) (d planDocument) {
 	d = planDocument{
 		Source:      planSide{s.Source.Cluster, s.Source.Namespace, s.Source.Set.Name},
 		Destination: planSide{s.Destination.Cluster, s.Destination.Namespace, s.Destination.Set.Name},
-		Standing:    stands, Mode: s.Spec.Mode, Findings: []migration.Finding{}, Steps: []planStep{},
+		Standing:    stands, Mode: s.Spec.Mode, Findings: []plan.Finding{}, Steps: []planStep{},
 	}
 	d.Summary.Replicas = s.Source.Set.Replicas
 	defer func() { d.splits(s) }()
@@ -94,16 +95,16 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d
 	} else {
 		// An epoch of an earlier move, which this one goes on from, is no other process's.
 		s.Record.Claim = nil
-		d.Findings = append(d.Findings, migration.Preflight(s)...)
+		d.Findings = append(d.Findings, plan.Preflight(s)...)
 		d.Refused = refusals(d.Findings) > 0
 	}
 	if d.Refused {
 		return d
 	}
-	if first := migration.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
+	if first := plan.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
 		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
-	simulation, _ := simulate(s)
+	simulation, _ := toTheEnd(s)
 	d.steps(s, simulation.Steps)
 	d.Summary.Writes, d.Summary.FewestAvailable = len(simulation.Steps), simulation.Fewest
 	d.Outcome = simulation.Outcome
@@ -115,10 +116,10 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d
 
 // steps numbers the writes, tells which part of the move each belongs to, and
 // counts what they move.
-func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep) {
+func (d *planDocument) steps(s plan.Snapshot, steps []simulate.Step) {
 	next := nextOrdinals(steps)
-	sourceExists := s.Source.Set.Presence == migration.Seen
-	destinationExists := s.Destination.Set.Presence == migration.Seen
+	sourceExists := s.Source.Set.Presence == plan.Seen
+	destinationExists := s.Destination.Set.Presence == plan.Seen
 	carried, templates := map[string]bool{}, map[string]string{}
 	begun := s.Record.Handoff != nil
 	for i, planned := range steps {
@@ -131,9 +132,9 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 			Step: i + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
 			Object: object, Volume: templates[object], Available: planned.Available,
 		}
-		begun = begun || inHandoff(e.Verb) || e.Verb == migration.SetBudget || e.Verb == migration.SetShare
+		begun = begun || inHandoff(e.Verb) || e.Verb == plan.SetBudget || e.Verb == plan.SetShare
 		switch {
-		case next[i] != nil && begun && e.Verb != migration.WriteFence:
+		case next[i] != nil && begun && e.Verb != plan.WriteFence:
 			step.Phase, step.Ordinal = phaseHandoff, next[i]
 		case next[i] == nil:
 			step.Phase = phaseRestore
@@ -142,15 +143,15 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 			}
 		}
 		switch {
-		case e.Verb == migration.CreateSet:
+		case e.Verb == plan.CreateSet:
 			destinationExists = true
-		case e.Verb == migration.DeleteSet && e.Side == migration.SourceSide:
+		case e.Verb == plan.DeleteSet && e.Side == plan.SourceSide:
 			sourceExists = false
-		case e.Verb == migration.DeleteSet:
+		case e.Verb == plan.DeleteSet:
 			destinationExists = false
-		case e.Verb == migration.ScaleUp:
+		case e.Verb == plan.ScaleUp:
 			d.Summary.Ordinals++
-		case e.Verb == migration.CarryVolume:
+		case e.Verb == plan.CarryVolume:
 			carried[object] = true
 		}
 		if sourceExists {
@@ -165,7 +166,7 @@ func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep
 }
 
 // templateOf is the claim template of a claim or a volume; empty when it is of none.
-func templateOf(s migration.Snapshot, object string) string {
+func templateOf(s plan.Snapshot, object string) string {
 	kind, name, _ := strings.Cut(object, "/")
 	for _, v := range s.Volumes {
 		for _, h := range []volumes.Holding{v.Source, v.Destination} {
@@ -178,13 +179,13 @@ func templateOf(s migration.Snapshot, object string) string {
 }
 
 // inHandoff says whether a write brings one ordinal on its way.
-func inHandoff(verb migration.Verb) bool {
-	return verb == migration.CarryVolume || verb == migration.ScaleDown || verb == migration.ScaleUp
+func inHandoff(verb plan.Verb) bool {
+	return verb == plan.CarryVolume || verb == plan.ScaleDown || verb == plan.ScaleUp
 }
 
 // nextOrdinals is, for each step, the ordinal that is on its way then or next; nil
 // after the last one has been started.
-func nextOrdinals(steps []migration.PlannedStep) []*int32 {
+func nextOrdinals(steps []simulate.Step) []*int32 {
 	next := make([]*int32, len(steps))
 	var ordinal *int32
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -197,16 +198,16 @@ func nextOrdinals(steps []migration.PlannedStep) []*int32 {
 }
 
 // objectOf names the object that a write changes.
-func objectOf(e migration.Effect) string {
-	kind := map[migration.Verb]string{
-		migration.CreateNamespace: "namespace", migration.CreateService: "service",
-		migration.CreateBudget: "poddisruptionbudget", migration.SetBudget: "poddisruptionbudget",
-		migration.RestoreBudget: "poddisruptionbudget", migration.DeleteBudget: "poddisruptionbudget",
-		migration.CreateExport: "serviceexport", migration.DeleteExport: "serviceexport",
-		migration.CreatePodExport: "serviceexport", migration.MarkPodExport: "serviceexport", migration.DeletePodExport: "serviceexport",
-		migration.CreatePodService: "service", migration.MarkPodService: "service", migration.DeletePodService: "service",
-		migration.RestorePolicy: "persistentvolume", migration.DeleteVolume: "persistentvolume",
-		migration.CarryVolume: "persistentvolume", migration.DeleteClaim: "persistentvolumeclaim",
+func objectOf(e plan.Effect) string {
+	kind := map[plan.Verb]string{
+		plan.CreateNamespace: "namespace", plan.CreateService: "service",
+		plan.CreateBudget: "poddisruptionbudget", plan.SetBudget: "poddisruptionbudget",
+		plan.RestoreBudget: "poddisruptionbudget", plan.DeleteBudget: "poddisruptionbudget",
+		plan.CreateExport: "serviceexport", plan.DeleteExport: "serviceexport",
+		plan.CreatePodExport: "serviceexport", plan.MarkPodExport: "serviceexport", plan.DeletePodExport: "serviceexport",
+		plan.CreatePodService: "service", plan.MarkPodService: "service", plan.DeletePodService: "service",
+		plan.RestorePolicy: "persistentvolume", plan.DeleteVolume: "persistentvolume",
+		plan.CarryVolume: "persistentvolume", plan.DeleteClaim: "persistentvolumeclaim",
 	}[e.Verb]
 	if kind == "" {
 		kind = "statefulset"

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -95,14 +96,14 @@ func ordinalCell(ordinal *int32) string {
 	return strconv.Itoa(int(*ordinal))
 }
 
-func sliceCell(slice *migration.Forecast) string {
+func sliceCell(slice *simulate.Forecast) string {
 	if slice == nil {
 		return "-"
 	}
 	return span(slice.Start, slice.Replicas)
 }
 
-func budgetCell(slice *migration.Forecast) string {
+func budgetCell(slice *simulate.Forecast) string {
 	if slice == nil || slice.MaxUnavailable == nil {
 		return "-"
 	}
@@ -159,7 +160,7 @@ func (p planPrinter) splitAfter(d planDocument) []string {
 }
 
 // findingsText shows what a preflight found, the errors first.
-func findingsText(findings []migration.Finding, paint painter) string {
+func findingsText(findings []plan.Finding, paint painter) string {
 	var b strings.Builder
 	for _, warning := range []bool{false, true} {
 		for _, f := range findings {

@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -30,7 +31,7 @@ type planShare struct {
 }
 
 // splits tells whether the application is split before the move and after it.
-func (d *planDocument) splits(s migration.Snapshot) {
+func (d *planDocument) splits(s plan.Snapshot) {
 	if s.Destination.Lost {
 		return
 	}
@@ -40,7 +41,7 @@ func (d *planDocument) splits(s migration.Snapshot) {
 		return
 	}
 	if len(d.Steps) > 0 {
-		for i, forecast := range []*migration.Forecast{d.Steps[len(d.Steps)-1].Source, d.Steps[len(d.Steps)-1].Destination} {
+		for i, forecast := range []*simulate.Forecast{d.Steps[len(d.Steps)-1].Source, d.Steps[len(d.Steps)-1].Destination} {
 			if forecast == nil {
 				return
 			}
@@ -54,11 +55,11 @@ func (d *planDocument) splits(s migration.Snapshot) {
 }
 
 // shares are what both sides have now.
-func shares(s migration.Snapshot) [2]planShare {
+func shares(s plan.Snapshot) [2]planShare {
 	var both [2]planShare
-	for i, side := range []migration.Side{s.Source, s.Destination} {
+	for i, side := range []plan.Side{s.Source, s.Destination} {
 		both[i] = planShare{Cluster: side.Cluster}
-		if side.Set.Presence != migration.Seen {
+		if side.Set.Presence != plan.Seen {
 			continue
 		}
 		both[i].Start, both[i].Replicas = side.Set.Start, side.Set.Replicas
@@ -71,7 +72,7 @@ func shares(s migration.Snapshot) [2]planShare {
 	return both
 }
 
-func splitOf(s migration.Snapshot, source, destination planShare, budget int32) *planSplit {
+func splitOf(s plan.Snapshot, source, destination planShare, budget int32) *planSplit {
 	aside := source.Start+source.Replicas == destination.Start || destination.Start+destination.Replicas == source.Start
 	if source.Replicas == 0 || destination.Replicas == 0 || !aside {
 		return nil

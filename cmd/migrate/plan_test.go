@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -31,12 +31,12 @@ func printPlan(t *testing.T, d planDocument, paint painter, wide bool) string {
 func TestPlanTable(t *testing.T) {
 	whole := application{replicas: 2, templates: []string{"data"}}.snapshot()
 	warned := application{replicas: 1}.snapshot()
-	warned.Preflight = []migration.Finding{{Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Warning: true}}
+	warned.Preflight = []plan.Finding{{Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Warning: true}}
 	sick := application{replicas: 2}.snapshot()
 	sick.Source.Pods[1].Ready = false
 	sick.Preflight = warned.Preflight
 	for name, tc := range map[string]struct {
-		snapshot migration.Snapshot
+		snapshot plan.Snapshot
 		wide     bool
 		paint    painter
 	}{
@@ -98,18 +98,18 @@ func TestPlanPhases(t *testing.T) {
 }
 
 // underWay is a snapshot and a record after the first of three ordinals has moved.
-func underWay(t *testing.T) (*api.Migration, migration.Snapshot) {
+func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 	t.Helper()
 	s := application{replicas: 3}.snapshot()
 	m := moving(1, 3)
 	m.Status.Baseline.SourceUID = "source"
-	s.Record = migration.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
+	s.Record = plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
 	s.Source.Budgets = nil
 	s.Source.Set.Replicas = 2
 	moved := s.Source.Pods[2]
 	s.Source.Pods = s.Source.Pods[:2]
-	s.Destination.Set = migration.Set{Presence: migration.Seen, Name: "web", UID: "destination", ResourceVersion: "1", Start: 2, Replicas: 1, Observed: true, RolledOut: true}
-	s.Destination.Pods = []migration.Pod{moved}
+	s.Destination.Set = plan.Set{Presence: plan.Seen, Name: "web", UID: "destination", ResourceVersion: "1", Start: 2, Replicas: 1, Observed: true, RolledOut: true}
+	s.Destination.Pods = []plan.Pod{moved}
 	return m, s
 }
 
@@ -177,7 +177,7 @@ func BenchmarkPlan(b *testing.B) {
 // TestPlanOfASplit (G11): who has what of a split application, before and after, and what a drain
 // may do then.
 func TestPlanOfASplit(t *testing.T) {
-	part := application{replicas: 4, spec: migration.Spec{Count: 3}}.snapshot()
+	part := application{replicas: 4, spec: plan.Spec{Count: 3}}.snapshot()
 	first := newPlanDocument(fresh(), beginning, part)
 	if first.Split != nil || first.SplitAfter == nil {
 		t.Fatalf("split %+v, after it %+v", first.Split, first.SplitAfter)
@@ -202,7 +202,7 @@ func TestPlanOfASplit(t *testing.T) {
 }
 
 // theRest is a snapshot in which all ordinals but the first have been moved by another migration.
-func theRest(s migration.Snapshot) migration.Snapshot {
+func theRest(s plan.Snapshot) plan.Snapshot {
 	s.Spec.Count = 0
 	s.Destination.Set = s.Source.Set
 	s.Destination.Set.UID, s.Destination.Set.Start, s.Destination.Set.Replicas = "destination", 1, s.Source.Set.Replicas-1
@@ -211,8 +211,8 @@ func theRest(s migration.Snapshot) migration.Snapshot {
 	author := s.Source.Budgets[0].Form
 	budget := s.Source.Budgets[0]
 	budget.UID, budget.Author, budget.Fence = "there", &author, "another.1"
-	s.Destination.Budgets = []migration.Budget{budget}
+	s.Destination.Budgets = []plan.Budget{budget}
 	budget.UID, budget.Form = "here", pdb.Unavailable(0)
-	s.Source.Budgets = []migration.Budget{budget}
+	s.Source.Budgets = []plan.Budget{budget}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -20,7 +21,7 @@ type progress struct {
 	fresh bool
 	step  api.Step
 	// hold is what is waited for since then, if anything.
-	hold      *migration.Hold
+	hold      *plan.Hold
 	holdSince time.Time
 	// mean is how long an ordinal takes; 0 before the first has arrived.
 	mean time.Duration
@@ -30,11 +31,11 @@ type progress struct {
 // could not read both sides, says nothing.
 func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
 	s := outcome.Snapshot
-	if s.Source.Reach != migration.Seen || s.Destination.Reach != migration.Seen || m.Status.Baseline == nil {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
 		return
 	}
 	n.replicas = m.Status.Baseline.Replicas
-	available := migration.Available(s.Now, s.Source) + migration.Available(s.Now, s.Destination)
+	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
 	if n.fewest < 0 || available < n.fewest {
 		n.fewest = available
 	}
@@ -43,10 +44,10 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 		// The time of an ordinal that is turned round counts anew.
 		n.back, n.since = back, now
 	}
-	has := migration.DestinationSlice(s)
+	has := plan.DestinationSlice(s)
 	n.moved, n.total = migration.Progress(s, *m.Status.Baseline)
 	if h := m.Status.Handoff; h != nil {
-		switch there := has.Presence == migration.Seen && has.Has(h.Ordinal); {
+		switch there := has.Presence == plan.Seen && has.Has(h.Ordinal); {
 		case there && !n.back:
 			n.moved--
 		case !there && n.back:
@@ -56,7 +57,7 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 }
 
 // follow keeps track of the ordinal on its way.
-func (n *narrator) follow(now time.Time, m *api.Migration, decision migration.Decision) {
+func (n *narrator) follow(now time.Time, m *api.Migration, decision plan.Decision) {
 	h := m.Status.Handoff
 	switch {
 	case h == nil:

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -211,7 +211,7 @@ func (t *task) keep(ctx context.Context, m *api.Migration) error {
 }
 
 // refusals are the findings that forbid a move.
-func refusals(findings []migration.Finding) int {
+func refusals(findings []plan.Finding) int {
 	n := 0
 	for _, f := range findings {
 		if !f.Warning {

@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -183,7 +184,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *kept) (recoverDocument,
 	if err != nil {
 		return recoverDocument{}, unreachable(source.Name(), err)
 	}
-	if snapshot.Source.Reach != migration.Seen {
+	if snapshot.Source.Reach != plan.Seen {
 		return recoverDocument{}, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", source.Name(), snapshot.Source.ReachError)
 	}
 	if k.record {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -56,7 +56,7 @@ type recoverDisk struct {
 	State string `json:"state"`
 }
 
-func newRecoverDocument(m *api.Migration, s migration.Snapshot) recoverDocument {
+func newRecoverDocument(m *api.Migration, s plan.Snapshot) recoverDocument {
 	base := m.Status.Baseline
 	d := recoverDocument{
 		planDocument: newPlanDocument(m, underway, s), DestinationCluster: string(base.DestinationCluster),
@@ -65,7 +65,7 @@ func newRecoverDocument(m *api.Migration, s migration.Snapshot) recoverDocument 
 	for ordinal := base.Start; ordinal < base.Start+base.Replicas; ordinal++ {
 		o := recoverOrdinal{Ordinal: ordinal, At: atDestination, Disks: []recoverDisk{}}
 		switch handoff := m.Status.Handoff; {
-		case s.Source.Set.Presence == migration.Seen && s.Source.Set.Has(ordinal):
+		case s.Source.Set.Presence == plan.Seen && s.Source.Set.Has(ordinal):
 			o.At = atSource
 		case handoff != nil && handoff.Ordinal == ordinal:
 			o.At = onItsWayThere

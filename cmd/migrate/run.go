@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -165,7 +165,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	if err != nil {
 		return err
 	}
-	findings := migration.Preflight(snapshot)
+	findings := plan.Preflight(snapshot)
 	if refusals(findings) > 0 && o.output.value != "json" {
 		// What was found is the reason of the error, so it goes where errors go.
 		fmt.Fprint(o.ErrOut, findingsText(findings, painter{o.paint().on && o.terminal()}))
@@ -180,9 +180,9 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 		return refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, count(refused, "error"))
 	}
 	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
-	if first := migration.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
+	if first := plan.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
 		base := first.Record.Baseline
-		n.total, n.replicas = migration.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas), base.Replicas
+		n.total, n.replicas = plan.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas), base.Replicas
 		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", n.total, base.Replicas, base.Budget)
 	}
 	d.show(n.event(o.clock.Now(), eventStarted, text))

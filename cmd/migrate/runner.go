@@ -9,6 +9,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -91,7 +92,7 @@ func (r *runner) report(m *api.Migration, outcome migration.Outcome) error {
 
 // done says what it means that nothing is left to do. A run that was turned round
 // from elsewhere has not done what it was called for.
-func (r *runner) done(decision migration.Decision) error {
+func (r *runner) done(decision plan.Decision) error {
 	switch hold := decision.Hold; {
 	case hold != nil && hold.Stalled || hold != nil && hold.Reason == api.ReasonAlreadyCompleted:
 		return fmt.Errorf("%s; %s", hold.Message, hold.Remedy)
@@ -109,7 +110,7 @@ func (r *runner) unsaved(m *api.Migration, outcome migration.Outcome, err error)
 	if errors.Is(err, errBraked) {
 		return nil // it was told to end
 	}
-	hold := migration.Hold{
+	hold := plan.Hold{
 		Reason: api.ReasonClusterUnreachable, Stalled: true,
 		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", r.task.source.Name(), err),
 		Remedy:  "nothing is done on either side until it can; check the cluster and the kubeconfig",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -21,11 +22,11 @@ func newRunner(t *testing.T, m *api.Migration) (*runner, *console) {
 
 // TestReport: when a pass ends a run, and with which exit code.
 func TestReport(t *testing.T) {
-	stalled := func(reason string) migration.Decision {
-		return migration.Decision{Hold: &migration.Hold{Reason: reason, Message: "it is so", Remedy: "mend it", Stalled: true}}
+	stalled := func(reason string) plan.Decision {
+		return plan.Decision{Hold: &plan.Hold{Reason: reason, Message: "it is so", Remedy: "mend it", Stalled: true}}
 	}
 	for name, tc := range map[string]struct {
-		decision    migration.Decision
+		decision    plan.Decision
 		exitOnStall bool
 		unbegun     bool
 		asked       api.Mode
@@ -34,17 +35,17 @@ func TestReport(t *testing.T) {
 		wantErr     string
 	}{
 		"a write":                      {want: 0},
-		"a wait":                       {decision: migration.Decision{Hold: &migration.Hold{Reason: api.ReasonPodNotReady}}, exitOnStall: true},
+		"a wait":                       {decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPodNotReady}}, exitOnStall: true},
 		"a stall is waited for":        {decision: stalled(api.ReasonPodNotReady)},
 		"a stall ends it":              {decision: stalled(api.ReasonPodNotReady), exitOnStall: true, want: 3, wantErr: "stalled: PodNotReady"},
 		"refused after the preflight":  {decision: stalled(api.ReasonSourceNotHealthy), unbegun: true, want: 3, wantErr: "nothing has been changed"},
 		"unreachable before the start": {decision: stalled(api.ReasonClusterUnreachable), unbegun: true},
 		"superseded":                   {decision: stalled(api.ReasonSuperseded), want: 1, wantErr: "migrate status web"},
-		"moved":                        {decision: migration.Decision{Done: api.ReasonMoved}, done: true},
-		"turned round meanwhile":       {decision: migration.Decision{Done: api.ReasonRolledBack}, done: true, want: 1, wantErr: "Rollback meanwhile"},
-		"rolled back as asked":         {decision: migration.Decision{Done: api.ReasonRolledBack}, done: true, asked: api.ModeRollback},
+		"moved":                        {decision: plan.Decision{Done: api.ReasonMoved}, done: true},
+		"turned round meanwhile":       {decision: plan.Decision{Done: api.ReasonRolledBack}, done: true, want: 1, wantErr: "Rollback meanwhile"},
+		"rolled back as asked":         {decision: plan.Decision{Done: api.ReasonRolledBack}, done: true, asked: api.ModeRollback},
 		"too late to roll back": {
-			decision: migration.Decision{Done: api.ReasonMoved, Hold: &migration.Hold{Reason: api.ReasonAlreadyCompleted, Message: "too late", Remedy: "go the other way"}},
+			decision: plan.Decision{Done: api.ReasonMoved, Hold: &plan.Hold{Reason: api.ReasonAlreadyCompleted, Message: "too late", Remedy: "go the other way"}},
 			done:     true, want: 1, wantErr: "too late; go the other way",
 		},
 	} {
@@ -93,7 +94,7 @@ func TestUnsaved(t *testing.T) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	c.out.Reset()
-	outcome.Decision.Hold = &migration.Hold{Stalled: true, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone", Remedy: "start it"}
+	outcome.Decision.Hold = &plan.Hold{Stalled: true, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone", Remedy: "start it"}
 	unsaved(errors.New("connection reset"))
 	if got := c.out.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "to mend it: start it") {
 		t.Errorf("told %q", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -131,7 +131,7 @@ func TestScreenTicks(t *testing.T) {
 	c, shown := terminalConsole(80)
 	s := newScreen(c.environment, painter{})
 	defer s.close()
-	s.update(progress{start: noon, total: 1, hold: &migration.Hold{Message: "waiting"}, holdSince: noon})
+	s.update(progress{start: noon, total: 1, hold: &plan.Hold{Message: "waiting"}, holdSince: noon})
 	await(t, func() bool {
 		if c.clock.Since(noon) < 7*time.Second {
 			c.clock.Step(time.Second)
@@ -163,9 +163,9 @@ func TestScreenOfManyWriters(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	at := noon.Add(90 * time.Second)
-	waiting := &migration.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"}
-	stalled := &migration.Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 1m0s", Stalled: true}
-	paused := &migration.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next"}
+	waiting := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"}
+	stalled := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 1m0s", Stalled: true}
+	paused := &plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next"}
 	half := progress{start: noon, moved: 2, total: 4, ordinal: new(int32(1)), step: api.StepAwaitReadiness, since: at.Add(-4 * time.Second), mean: 20 * time.Second}
 	with := func(change func(*progress)) progress {
 		p := half

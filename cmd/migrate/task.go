@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -128,7 +129,7 @@ func (t *task) believes(ctx context.Context, m *api.Migration) error {
 const unrecorded = "unrecorded"
 
 // look observes both sides and writes nothing.
-func (t *task) look(ctx context.Context, m *api.Migration) (migration.Snapshot, error) {
+func (t *task) look(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
 		m.UID = unrecorded
@@ -142,8 +143,8 @@ func (t *task) look(ctx context.Context, m *api.Migration) (migration.Snapshot, 
 	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
 		return snapshot, nil // without the rights not even the sides can be read
 	}
-	for _, side := range []migration.Side{snapshot.Source, snapshot.Destination} {
-		if side.Reach != migration.Seen {
+	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
+		if side.Reach != plan.Seen {
 			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
 		}
 	}

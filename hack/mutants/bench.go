@@ -34,11 +34,14 @@ func newBench() (*bench, error) {
 	return &bench{dir: dir, root: root}, err
 }
 
-// packages are those whose tests may catch a fault in a file: its own, and migration,
+// model is the package that explores the states of a migration.
+const model = "migration/model"
+
+// packages are those whose tests may catch a fault in a file: its own, the model, and migration,
 // which is built on all of them.
 func packages(file string) []string {
 	own := filepath.ToSlash(filepath.Dir(file))
-	return slices.Compact([]string{own, "migration"})
+	return slices.Compact([]string{own, model, "migration"})
 }
 
 func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
@@ -48,12 +51,12 @@ func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
 		return v, err
 	}
 	for _, pkg := range packages(m.File) {
-		binary := filepath.Join(b.dir, filepath.Base(pkg)+".test")
+		binary := filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 		build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./"+pkg)
 		if output, err := build.CombinedOutput(); err != nil {
 			return v, fmt.Errorf("it does not compile: %s", bytes.TrimSpace(output))
 		}
-		if pkg == "migration" {
+		if pkg == model {
 			output, failed, err := b.run(ctx, binary, pkg, "-test.run=^TestModel$", "-model=small", "-test.failfast")
 			if err != nil {
 				return v, err
@@ -62,7 +65,7 @@ func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
 				v.model = firstWrong(output)
 			}
 		}
-		if len(v.tests) > 0 && pkg == "migration" {
+		if len(v.tests) > 0 && (pkg == model || pkg == "migration") {
 			continue // the tests of its own package have caught it
 		}
 		args := []string{"-test.skip=^TestModel$", "-test.failfast"}

@@ -158,9 +158,9 @@ func (m mutant) apply() (string, error) {
 // intro is what the list begins with.
 const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mutants/mutants.yaml: `make mutants-list`." + ` Small faults that a tool makes are in
 [mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
-in the code by itself, and what fails then: the model (TestModel of package migration within its
+in the code by itself, and what fails then: the model (TestModel of package model within its
 small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
-of the other tests that fails, of the package that has the fault or of package migration.
+of the other tests that fails, of the package that has the fault, of package model or of package migration.
 
 `
 

@@ -21,8 +21,8 @@ import (
 //go:embed switch.go.txt
 var switches string
 
-// highest is the package whose tests are built on all others.
-const highest = "migration"
+// layers are the packages of a migration, each with tests that are built on those before it.
+var layers = []string{"migration/plan", "migration/simulate", "migration/model", "migration"}
 
 // modelTest explores the states of a migration: it is asked last, for it takes long.
 const modelTest = "TestModel"
@@ -94,13 +94,19 @@ func concerned(sources []*source) []string {
 // testers are the packages whose tests may notice a fault in a package, in the order in which
 // they are asked.
 func testers(pkg string) []string {
-	if pkg == "slices" || pkg == highest {
+	switch at := slices.Index(layers, pkg); {
+	case pkg == "slices":
 		return []string{pkg}
+	case at < 0:
+		return slices.Concat([]string{pkg}, layers)
+	default:
+		return layers[at:]
 	}
-	return []string{pkg, highest}
 }
 
-func (b *bench) binary(pkg string) string { return filepath.Join(b.dir, pkg+".test") }
+func (b *bench) binary(pkg string) string {
+	return filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+}
 
 // overlay puts the sources with all faults in the place of the others, and beside them what
 // switches one on.

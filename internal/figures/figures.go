@@ -15,7 +15,10 @@ import (
 )
 
 // ofEngine are the packages that a migration's writes come from.
-var ofEngine = []string{"migration", "pdb", "volumes"}
+var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "pdb", "volumes"}
+
+// ofDecisions are those in which faults are made.
+var ofDecisions = append(slices.Clone(ofEngine), "slices")
 
 // ofPrograms are those of the whole way to an API server.
 var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "cmd/manager", "cmd/migrate")
@@ -32,8 +35,8 @@ var about = map[string][]string{
 	"duel":         {"slices"},
 	"soak":         {"slices"},
 	"e2e-etcd":     ofPrograms,
-	"mutants":      {"migration", "pdb", "slices", "volumes"},
-	"mutants-list": {"migration", "pdb", "slices", "volumes"},
+	"mutants":      ofDecisions,
+	"mutants-list": ofDecisions,
 }
 
 // block is a place for figures: whose they are, what they say, where they were measured, and of

@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -119,7 +120,7 @@ func (v *move) ours(c *kind.Cluster) bool {
 type report func(*api.Migration, migration.Outcome) error
 
 // nth makes a report that calls do once, after the n-th write of that kind.
-func nth(n int, verb migration.Verb, do func() error) report {
+func nth(n int, verb plan.Verb, do func() error) report {
 	return func(_ *api.Migration, outcome migration.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
 			return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -32,11 +33,11 @@ func TestNodeRestart(t *testing.T) {
 	needMachines(t)
 	for _, tc := range []struct {
 		name  string
-		verb  migration.Verb
+		verb  plan.Verb
 		which func() *kind.Cluster
 	}{
-		{"source while the ordinal ends", migration.ScaleDown, func() *kind.Cluster { return pair.East }},
-		{"destination while the ordinal starts", migration.ScaleUp, func() *kind.Cluster { return pair.West }},
+		{"source while the ordinal ends", plan.ScaleDown, func() *kind.Cluster { return pair.East }},
+		{"destination while the ordinal starts", plan.ScaleUp, func() *kind.Cluster { return pair.West }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := deploy(t, usual())
@@ -81,7 +82,7 @@ func tryOutage(t *testing.T, o outage) {
 	var atStall int
 	healed := make(chan error, 1)
 	v.drive(v.mover(),
-		nth(1, migration.CarryVolume, func() error { return o.cut(v.ctx, worker) }), // sets Retain, before the stop
+		nth(1, plan.CarryVolume, func() error { return o.cut(v.ctx, worker) }), // sets Retain, before the stop
 		v.onStall(api.ReasonPodTerminating, "web-2", func() error {
 			if err := pair.East.AwaitNode(v.ctx, worker, corev1.ConditionUnknown); err != nil {
 				return err

@@ -1,0 +1,146 @@
+// Package plantest has the snapshots that tests of a migration begin with.
+package plantest
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Scenario describes the world that a test begins with.
+type Scenario struct {
+	Replicas, Start int32
+	Templates       []string
+	Budget          *pdb.Form
+	Spec            plan.Spec
+	Ordered         bool
+	// Retained gives the volumes reclaim policy Retain from the beginning.
+	Retained bool
+	// Prepared is true when the user has made the empty destination beforehand, with
+	// its PodDisruptionBudget.
+	Prepared bool
+	// Service is true when the slice has a governing Service.
+	Service bool
+	// Forgets is true when the destination's API server drops spec.ordinals; with prepared.
+	Forgets bool
+	// Unattached is true when the volumes are of a kind that has no attachments.
+	Unattached bool
+	// Slices is true when both StatefulSets are of our own kind.
+	Slices bool
+	// OwnNames is true when the user has made Services for the pods of the source.
+	OwnNames bool
+}
+
+// Build returns the snapshot of a healthy application at the source.
+func (c Scenario) Build() plan.Snapshot {
+	if c.Spec.Mode == "" {
+		c.Spec.Mode = api.ModeRun
+	}
+	if c.Spec.Order == "" {
+		c.Spec.Order = api.HighestFirst
+	}
+	if c.Spec.Deadline == 0 {
+		c.Spec.Deadline = 10 * time.Minute
+	}
+	c.Spec.SameCluster = c.Spec.SameCluster || c.Spec.SameNamespace
+	s := plan.Snapshot{
+		Now: Epoch, Migration: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "migration", Holder: "a", Spec: c.Spec,
+		Source: plan.Side{
+			Cluster: "east", ClusterID: "cluster-east", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+			Set: plan.Set{
+				Presence: plan.Seen, Name: "web", UID: "source-set", ResourceVersion: "1", Start: c.Start, Replicas: c.Replicas,
+				Observed: true, RolledOut: true, Ordered: c.Ordered, Templates: c.Templates,
+			},
+			Service: plan.Dependent{Needed: c.Service, Found: c.Service, Name: "web"},
+		},
+	}
+	s.Destination = c.destination(s.Source)
+	if c.Slices {
+		s.Source.Set.Resource, s.Destination.Set.Resource, s.Source.Set.Rolls = plan.SliceResource, plan.SliceResource, plan.Rolls{Own: true, Heeded: true}
+	}
+	if c.Forgets {
+		s.Numbers = &plan.Finding{Reason: api.ReasonKindUnsupported, Object: "StatefulSet " + s.Destination.Set.Name, Message: "it would begin with ordinal 0, whatever it is given"}
+	}
+	if c.Budget != nil {
+		s.Source.Budgets = []plan.Budget{{Name: "web", UID: "pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
+		switch {
+		case c.Spec.SameNamespace:
+			s.Destination.Budgets = []plan.Budget{s.Source.Budgets[0]}
+		case c.Prepared:
+			s.Destination.Budgets = []plan.Budget{{Name: "web", UID: "prepared-pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
+		}
+	}
+	for ordinal := c.Start; ordinal < c.Start+c.Replicas; ordinal++ {
+		s.Source.Pods = append(s.Source.Pods, plan.Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: Epoch.Add(-time.Hour), Owned: true, Node: string(plan.SourceSide)})
+		if c.Spec.NameOrdinals {
+			s.Source.Names, s.Destination.Names = append(s.Source.Names, c.name(ordinal)), append(s.Destination.Names, plan.Name{Ordinal: ordinal})
+		}
+		for _, template := range c.Templates {
+			s.Volumes = append(s.Volumes, c.boundVolume(s, ordinal, template))
+		}
+	}
+	return s
+}
+
+func (c Scenario) name(ordinal int32) plan.Name {
+	n := plan.Name{Ordinal: ordinal}
+	if c.OwnNames {
+		n.Service = plan.PodService{Found: true, Selects: true, UID: types.UID(fmt.Sprintf("service-%d", ordinal)), ResourceVersion: "1"}
+	}
+	return n
+}
+
+func (c Scenario) destination(source plan.Side) plan.Side {
+	side := plan.Side{
+		Cluster: "west", ClusterID: "cluster-west", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+		Set:     plan.Set{Presence: plan.Absent, Name: "web"},
+		Service: plan.Dependent{Needed: c.Service, Name: "web"},
+	}
+	if c.Spec.SameCluster {
+		side.Cluster, side.ClusterID = source.Cluster, source.ClusterID
+	}
+	switch {
+	case c.Spec.SameNamespace:
+		side.Set.Name, side.Service.Found = "web-next", c.Service
+	case c.Spec.SameCluster:
+		side.Namespace = "team"
+	}
+	if c.Prepared {
+		side.Set = plan.Set{
+			Presence: plan.Seen, Name: side.Set.Name, UID: "prepared-set", ResourceVersion: "1", Observed: true, RolledOut: true,
+			Ordered: c.Ordered, Templates: c.Templates,
+		}
+	}
+	return side
+}
+
+func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) plan.OrdinalVolume {
+	claim := fmt.Sprintf("%s-web-%d", template, ordinal)
+	name := "pv-" + claim
+	policy := corev1.PersistentVolumeReclaimDelete
+	if c.Retained {
+		policy = corev1.PersistentVolumeReclaimRetain
+	}
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template}
+	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
+	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
+	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}
+	v.Source.Volume = volumes.Volume{
+		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
+		ClaimRef: volumes.Ref{Namespace: s.Source.Namespace, Name: claim, UID: v.Source.Claim.UID}, Handle: "disk-" + claim,
+	}
+	if s.Spec.SameCluster {
+		v.Destination.Volume = v.Source.Volume
+	}
+	return v
+}
+
+// Epoch is when the worlds of tests begin.
+var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -1,0 +1,308 @@
+package model
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// plays are what the tests below go through write by write.
+func plays() map[string]plantest.Scenario {
+	one, two := []string{"data"}, []string{"data", "wal"}
+	return map[string]plantest.Scenario{
+		"clusters":     {Replicas: 3, Templates: one, Budget: pdbtest.MaxUnavailable(1), Ordered: true, Service: true},
+		"namespaces":   {Replicas: 2, Templates: two, Budget: pdbtest.MinAvailable(1), Spec: plan.Spec{SameCluster: true}, Prepared: true},
+		"names":        {Replicas: 4, Templates: one, Budget: pdbtest.MaxUnavailablePercent(50), Spec: plan.Spec{SameNamespace: true}},
+		"lowest first": {Replicas: 3, Start: 2, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Order: api.LowestFirst}, Retained: true},
+		"partial":      {Replicas: 4, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}},
+		"bare":         {Replicas: 2, Spec: plan.Spec{Count: 1, Order: api.LowestFirst}, Ordered: true},
+		"clean-up":     {Replicas: 2, Templates: one, Budget: pdbtest.MinAvailablePercent(50), Service: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
+	}
+}
+
+// play is a machine that a test drives by hand: fair, but for what the test does.
+type play struct {
+	*machine
+	t *testing.T
+	p *process
+}
+
+func newPlay(t *testing.T, c plantest.Scenario) *play {
+	t.Helper()
+	y := &play{machine: newMachine(c.Build()), t: t}
+	y.forgets = true
+	y.p = y.newProcess()
+	return y
+}
+
+// fork returns a play that goes on from the same state.
+func (y *play) fork() *play {
+	p := *y.p
+	return &play{machine: y.machine.fork(), t: y.t, p: &p}
+}
+
+// afterEach calls do with a play of its own before the first write and after each.
+func afterEach(t *testing.T, c plantest.Scenario, do func(n int, y *play)) {
+	t.Helper()
+	y := newPlay(t, c)
+	for n := 0; ; n++ {
+		do(n, y.fork())
+		if y.writes(1) == 0 {
+			return
+		}
+	}
+}
+
+func (y *play) verify() {
+	y.t.Helper()
+	if wrong := y.check(); wrong != "" {
+		y.t.Fatalf("%s\n\n%s", wrong, y.story())
+	}
+}
+
+func (y *play) fair() conditions { return conditions{cached: y.Snapshot, between: func() {}} }
+
+// pass does one pass and what follows from it.
+func (y *play) pass(f fate) plan.Decision {
+	y.t.Helper()
+	c := y.fair()
+	c.fate = f
+	decision := y.machine.pass(y.p, c)
+	y.State.Now = y.State.Now.Add(decision.Wait)
+	y.settle(everyone)
+	return decision
+}
+
+func (y *play) settle(acts func(step) bool) {
+	y.t.Helper()
+	y.verify()
+	y.settleAll(acts, y.verify)
+}
+
+// writes does passes until so many writes were made, or no more are; it returns how
+// many were made.
+func (y *play) writes(n int) int {
+	y.t.Helper()
+	made := 0
+	for idle := 0; made < n && idle < 3; {
+		decision := y.pass(lands)
+		switch {
+		case decision.Done != "":
+			return made
+		case decision.Record != nil || decision.Effect != nil:
+			made, idle = made+1, 0
+		default:
+			idle++
+		}
+	}
+	return made
+}
+
+// next is what the process would do now.
+func (y *play) next() plan.Decision {
+	y.reread(y.p)
+	return plan.Plan(y.p.through(y.Snapshot()))
+}
+
+// until does passes until a certain write is the next one, for the n-th time.
+func (y *play) until(verb plan.Verb, n int) plan.Effect {
+	y.t.Helper()
+	for range enough {
+		if next := y.next().Effect; next != nil && (next.Verb == verb || plan.Verb(next.Volume.Verb) == verb) {
+			if n--; n == 0 {
+				return *next
+			}
+		}
+		y.pass(lands)
+	}
+	y.t.Fatalf("%s never comes\n\n%s", verb, y.story())
+	return plan.Effect{}
+}
+
+// end drives the migration to its end and checks that it is a good one.
+func (y *play) end() plan.Decision {
+	y.t.Helper()
+	last := y.finish(y.p, y.verify)
+	if wrong := y.ended(last); wrong != "" {
+		y.t.Fatalf("%s\n\n%s", wrong, y.story())
+	}
+	return last
+}
+
+// quiet checks that nothing is written any more.
+func (y *play) quiet() {
+	y.t.Helper()
+	before := y.landed + y.version
+	for range 3 {
+		y.pass(lands)
+	}
+	if y.landed+y.version != before {
+		y.t.Fatalf("writes go on after the end\n\n%s", y.story())
+	}
+}
+
+// shape is the essence of a world without the identities that differ from one run
+// to another.
+func shape(s plan.Snapshot) plan.Snapshot {
+	s = essence(s)
+	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
+		at.Set.UID = ""
+		for i := range at.Budgets {
+			at.Budgets[i].UID, at.Budgets[i].Fence = "", string(plan.FenceOwner(at.Budgets[i].Fence))
+		}
+	}
+	for i := range s.Volumes {
+		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
+			if h.Volume.ClaimRef.UID != "" && h.Volume.ClaimRef.UID == h.Claim.UID {
+				h.Volume.ClaimRef.UID = "bound"
+			}
+			h.Claim.UID, h.Volume.UID = "", ""
+			h.Claim.Fence, h.Volume.Fence = string(plan.FenceOwner(h.Claim.Fence)), string(plan.FenceOwner(h.Volume.Fence))
+			if s.Spec.SameCluster {
+				h.Volume.ClaimRef.UID = ""
+			}
+		}
+	}
+	return s
+}
+
+// TestCrashAnywhere loses each write in turn, in every way in which one can be lost;
+// the end is the same as without (I7).
+func TestCrashAnywhere(t *testing.T) {
+	fates := map[string]fate{
+		"crash before": crashBefore, "crash after": crashAfter, "unanswered": unanswered, "refused": refused,
+		"stalled": stalls, "delayed": delayed,
+	}
+	for name, c := range plays() {
+		t.Run(name, func(t *testing.T) {
+			usual := newPlay(t, c)
+			total := usual.writes(enough)
+			usual.end()
+			usual.quiet()
+			afterEach(t, c, func(n int, at *play) {
+				for how, f := range fates {
+					y := at.fork()
+					y.pass(f)
+					y.writes(3)
+					for _, w := range y.late {
+						y.note("late: %s: %v", w.effect, y.land(w.effect, true))
+						y.verify()
+					}
+					y.end()
+					y.quiet()
+					if diff := cmp.Diff(shape(usual.State), shape(y.State), cmpopts.EquateEmpty()); diff != "" && !y.harmless(n, total) {
+						t.Fatalf("%s at write %d of %d: the end is another one\n%s\n%s", how, n+1, total, diff, y.story())
+					}
+				}
+			})
+		})
+	}
+}
+
+// harmless is for a late write that arrives after the end: one that creates leaves
+// something empty behind.
+func (y *play) harmless(n, total int) bool {
+	return len(y.late) > 0 && unfenced(y.late[0].effect) && n+4 > total
+}
+
+// TestRollbackAnywhere turns the migration round after each write; everything is as
+// in the beginning then (I8), and it can be run again.
+func TestRollbackAnywhere(t *testing.T) {
+	for name, c := range plays() {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(n int, y *play) {
+				completed := y.State.Record.Completed
+				y.setMode(api.ModeRollback)
+				last := y.end()
+				y.quiet()
+				switch {
+				case completed == api.ReasonMoved && (last.Hold == nil || last.Hold.Reason != api.ReasonAlreadyCompleted):
+					t.Fatalf("after write %d: a rollback after the end is not refused: %+v", n, last)
+				case completed == "" && last.Done != api.ReasonRolledBack:
+					t.Fatalf("after write %d: %+v\n%s", n, last, y.story())
+				case completed == "" && n%5 == 0:
+					y.setMode(api.ModeRun)
+					if last := y.end(); last.Done != api.ReasonMoved {
+						t.Fatalf("after write %d, run again: %+v\n%s", n, last, y.story())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTwiceRound turns the migration round after each write, and round again after a
+// few more.
+func TestTwiceRound(t *testing.T) {
+	for name, c := range plays() {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(n int, at *play) {
+				for _, more := range []int{1, 3, 6, 11} {
+					y := at.fork()
+					y.setMode(api.ModeRollback)
+					y.writes(more)
+					y.setMode(api.ModeRun)
+					if last := y.end(); last.Done != api.ReasonMoved {
+						t.Fatalf("after write %d and %d more: %+v\n%s", n, more, last, y.story())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPauseAnywhere pauses after each write: a handoff whose ordinal is stopped ends
+// where it was going, then nothing is written, and then it goes on.
+func TestPauseAnywhere(t *testing.T) {
+	for name, c := range plays() {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(n int, y *play) {
+				y.setMode(api.ModePause)
+				y.writes(40)
+				if y.State.Record.Completed == "" {
+					y.quiet()
+				}
+				if y.State.Record.Handoff != nil || len(y.held) > 0 {
+					t.Fatalf("after write %d: a pause keeps ordinals %v down: %+v\n%s", n, keys(y.held), y.State.Record.Handoff, y.story())
+				}
+				y.setMode(api.ModeRun)
+				y.end()
+			})
+		})
+	}
+}
+
+// TestDeletionAnywhere deletes the Migration after each write: it lets go, and no
+// ordinal is left down.
+func TestDeletionAnywhere(t *testing.T) {
+	for name, c := range plays() {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(_ int, y *play) {
+				y.State.Deleting = true
+				y.version++
+				y.end()
+				y.quiet()
+			})
+		})
+	}
+}
+
+func (m *machine) story() string {
+	return strings.Join(m.log, "\n") + "\n" + m.String()
+}
+
+// quietly does so many passes; faults aside, nothing is to be checked but every state.
+func (y *play) quietly(passes int) {
+	y.t.Helper()
+	for range passes {
+		y.pass(lands)
+	}
+}

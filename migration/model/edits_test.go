@@ -1,0 +1,189 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// edit is what somebody else changes that the migration owns, how it is changed back,
+// and how the migration may stall on it.
+type edit struct {
+	name string
+	// do changes the world and returns what changes it back; nil when it cannot.
+	do func(w *model) func(w *model)
+	// reasons are those of a stall while it stands, or because of what it has left.
+	reasons []string
+	// excuses are the invariants that the edit itself breaks; scars the reasons of a stall that
+	// stays when it is changed back, for not all of it can be.
+	excuses excuse
+	scars   []string
+	// late is true for one that may also come while the source is cleaned up.
+	late bool
+	// back and was are of an edit that stands: how it is changed back, and to what.
+	back func(w *model)
+	was  string
+}
+
+// excuse is an invariant that somebody else has broken.
+type excuse uint8
+
+const (
+	ofPlaces excuse = 1 << iota // I1, and claims that are made empty
+	ofBudget                    // I4, I5
+)
+
+func (e excuse) covers(wrong string) bool {
+	return e&ofPlaces != 0 && strings.HasPrefix(wrong, "I1") || e&ofBudget != 0 && (strings.HasPrefix(wrong, "I4") || strings.HasPrefix(wrong, "I5"))
+}
+
+var scaleReasons = []string{
+	api.ReasonForeignScale, volumes.ReasonAnotherDisk, volumes.ReasonForeignClaim, volumes.ReasonClaimNotBound, volumes.ReasonClaimMissing,
+	api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonPodMissing, api.ReasonPodRunning, api.ReasonPodTerminating,
+	api.ReasonControllerBehind, api.ReasonNothingToMove, api.ReasonSourceNotHealthy, api.ReasonRolloutInProgress,
+}
+
+var edits = []edit{
+	{name: "the source is scaled up", do: scaled(plan.SourceSide, 0, 1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the source is scaled down", do: scaled(plan.SourceSide, 0, -1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the source's start is moved", do: scaled(plan.SourceSide, 1, 0), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the destination is scaled up", do: scaled(plan.DestinationSide, 0, 1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the destination is scaled down", do: scaled(plan.DestinationSide, 0, -1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the destination's start is moved", do: scaled(plan.DestinationSide, -1, 0), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+	{name: "the source's budget is widened", do: budgeted(plan.SourceSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
+	{name: "the destination's budget is widened", do: budgeted(plan.DestinationSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
+	{name: "the source's volume is pointed elsewhere", do: pointed(plan.SourceSide), reasons: pointedReasons},
+	{name: "the destination's volume is pointed elsewhere", do: pointed(plan.DestinationSide), reasons: pointedReasons},
+}
+
+var pointedReasons = []string{volumes.ReasonAnotherDisk, volumes.ReasonForeignVolume, volumes.ReasonClaimNotBound, api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonAwaitingDeletion}
+
+// doEdit lets somebody else edit, one at a time.
+func (w *model) doEdit(e *edit) bool {
+	if w.edit != nil || w.State.Record.Baseline == nil {
+		return false
+	}
+	back := e.do(w)
+	if back == nil {
+		return false
+	}
+	next := *e
+	next.back = back
+	next.was = fmt.Sprint(w.State.Record.Handoff == nil, w.State.Source.Set.Replicas, w.State.Destination.Set.Replicas)
+	w.edit = &next
+	w.excused |= e.excuses
+	w.scars = append(slices.Clip(w.scars), e.scars...)
+	w.interleaved++
+	w.note("%s by somebody else", e.name)
+	return true
+}
+
+func (w *model) undo() bool {
+	w.edit.back(w)
+	w.note("%s: changed back", w.edit.name)
+	w.edit = nil
+	w.interleaved++
+	return true
+}
+
+// scaled moves the start and the end of a slice.
+func scaled(name plan.SideName, start, replicas int32) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		set := &w.State.Side(name).Set
+		if set.Presence != plan.Seen || set.Replicas+replicas < 0 || set.Start+start < 0 || set.Replicas == 0 && start != 0 {
+			return nil
+		}
+		w.rescale(name, set.Start+start, set.Replicas+replicas, "hpa")
+		return func(w *model) {
+			set := w.State.Side(name).Set
+			w.rescale(name, set.Start-start, set.Replicas-replicas, "")
+		}
+	}
+}
+
+func (w *model) rescale(name plan.SideName, start, replicas int32, by string) {
+	set := &w.State.Side(name).Set
+	before := *set
+	if set.Presence != plan.Seen {
+		return
+	}
+	set.Start, set.Replicas, set.ScalesBy, set.Observed = max(start, 0), max(replicas, 0), by, false
+	set.ResourceVersion = w.NewVersion()
+	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
+		if !before.Has(ordinal) {
+			w.alien[spot{name, ordinal}] = true
+			delete(w.idle, ordinal)
+			delete(w.held, ordinal) // the migration does not hold it down any more
+		}
+	}
+}
+
+// wide allows everything.
+var wide = pdb.Unavailable(9)
+
+// budgeted lets a PodDisruptionBudget allow everything.
+func budgeted(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence == "" || w.State.Spec.SameNamespace && name == plan.DestinationSide {
+			return nil
+		}
+		was := w.State.Side(name).Budgets[0]
+		now := was
+		now.Form, now.EditedBy, now.Observed = wide, "kubectl", false
+		w.PutBudget(name, &now)
+		return func(w *model) {
+			if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].EditedBy == "" {
+				return
+			}
+			// As the remedy says: the annotation is removed, and with it our claim to it.
+			now := w.State.Side(name).Budgets[0]
+			now.Fence, now.EditedBy, now.Observed = "", "", false
+			w.PutBudget(name, &now)
+		}
+	}
+}
+
+// pointed lets the volume of an ordinal that has no pod there name somebody's claim.
+func pointed(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		handoff := w.State.Record.Handoff
+		if handoff == nil {
+			return nil
+		}
+		for i := range w.State.Volumes {
+			h := w.State.Volumes[i].Holding(name)
+			if w.State.Volumes[i].Ordinal != handoff.Ordinal || !h.Volume.Found || w.used(handoff.Ordinal) {
+				continue
+			}
+			was := h.Volume.ClaimRef
+			w.repoint(i, name, volumes.Ref{Namespace: "else", Name: "elsewhere"})
+			return func(w *model) {
+				if w.State.Volumes[i].Holding(name).Volume.ClaimRef.Name == "elsewhere" {
+					w.repoint(i, name, was)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func (w *model) used(ordinal int32) bool {
+	for _, name := range plan.SideNames {
+		if _, found := w.State.Side(name).Pod(ordinal); found {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *model) repoint(i int, name plan.SideName, ref volumes.Ref) {
+	v := &w.State.Volumes[i]
+	volume := v.Holding(name).Volume
+	volume.ClaimRef = ref
+	w.PutVolume(v, name, volume)
+}

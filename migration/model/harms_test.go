@@ -1,0 +1,311 @@
+package model
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// The world is unkind: somebody deletes what the migration needs, or uses it. What they break
+// themselves is theirs; what the migration makes of it is not.
+
+// lostReasons are those of stalls while something is gone, and of waits for its pods.
+var lostReasons = []string{
+	api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk, api.ReasonDestinationDeleted,
+	api.ReasonSourceMissing, api.ReasonSourceReplaced, api.ReasonNamespaceMissing, api.ReasonForeignBudget, api.ReasonForeignScale,
+	volumes.ReasonClaimMissing, volumes.ReasonClaimNotBound, volumes.ReasonVolumeLost, volumes.ReasonForeignClaim, volumes.ReasonForeignVolume, api.ReasonVolumeUnbound,
+	api.ReasonPodRunning, api.ReasonPodTerminating, api.ReasonPodMissing, api.ReasonPodNotReady, api.ReasonReplicaUnavailable, api.ReasonSourceNotHealthy,
+	api.ReasonControllerBehind, api.ReasonAwaitingDeletion, api.ReasonNothingToMove, api.ReasonDestinationNotEmpty, api.ReasonDestinationPodFound, api.ReasonRolloutInProgress,
+}
+
+// scars are the reasons of stalls for good: what was deleted does not come back as it was.
+var (
+	lostDisk   = []string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk, volumes.ReasonClaimMissing, volumes.ReasonClaimNotBound, volumes.ReasonVolumeLost, volumes.ReasonForeignClaim, volumes.ReasonForeignVolume, api.ReasonVolumeUnbound, api.ReasonForeignScale, api.ReasonSourceNotHealthy}
+	lostSource = []string{api.ReasonSourceReplaced, api.ReasonSourceMissing}
+	inUseOnly  = []string{api.ReasonClaimInUse, api.ReasonReplicaUnavailable}
+)
+
+var harms = []edit{
+	{name: "the destination is deleted in the background", do: setDeleted(plan.DestinationSide, false), reasons: lostReasons, excuses: ofBudget},
+	{name: "the destination is deleted, its pods orphaned", do: setDeleted(plan.DestinationSide, true), reasons: lostReasons, excuses: ofBudget},
+	{name: "the source is deleted in the background", do: setDeleted(plan.SourceSide, false), reasons: lostReasons, excuses: ofBudget, scars: lostSource},
+	{name: "the source is deleted, its pods orphaned", do: setDeleted(plan.SourceSide, true), reasons: lostReasons, excuses: ofBudget, scars: lostSource},
+	{name: "the destination goes with its claims, and its volumes are swept", do: swept(true), reasons: lostReasons, excuses: ofBudget, scars: lostDisk, late: true},
+	{name: "the destination's claims and volumes are swept, and its pods come again", do: swept(false), reasons: lostReasons, excuses: ofBudget, scars: lostDisk, late: true},
+	{name: "the destination's namespace is deleted", do: namespaceDeleted, reasons: lostReasons, excuses: ofBudget, scars: lostDisk},
+	{name: "the claim of the ordinal on its way is deleted at the source", do: claimDeleted(plan.SourceSide), reasons: lostReasons, excuses: ofBudget},
+	{name: "the claim of the ordinal on its way is deleted at the destination", do: claimDeleted(plan.DestinationSide), reasons: lostReasons, excuses: ofBudget},
+	{name: "a volume that was left behind is deleted", do: recordDeleted, reasons: lostReasons, scars: lostDisk},
+	{name: "the source's budget is deleted", do: budgetDeleted(plan.SourceSide), reasons: lostReasons, excuses: ofBudget},
+	{name: "the destination's budget is deleted", do: budgetDeleted(plan.DestinationSide), reasons: lostReasons, excuses: ofBudget},
+	{name: "the source's budget is put back by a tool", do: reverted(plan.SourceSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
+	{name: "a backup uses the claim at the source", do: usedBy(plan.SourceSide), reasons: inUseOnly},
+	{name: "a backup uses the claim at the destination", do: usedBy(plan.DestinationSide), reasons: inUseOnly},
+	{name: "an ordinal is reserved", do: reservedBy, reasons: scaleReasons, excuses: ofPlaces | ofBudget},
+}
+
+// setDeleted deletes a StatefulSet; its pods go with it unless they are orphaned. It comes back
+// with the ordinals that it had, and takes its orphans on again.
+func setDeleted(name plan.SideName, orphaned bool) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		side := w.State.Side(name)
+		was := side.Set
+		if was.Presence != plan.Seen || w.State.Record.Completed != "" {
+			return nil
+		}
+		w.dropSet(name, orphaned)
+		return func(w *model) { w.again(name, was) }
+	}
+}
+
+func (w *model) dropSet(name plan.SideName, orphaned bool) {
+	side := w.State.Side(name)
+	side.Set = plan.Set{Presence: plan.Absent, Name: side.Set.Name, Resource: side.Set.Resource}
+	w.Controllers[name], w.remade = simulate.Controller{}, true
+	side.Pods = slices.Clone(side.Pods)
+	for i := range side.Pods {
+		side.Pods[i].Owned, side.Pods[i].Terminating = false, side.Pods[i].Terminating || !orphaned
+	}
+}
+
+// again makes a StatefulSet that was deleted once more.
+func (w *model) again(name plan.SideName, was plan.Set) {
+	side := w.State.Side(name)
+	if side.Set.Presence == plan.Seen {
+		return
+	}
+	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.NewUID(), w.NewVersion(), "", false, false
+	if was.Replicas > 0 && !w.free(name, was) {
+		was.Replicas = 0 // whoever makes it again gives it nothing that somebody else has
+	}
+	side.NamespaceFound, side.Set, w.remade = true, was, true
+	w.Controllers[name] = simulate.Controller{}
+}
+
+// free says whether none of a slice's ordinals is owned by the other side, or on its way there,
+// as its volumes are then.
+func (w *model) free(name plan.SideName, set plan.Set) bool {
+	other := w.State.Side(name.Other()).Set
+	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
+		claim, handoff := w.State.Record.Claim, w.State.Record.Handoff
+		leaves := handoff != nil && handoff.Ordinal == ordinal && claim != nil && (claim.Direction == api.Back) == (name == plan.DestinationSide)
+		if leaves || w.carriedOff(spot{name, ordinal}) || other.Presence == plan.Seen && other.Has(ordinal) {
+			return false
+		}
+	}
+	return true
+}
+
+// carriedOff says whether a volume of an ordinal is on a side and not its claim's any more.
+func (w *model) carriedOff(at spot) bool {
+	for i := range w.State.Volumes {
+		h := w.State.Volumes[i].Holding(at.side)
+		if w.State.Volumes[i].Ordinal == at.ordinal && h.Volume.Found && !h.Volume.ClaimRef.Names(h.Ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// swept takes the claims and volumes of all ordinals of the destination away, with or without
+// its StatefulSet. Its controller makes empty claims in their place.
+func swept(set bool) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		was := w.State.Destination.Set
+		if was.Presence != plan.Seen || was.Replicas == 0 || len(w.State.Volumes) == 0 || w.State.Spec.SameCluster || w.State.Record.Baseline == nil {
+			return nil
+		}
+		for ordinal := was.Start; ordinal < was.End(); ordinal++ {
+			w.State.Side(plan.DestinationSide).RemovePod(ordinal)
+			w.alien[spot{plan.DestinationSide, ordinal}] = true
+			w.loseRecord(plan.DestinationSide, ordinal)
+		}
+		if set {
+			w.dropSet(plan.DestinationSide, false)
+		}
+		return func(w *model) { w.again(plan.DestinationSide, was) }
+	}
+}
+
+// loseRecord takes the claims and volumes of an ordinal away on a side.
+func (w *model) loseRecord(name plan.SideName, ordinal int32) {
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		if v.Ordinal != ordinal {
+			continue
+		}
+		h := v.Holding(name)
+		h.Claim, h.Volume = volumes.Claim{}, volumes.Volume{}
+		if record := v.Holding(name.Other()).Volume; !record.Found || record.Terminating {
+			w.forfeit[i] = true // theirs
+		}
+	}
+}
+
+// namespaceDeleted deletes all of the destination but its volumes, which belong to no namespace.
+func namespaceDeleted(w *model) func(*model) {
+	side := w.State.Side(plan.DestinationSide)
+	was := side.Set
+	if was.Presence != plan.Seen || w.State.Spec.SameNamespace || w.State.Spec.SameCluster || w.State.Record.Completed != "" || w.State.Record.Baseline == nil {
+		return nil
+	}
+	w.dropSet(plan.DestinationSide, false)
+	side.Pods, side.NamespaceFound, side.Service.Found, side.Export = nil, false, false, plan.Export{}
+	w.PutBudget(plan.DestinationSide, nil)
+	for i := range w.State.Volumes {
+		h := &w.State.Volumes[i].Destination
+		h.Claim = volumes.Claim{}
+		h.Volume.Attachments = nil
+		if h.Volume.Found && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+			h.Volume, w.forfeit[i] = volumes.Volume{}, true // its author's policy deletes it
+		}
+	}
+	return func(w *model) {
+		w.State.Destination.NamespaceFound = true
+	}
+}
+
+// claimDeleted deletes the claim of the ordinal on its way, which no pod of its own uses.
+func claimDeleted(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		handoff := w.State.Record.Handoff
+		if handoff == nil || w.used(handoff.Ordinal) {
+			return nil
+		}
+		deleted := map[int]volumes.Claim{}
+		for i := range w.State.Volumes {
+			h := w.State.Volumes[i].Holding(name)
+			if w.State.Volumes[i].Ordinal == handoff.Ordinal && h.Claim.Found && h.Volume.Policy == corev1.PersistentVolumeReclaimRetain {
+				deleted[i], h.Claim = h.Claim, volumes.Claim{}
+			}
+		}
+		if len(deleted) == 0 {
+			return nil
+		}
+		w.alien[spot{name, handoff.Ordinal}] = true
+		return func(w *model) { w.claimAgain(name, deleted) }
+	}
+}
+
+// claimAgain makes claims again that were deleted, as the remedy says: on their volumes, which
+// are reserved for them anew, and in the place of empty ones and of the pods that use those.
+func (w *model) claimAgain(name plan.SideName, deleted map[int]volumes.Claim) {
+	w.remade = true
+	for i, claim := range deleted {
+		v := &w.State.Volumes[i]
+		h := v.Holding(name)
+		if h.Claim.Found && h.Claim.Volume == claim.Volume {
+			continue
+		}
+		w.State.Side(name).RemovePod(v.Ordinal)
+		h.Claim = volumes.Claim{Found: true, UID: w.NewUID(), ResourceVersion: w.NewVersion(), Phase: corev1.ClaimPending, Volume: claim.Volume}
+		if volume := h.Volume; volume.Found && volume.ClaimRef.Names(h.Ref) {
+			volume.ClaimRef.UID = ""
+			w.PutVolume(v, name, volume)
+		}
+	}
+}
+
+// recordDeleted deletes the parked volume of an ordinal that has moved.
+func recordDeleted(w *model) func(*model) {
+	if w.State.Spec.SameCluster {
+		return nil
+	}
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		if v.Source.Parked() && v.Destination.Bound() && !v.Source.Volume.Terminating {
+			v.Source.Volume, w.remade = volumes.Volume{}, true
+			return func(*model) {}
+		}
+	}
+	return nil
+}
+
+// budgetDeleted deletes a PodDisruptionBudget; its author makes it again as it was.
+func budgetDeleted(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if len(w.State.Side(name).Budgets) != 1 || w.State.Spec.SameNamespace || w.State.Record.Completed != "" {
+			return nil
+		}
+		was := w.State.Side(name).Budgets[0]
+		w.PutBudget(name, nil)
+		w.remade = true
+		return func(w *model) {
+			if len(w.State.Side(name).Budgets) > 0 || was.Ours {
+				return
+			}
+			w.PutBudget(name, &plan.Budget{Name: was.Name, UID: w.NewUID(), Form: was.AuthorForm()})
+		}
+	}
+}
+
+// reverted puts the author's form of a budget back and takes the migration's marks off. Who
+// has stopped the writer hands it over.
+func reverted(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence == "" || w.State.Spec.SameNamespace && name == plan.DestinationSide {
+			return nil
+		}
+		now := w.State.Side(name).Budgets[0]
+		now.Form, now.Author, now.Fence, now.RevertedBy, now.Observed = now.AuthorForm(), nil, "", "flux", false
+		w.PutBudget(name, &now)
+		return func(w *model) {
+			if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].RevertedBy == "" {
+				return
+			}
+			now := w.State.Side(name).Budgets[0]
+			now.RevertedBy = ""
+			w.PutBudget(name, &now)
+		}
+	}
+}
+
+// usedBy lets a pod of somebody else use the claim of the ordinal that moves next, or of the
+// one on its way.
+func usedBy(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		base := w.State.Record.Baseline
+		if base == nil {
+			return nil
+		}
+		ordinal, more := plan.NextOrdinal(w.State)
+		if handoff := w.State.Record.Handoff; handoff != nil {
+			ordinal, more = handoff.Ordinal, true
+		}
+		used := false
+		for i := range w.State.Volumes {
+			h := w.State.Volumes[i].Holding(name)
+			if more && w.State.Volumes[i].Ordinal == ordinal && h.Claim.Found && usable(*h) {
+				h.Claim.Users, used = []string{"backup"}, true
+			}
+		}
+		if !used {
+			return nil
+		}
+		return func(w *model) {
+			for i := range w.State.Volumes {
+				w.State.Volumes[i].Holding(name).Claim.Users = nil
+			}
+		}
+	}
+}
+
+// reservedBy has the source, of our own kind, skip its first ordinal: its controller then owns one
+// more beyond its end.
+func reservedBy(w *model) func(*model) {
+	set := &w.State.Side(plan.SourceSide).Set
+	if set.Presence != plan.Seen || !set.Rolls.Own || set.Replicas == 0 || set.Reserves {
+		return nil
+	}
+	set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = true, "kubectl", false, w.NewVersion()
+	w.alien[spot{plan.SourceSide, set.End()}] = true
+	return func(w *model) {
+		set := &w.State.Side(plan.SourceSide).Set
+		set.Reserves, set.ReservesBy, set.Observed, set.ResourceVersion = false, "", false, w.NewVersion()
+	}
+}

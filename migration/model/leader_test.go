@@ -1,0 +1,125 @@
+package model
+
+import (
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// tryLeader lets a process do a pass, or a part of one.
+func (w *model) tryLeader(m move) bool {
+	l := &w.leaders[m.a]
+	switch m.deed {
+	case hears:
+		w.reread(&l.process)
+		w.note("%s reads the Migration", l.holder)
+		return true
+	case slow:
+		s, decision, settled := w.look(&l.process, w.conditions(l, lands))
+		if !settled || decision.Effect == nil && decision.Record == nil {
+			return false
+		}
+		if e := decision.Effect; e != nil && !w.confirms(&l.process, *e) {
+			return false
+		}
+		w.lawful(s, decision)
+		l.sent = &sent{decision, s}
+		w.note("%s sends, slowly: %s", l.holder, told(decision))
+		return true
+	case slowRead:
+		early := w.Snapshot()
+		l.early, l.until = &early, reading(m.b)
+		w.note("%s begins to read, slowly, up to the %s", l.holder, readings[m.b])
+		return true
+	case faulty:
+		return w.doPass(l, fate(m.b))
+	default:
+		if l.sent != nil {
+			return w.answered(l)
+		}
+		return w.doPass(l, lands)
+	}
+}
+
+// conditions are those of a pass of a process now.
+func (w *model) conditions(l *leader, f fate) conditions {
+	c := conditions{stale: true, cached: w.cached, between: func() {}, fate: f}
+	if l.early != nil {
+		early, until := l.early, l.until
+		c.live = func(of reading) plan.Snapshot {
+			if of <= until {
+				return *early
+			}
+			return w.State
+		}
+	}
+	return c
+}
+
+// doPass does one pass, and says whether anything came of it.
+func (w *model) doPass(l *leader, f fate) bool {
+	s, decision, settled := w.look(&l.process, w.conditions(l, f))
+	read := l.early != nil || len(w.astray) > 0 || w.lost(l)
+	l.early = nil
+	if !settled || decision.Effect == nil && decision.Record == nil {
+		if decision.Hold != nil && decision.Hold.Reason == api.ReasonSuperseded {
+			l.active = false
+			w.note("%s stops: %s", l.holder, decision.Hold.Message)
+			return true
+		}
+		return read
+	}
+	if f == delayed && decision.Record != nil {
+		return false // late, it is refused or has arrived
+	}
+	stood := w.interleaved
+	if read || w.stands != nil {
+		stood = -1 // what the gate asks for may have changed since it was read
+	}
+	landed, fresh := w.landed, l.version == w.version
+	w.conclude(&l.process, w.conditions(l, f), s, decision, stood)
+	if w.landed > landed && !fresh {
+		w.afterTheEnd(*decision.Effect)
+	}
+	return true
+}
+
+// lost says whether a process takes a side for another cluster.
+func (w *model) lost(l *leader) bool {
+	return l.ids[plan.SourceSide] != w.begin.Source.ClusterID || l.ids[plan.DestinationSide] != w.begin.Destination.ClusterID
+}
+
+// answered lets the write that is on its way arrive, and its answer come back.
+func (w *model) answered(l *leader) bool {
+	now := *l.sent
+	l.sent = nil
+	if e := now.decision.Effect; e != nil && (w.cut[e.Side] || w.astray[e.Side]) {
+		l.engaged = false
+		w.note("%s has no answer: %s", l.holder, e)
+		return true
+	}
+	landed, fresh := w.landed, l.version == w.version
+	w.conclude(&l.process, conditions{between: func() {}, fate: lands, underway: true}, now.judged, now.decision, -1)
+	if w.landed > landed && !fresh {
+		w.afterTheEnd(*now.decision.Effect)
+	}
+	return true
+}
+
+// takeOver makes a second process believe that it leads. The first one does not know.
+func (w *model) takeOver() bool {
+	for i := range w.leaders {
+		if l := &w.leaders[i]; !l.active {
+			*l = leader{process: *w.newProcess(), active: true}
+			w.note("%s takes over", l.holder)
+			return true
+		}
+	}
+	return false
+}
+
+func told(decision plan.Decision) string {
+	if decision.Record != nil {
+		return recorded(*decision.Record)
+	}
+	return decision.Effect.String()
+}

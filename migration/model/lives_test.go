@@ -1,0 +1,269 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// life is a migration that begins on what another one has left.
+type life struct {
+	// back is true when it goes the other way: its source is the former destination.
+	back  bool
+	count int32
+	// deletes is true when it deletes its source at the end.
+	deletes bool
+	// retains is true when the owner sets the volumes to Retain before it begins.
+	retains bool
+}
+
+// follows says whether there is something for such a migration to do.
+func (l life) follows(s plan.Snapshot) bool {
+	giver, taker := s.Source.Set, s.Destination.Set
+	if l.back {
+		giver, taker = taker, giver
+	}
+	return giver.Presence == plan.Seen && giver.Replicas > 0 && l.count <= giver.Replicas && (taker.Presence != plan.Seen || !taker.Terminating)
+}
+
+// begins lets another migration begin. Nothing that the former one has made or written is
+// its own; what that one has on its way may still arrive.
+func (m *machine) begins(l life) {
+	s := &m.State
+	if l.back {
+		m.exchange()
+	}
+	m.lived++
+	s.UID, s.Record, s.Deleting = types.UID(fmt.Sprintf("migration-%d", m.lived)), plan.Record{}, false
+	s.Spec.Mode, s.Spec.Count, s.Spec.DeleteSource = api.ModeRun, l.count, l.deletes
+	s.Spec.Order = api.HighestFirst
+	if from, to := s.Source.Set, s.Destination.Set; to.Presence == plan.Seen && to.Replicas > 0 && to.Start < from.Start {
+		s.Spec.Order = api.LowestFirst
+	}
+	for _, name := range plan.SideNames {
+		m.disown(m.State.Side(name))
+	}
+	for i := range s.Volumes {
+		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
+			h.Claim.Ours, h.Volume.Ours = false, false
+		}
+	}
+	if l.retains {
+		m.retain()
+	}
+	begin := m.State.Clone()
+	m.begin = &begin
+	m.version++
+	clear(m.held)
+	clear(m.idle)
+	m.tardy = false
+	m.note("another migration begins: %+v", l)
+}
+
+// retain sets the volumes that the source runs on to Retain, as their owner does.
+func (m *machine) retain() {
+	for i := range m.State.Volumes {
+		v := &m.State.Volumes[i]
+		if volume := v.Source.Volume; v.Source.Bound() {
+			volume.Policy = corev1.PersistentVolumeReclaimRetain
+			m.PutVolume(v, plan.SourceSide, volume)
+		}
+	}
+}
+
+// disown takes from a side what marks things as those of the present migration.
+func (m *machine) disown(side *plan.Side) {
+	side.Set.Ours, side.Export.Ours = false, false
+	for i := range side.Budgets {
+		side.Budgets[i].Ours, side.Budgets[i].Fence, side.Budgets[i].EditedBy, side.Budgets[i].RevertedBy = false, "", "", ""
+	}
+	for i := range side.Names {
+		side.Names[i].Service.Ours, side.Names[i].Export.Ours = false, false
+	}
+}
+
+// exchange makes the source the destination and the other way round.
+func (m *machine) exchange() {
+	s := &m.State
+	s.Source, s.Destination = s.Destination, s.Source
+	s.Source.Set.Templates = s.Destination.Set.Templates
+	s.Source.Service.Needed = s.Destination.Service.Needed
+	m.Controllers[plan.SourceSide], m.Controllers[plan.DestinationSide] = m.Controllers[plan.DestinationSide], m.Controllers[plan.SourceSide]
+	m.allowed[plan.SourceSide], m.allowed[plan.DestinationSide] = m.allowed[plan.DestinationSide], m.allowed[plan.SourceSide]
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		v.Source, v.Destination = v.Destination, v.Source
+		for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
+			h.Volume.Attachments = slices.Clone(h.Volume.Attachments)
+			for at := range h.Volume.Attachments {
+				h.Volume.Attachments[at] = simulate.AttachedTo(plan.SideName(h.Volume.Attachments[at].Name).Other())
+			}
+		}
+	}
+	for _, name := range plan.SideNames {
+		for i := range m.State.Side(name).Pods {
+			pod := &m.State.Side(name).Pods[i]
+			if pod.Node != "" {
+				pod.Node = string(plan.SideName(pod.Node).Other())
+			}
+		}
+	}
+	alien := map[spot]bool{}
+	for at := range m.alien {
+		alien[spot{at.side.Other(), at.ordinal}] = true
+	}
+	m.alien = alien
+	m.late = slices.Clone(m.late)
+	for i := range m.late {
+		m.late[i].effect.Side = m.late[i].effect.Side.Other()
+	}
+}
+
+// lifeAfter ends the present migration and lets another one begin and end.
+func (y *play) lifeAfter(l life) plan.Decision {
+	y.t.Helper()
+	if !l.follows(y.State) {
+		y.t.Fatalf("nothing is left for %+v: %s", l, y)
+	}
+	y.begins(l)
+	y.p = y.newProcess()
+	return y.end()
+}
+
+// TestSplitsLiveOn (G11): a migration begins on a split that another one has left, and takes the
+// rest, a part of it, or takes it back, whichever side it is told.
+func TestSplitsLiveOn(t *testing.T) {
+	base := plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{Count: 2}}
+	lowest, cluster, namespace, two := base, base, base, base
+	lowest.Spec.Order, cluster.Spec.SameCluster, namespace.Spec.SameNamespace, two.Budget = api.LowestFirst, true, true, pdbtest.MaxUnavailable(2)
+	bare := plantest.Scenario{Replicas: 5, Start: 3, Spec: plan.Spec{Count: 2}}
+	for name, c := range map[string]plantest.Scenario{"highest first": base, "lowest first": lowest, "one cluster": cluster, "one namespace": namespace, "d = 2": two, "bare": bare} {
+		for what, lives := range map[string][]life{
+			"the rest":                      {{}},
+			"the rest, and deletes":         {{deletes: true}},
+			"one more":                      {{count: 1}},
+			"one more, then the rest":       {{count: 1}, {}},
+			"all back":                      {{back: true}},
+			"one back":                      {{back: true, count: 1}},
+			"one back, then the rest again": {{back: true, count: 1}, {back: true}},
+			"there and back again":          {{}, {back: true}, {back: true}},
+		} {
+			t.Run(name+": "+what, func(t *testing.T) {
+				y := newPlay(t, c)
+				y.end()
+				for _, l := range lives {
+					if last := y.lifeAfter(l); last.Done != api.ReasonMoved {
+						t.Fatalf("got %+v\n%s", last, y.story())
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSplitIsRolledBackToTheSplit (G11): what the destination had before stays there.
+func TestSplitIsRolledBackToTheSplit(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}})
+	y.end()
+	y.begins(life{})
+	y.p = y.newProcess()
+	y.until(plan.ScaleDown, 2)
+	y.setMode(api.ModeRollback)
+	if last := y.end(); last.Done != api.ReasonRolledBack || y.State.Destination.Set.Replicas != 2 {
+		t.Errorf("got %+v: %s", last, y)
+	}
+}
+
+// TestBudgetOfASplit (G11): at a partial end both budgets together allow d, neither is stuck at 0
+// where there is enough for both, and where there is not it can be handed over at any time.
+func TestBudgetOfASplit(t *testing.T) {
+	for _, d := range []int32{1, 2, 3} {
+		for count := int32(1); count < 5; count++ {
+			t.Run(fmt.Sprintf("d %d, %d of 5", d, count), func(t *testing.T) {
+				y := newPlay(t, plantest.Scenario{Replicas: 5, Budget: pdbtest.MaxUnavailable(d), Spec: plan.Spec{Count: count}})
+				y.end()
+				if have := y.shares(); have.Source+have.Destination != d || d > 1 && (have.Source == 0 || have.Destination == 0) {
+					t.Errorf("the budgets allow %+v of %d", have, d)
+				}
+				for _, to := range []api.SplitBudget{api.SplitBudgetDestination, api.SplitBudgetSource} {
+					y.State.Spec.SplitBudget = to
+					y.version++
+					y.end()
+					most := min(d, 5-count)
+					want := pdb.Share{Source: most, Destination: d - most}
+					if to == api.SplitBudgetDestination {
+						most = min(d, count)
+						want = pdb.Share{Source: d - most, Destination: most}
+					}
+					if have := y.shares(); have != want {
+						t.Errorf("to the %s: the budgets allow %+v, want %+v", to, have, want)
+					}
+				}
+				y.quiet()
+			})
+		}
+	}
+}
+
+// shares are what both budgets allow.
+func (y *play) shares() pdb.Share {
+	y.t.Helper()
+	var have pdb.Share
+	for _, name := range plan.SideNames {
+		n, err := pdb.Budget(y.State.Side(name).Budgets[0].Form, y.State.Side(name).Set.Replicas)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		if name == plan.SourceSide {
+			have.Source = n
+		} else {
+			have.Destination = n
+		}
+	}
+	return have
+}
+
+// TestSplitFindings (G11): what is beside the source is taken for the rest of it, anything else is
+// refused, and nobody is told to scale live replicas down.
+func TestSplitFindings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		start, replicas int32
+		order           api.Order
+		want            string
+	}{
+		"above":                            {5, 2, api.HighestFirst, ""},
+		"above, in the wrong order":        {5, 2, api.LowestFirst, api.ReasonSplitNotAdjacent},
+		"below":                            {1, 1, api.LowestFirst, ""},
+		"below, in the wrong order":        {1, 1, api.HighestFirst, api.ReasonSplitNotAdjacent},
+		"over it":                          {3, 2, api.HighestFirst, api.ReasonDestinationNotEmpty},
+		"with one missing between":         {6, 2, api.HighestFirst, api.ReasonDestinationNotEmpty},
+		"the whole of it, another time":    {2, 3, api.HighestFirst, api.ReasonDestinationNotEmpty},
+		"from 0, as nobody has shifted it": {0, 3, api.HighestFirst, api.ReasonDestinationNotEmpty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.Scenario{Replicas: 3, Start: 2, Prepared: true, Spec: plan.Spec{Order: tc.order}}.Build()
+			s.Destination.Set.Start, s.Destination.Set.Replicas = tc.start, tc.replicas
+			for ordinal := tc.start; ordinal < tc.start+tc.replicas; ordinal++ {
+				s.Destination.Pods = append(s.Destination.Pods, plan.Pod{Ordinal: ordinal, Ready: true, ReadySince: plantest.Epoch, Owned: true})
+			}
+			findings := plan.Preflight(s)
+			switch {
+			case tc.want == "" && len(findings) > 0:
+				t.Errorf("got %+v", findings)
+			case tc.want != "" && (len(findings) == 0 || findings[0].Reason != tc.want):
+				t.Errorf("got %+v, want %s", findings, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// TestMachine drives Plan against two clusters in which everything fails that can,
+// and checks every state on the way. When the faults stop, the migration ends.
+func TestMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &run{machine: newMachine(drawScenario(t).Build()), t: t}
+		r.processes = []*process{r.newProcess(), r.newProcess()}
+		r.passes(r.processes[0], rapid.IntRange(0, 24*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), everyone)
+		t.Repeat(map[string]func(*rapid.T){
+			"":         func(t *rapid.T) { r.t = t; r.verify() },
+			"passes":   r.somePasses,
+			"slow":     r.slowPass,
+			"faulty":   r.faultyPass,
+			"stall":    r.stalledWriter,
+			"stale":    r.stalePass,
+			"steps":    r.someSteps,
+			"evict":    r.someEvictions,
+			"trouble":  r.trouble,
+			"disturb":  r.disturbPod,
+			"cut":      r.cutOff,
+			"astray":   r.leadAstray,
+			"mode":     r.turnMode,
+			"deletion": r.deleteMigration,
+		})
+		r.drain(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback}).Draw(t, "last mode"))
+	})
+}
+
+// run is a machine with the randomness that drives it.
+type run struct {
+	*machine
+	t         *rapid.T
+	processes []*process
+	// busy is the process that is in the middle of a slow pass.
+	busy *process
+}
+
+func (r *run) verify() {
+	if wrong := r.check(); wrong != "" {
+		r.t.Fatalf("%s\n\n%s\n\n%s", wrong, strings.Join(r.log, "\n"), r.String())
+	}
+}
+
+// drain ends the faults and lets the migration end (liveness).
+func (r *run) drain(mode api.Mode) {
+	r.cut = map[plan.SideName]bool{}
+	for len(r.late) > 0 {
+		r.lateArrives()
+	}
+	r.setMode(mode)
+	r.note("the faults stop")
+	p := r.newProcess()
+	last := r.finish(p, r.verify)
+	if wrong := r.ended(last); wrong != "" {
+		r.t.Fatalf("%s\n\n%s\n\n%s", wrong, strings.Join(r.log, "\n"), r.String())
+	}
+}
+
+func drawScenario(t *rapid.T) plantest.Scenario {
+	c := plantest.Scenario{
+		Replicas: rapid.SampledFrom([]int32{1, 2, 3, 4, 4, 5, 5}).Draw(t, "replicas"),
+		Start:    rapid.Int32Range(0, 2).Draw(t, "start"),
+		Ordered:  rapid.Bool().Draw(t, "ordered"),
+		Retained: rapid.Bool().Draw(t, "retained"),
+		Prepared: rapid.Bool().Draw(t, "prepared"),
+		Service:  rapid.Bool().Draw(t, "service"),
+	}
+	c.Templates = []string{"data", "wal"}[:rapid.IntRange(0, 2).Draw(t, "templates")]
+	c.Spec.Order = rapid.SampledFrom([]api.Order{api.HighestFirst, api.LowestFirst}).Draw(t, "order")
+	if rapid.Bool().Draw(t, "partial") {
+		c.Spec.Count = rapid.Int32Range(1, c.Replicas).Draw(t, "count")
+	}
+	switch rapid.SampledFrom([]string{"clusters", "namespaces", "names"}).Draw(t, "apart") {
+	case "namespaces":
+		c.Spec.SameCluster = true
+	case "names":
+		c.Spec.SameNamespace = true
+	}
+	c.Spec.DeleteSource = rapid.Bool().Draw(t, "delete source")
+	c.Spec.Export = rapid.Bool().Draw(t, "export")
+	c.Spec.NameOrdinals, c.Spec.DropNames = rapid.Bool().Draw(t, "names of ordinals"), rapid.Bool().Draw(t, "drop names")
+	c.OwnNames = rapid.Bool().Draw(t, "own names")
+	if rapid.Bool().Draw(t, "min ready") {
+		c.Spec.MinReady = 5 * time.Second
+	}
+	c.Budget = rapid.OneOf(
+		rapid.Just[*pdb.Form](nil),
+		rapid.Map(rapid.SampledFrom([]int32{1, 2, 2, 3}), pdbtest.MaxUnavailable),
+		rapid.Map(rapid.SampledFrom([]int{10, 34, 50, 67, 100}), pdbtest.MaxUnavailablePercent),
+		rapid.Map(rapid.Int32Range(max(0, c.Replicas-3), c.Replicas-1), pdbtest.MinAvailable),
+		rapid.Map(rapid.SampledFrom([]int{0, 20, 34, 50}), pdbtest.MinAvailablePercent),
+	).Filter(func(form *pdb.Form) bool {
+		if form == nil {
+			return true
+		}
+		d, err := pdb.Budget(*form, c.Replicas)
+		return err == nil && d > 0
+	}).Draw(t, "budget")
+	if rapid.IntRange(0, 3).Draw(t, "own budget") == 0 {
+		most := int32(3)
+		if c.Budget != nil {
+			most, _ = pdb.Budget(*c.Budget, c.Replicas)
+		}
+		value := intstr.FromInt32(rapid.Int32Range(1, min(most, c.Replicas)).Draw(t, "d"))
+		c.Spec.MaxUnavailable = &value
+	}
+	return c
+}

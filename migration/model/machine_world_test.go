@@ -1,0 +1,538 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// machine is a world together with what a dry run does not need: evictions, caches
+// that lag, clusters that do not answer, and the processes that drive the migration.
+type machine struct {
+	*simulate.World
+	begin *plan.Snapshot
+	// disks are the handles of the volumes, as they were in the very beginning; lived is how
+	// many migrations have begun on what a former one has left.
+	disks []string
+	lived int
+	// forfeit are the disks of which others have deleted the last record.
+	forfeit map[int]bool
+	// remade is true when somebody has made something again that was deleted: it is theirs.
+	remade bool
+	steps  []step
+	// version is the resourceVersion of the Migration: of its mode and its record.
+	version int
+	// past is what a cache may still show, the newest last; nothing when it forgets.
+	past    []plan.Snapshot
+	forgets bool
+	// cut are the sides that do not answer.
+	cut map[plan.SideName]bool
+	// astray are the sides whose address leads to another cluster, an empty one.
+	astray map[plan.SideName]bool
+	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
+	allowed map[plan.SideName]int32
+	// evicted are the ordinals whose eviction was granted, or that were taken down for a
+	// roll-out, and that are not Ready again; held those that the migration has stopped.
+	evicted, held map[int32]bool
+	// idle are those of held that were down already when they were stopped on their way back:
+	// that took nothing from the application.
+	idle map[int32]bool
+	// evicting are the pods whose eviction was granted.
+	evicting map[types.UID]bool
+	// outdated are the pods that a roll-out has yet to replace.
+	outdated map[types.UID]bool
+	// alien are the pods that somebody else has brought up, by an edit of a slice.
+	alien map[spot]bool
+	// late are writes that were decided and have not arrived yet.
+	late []lateWrite
+	// tardy is true when a write has arrived after the end that nothing could refuse.
+	tardy bool
+	// strewn is true when a part of an ordinal's name was made late: it may be left.
+	strewn bool
+	// landed is set when a write has landed: a check of atomicity.
+	landed int
+	// interleaved counts the steps of others; a pass during which it stood still was
+	// atomic.
+	interleaved int
+	// broken are the invariants that a write has broken.
+	broken []string
+	log    []string
+	// mute keeps no log.
+	mute  bool
+	names int
+}
+
+// spot is an ordinal on a side.
+type spot struct {
+	side    plan.SideName
+	ordinal int32
+}
+
+// lateWrite is a write on its way, decided by a process that is gone.
+type lateWrite struct {
+	effect plan.Effect
+	judged plan.Snapshot
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// remembered is how many states a cache may lag behind.
+const remembered = 12
+
+func newMachine(s plan.Snapshot) *machine {
+	begin := s.Clone()
+	m := &machine{
+		World: simulate.NewWorld(s), begin: &begin, cut: map[plan.SideName]bool{}, astray: map[plan.SideName]bool{}, allowed: map[plan.SideName]int32{},
+		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, forfeit: map[int]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
+	}
+	m.steps = stepsOf(s)
+	m.Attaches = true
+	for i := range m.State.Volumes {
+		v := &m.State.Volumes[i]
+		volume := v.Source.Volume
+		volume.Attachments = []volumes.Attachment{simulate.AttachedTo(plan.SourceSide)}
+		m.PutVolume(v, plan.SourceSide, volume)
+	}
+	m.begin.Volumes = slices.Clone(m.State.Volumes)
+	for _, v := range m.begin.Volumes {
+		m.disks = append(m.disks, v.Source.Volume.Handle)
+	}
+	for _, name := range plan.SideNames {
+		m.syncBudget(name)
+	}
+	m.remember()
+	return m
+}
+
+// fork returns a machine that goes on from the same state.
+func (m *machine) fork() *machine { return new(machine).become(m) }
+
+// become makes a machine one that goes on from the state of another; it uses its own
+// memory again.
+func (m *machine) become(o *machine) *machine {
+	old, w := *m, m.World
+	if w == nil {
+		w = &simulate.World{}
+	}
+	was := *w
+	*m, *w = *o, *o.World
+	m.World = w
+	w.Controllers = copied(was.Controllers, o.Controllers)
+	for _, name := range plan.SideNames {
+		to, from := w.State.Side(name), o.State.Side(name)
+		to.Pods = relisted(was.State.Side(name).Pods, from.Pods)
+		to.Budgets = relisted(was.State.Side(name).Budgets, from.Budgets)
+		to.Names = relisted(was.State.Side(name).Names, from.Names)
+	}
+	w.State.Volumes = relisted(was.State.Volumes, o.State.Volumes)
+	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
+	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
+	m.idle, m.forfeit = copied(old.idle, o.idle), copied(old.forfeit, o.forfeit)
+	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
+	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
+	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
+	return m
+}
+
+// relisted makes one list like another.
+func relisted[T any](to, from []T) []T { return append(to[:0], from...) }
+
+// copied makes one map like another.
+func copied[K comparable, V any](to, from map[K]V) map[K]V {
+	if to == nil {
+		to = make(map[K]V, len(from))
+	}
+	if len(to) > 0 {
+		clear(to)
+	}
+	maps.Copy(to, from)
+	return to
+}
+
+func (m *machine) remember() {
+	m.State.Now = m.State.Now.Add(time.Second)
+	if m.forgets {
+		return
+	}
+	m.past = append(m.past, m.State.Clone())
+	if len(m.past) > remembered {
+		m.past = m.past[1:]
+	}
+}
+
+func (m *machine) note(format string, args ...any) {
+	if m.mute {
+		return
+	}
+	line := fmt.Sprintf(format, args...)
+	if len(m.log) == 0 || m.log[len(m.log)-1] != line {
+		m.log = append(m.log, line)
+	}
+}
+
+func (m *machine) breaks(format string, args ...any) {
+	m.broken = append(m.broken, fmt.Sprintf(format, args...))
+}
+
+// budgetOf is the side whose list holds the PodDisruptionBudget of a side, and the
+// sides whose pods it selects.
+func (m *machine) budgetOf(name plan.SideName) (plan.SideName, []plan.SideName) {
+	if m.State.Spec.SameNamespace {
+		return plan.SourceSide, plan.SideNames
+	}
+	return name, []plan.SideName{name}
+}
+
+// syncBudget lets the disruption controller compute the status of a side's
+// PodDisruptionBudget, as getExpectedPodCount, countHealthyPods and updatePdbStatus
+// do (kubernetes pkg/controller/disruption).
+func (m *machine) syncBudget(name plan.SideName) bool {
+	name, selected := m.budgetOf(name)
+	side := m.State.Side(name)
+	if len(side.Budgets) != 1 {
+		changed := m.allowed[name] != 0
+		m.allowed[name] = 0
+		return changed
+	}
+	budget := side.Budgets[0]
+	var healthy, pods, scale int32
+	disrupted := []string{}
+	for _, at := range selected {
+		set := m.State.Side(at).Set
+		if len(m.State.Side(at).Pods) > 0 {
+			scale += set.Replicas
+		}
+		for _, pod := range m.State.Side(at).Pods {
+			pods++
+			pending := m.pending(at, pod.Ordinal)
+			if pending {
+				disrupted = append(disrupted, podName(set, pod.Ordinal))
+			}
+			if pod.Ready && !pod.Terminating && !pending {
+				healthy++
+			}
+		}
+	}
+	allowed := max(0, healthy-desiredHealthy(budget.Form, scale))
+	if budget.Form.MinAvailable != nil && budget.Form.MinAvailable.StrVal == "" {
+		scale = pods
+	}
+	if scale <= 0 {
+		allowed = 0
+	}
+	if allowed == m.allowed[name] && budget.Observed && len(disrupted) == len(budget.Disrupted) {
+		return false
+	}
+	m.allowed[name] = allowed
+	m.disrupt(name, allowed, disrupted)
+	m.ControlBudgets(name)
+	return true
+}
+
+// disrupt stores status.disruptionsAllowed and status.disruptedPods. Writes of a status are not what a late write
+// is refused by here, though they would be: the model is the harder one.
+func (m *machine) disrupt(name plan.SideName, allowed int32, pods []string) {
+	for _, at := range plan.SideNames {
+		if at == name || m.State.Spec.SameNamespace {
+			m.State.Side(at).Budgets[0].Disrupted, m.State.Side(at).Budgets[0].Evictions = pods, allowed
+		}
+	}
+}
+
+// desiredHealthy is how many pods must stay, of so many.
+func desiredHealthy(form pdb.Form, scale int32) int32 {
+	if form.MinAvailable != nil && form.MinAvailable.StrVal == "" {
+		return form.MinAvailable.IntVal
+	}
+	budget, err := pdb.Budget(form, scale)
+	if err != nil {
+		panic(err)
+	}
+	return scale - budget
+}
+
+func podName(set plan.Set, ordinal int32) string { return fmt.Sprintf("%s-%d", set.Name, ordinal) }
+
+// evict asks for the eviction of a pod; the API server grants it as long as the
+// status that it knows allows one. The pod itself is deleted later.
+func (m *machine) evict(name plan.SideName, ordinal int32) bool {
+	at, _ := m.budgetOf(name)
+	pod, found := m.State.Side(name).Pod(ordinal)
+	if !found || !pod.Ready || pod.Terminating || len(m.State.Side(at).Budgets) != 1 {
+		return false
+	}
+	budget := m.State.Side(at).Budgets[0]
+	pending := podName(m.State.Side(name).Set, ordinal)
+	if !budget.Observed || m.allowed[at] == 0 || slices.Contains(budget.Disrupted, pending) {
+		return false
+	}
+	m.allowed[at]--
+	m.disrupt(at, m.allowed[at], append(slices.Clone(budget.Disrupted), pending))
+	m.evicted[ordinal], m.evicting[pod.UID] = true, true
+	m.note("eviction of ordinal %d on the %s granted", ordinal, name)
+	return true
+}
+
+// remove deletes a pod: after an eviction that was granted, or by somebody else.
+func (m *machine) remove(name plan.SideName, ordinal int32) bool {
+	side := m.State.Side(name)
+	pod, found := side.Pod(ordinal)
+	if !found || pod.Terminating {
+		return false
+	}
+	pod.Terminating = true
+	side.SetPod(pod)
+	m.note("pod of ordinal %d on the %s deleted", ordinal, name)
+	return true
+}
+
+// fail makes a pod unready.
+func (m *machine) fail(name plan.SideName, ordinal int32) bool {
+	side := m.State.Side(name)
+	pod, found := side.Pod(ordinal)
+	if !found || !pod.Ready {
+		return false
+	}
+	pod.Ready = false
+	side.SetPod(pod)
+	m.note("pod of ordinal %d on the %s fails", ordinal, name)
+	return true
+}
+
+// kind says whose step it is.
+type kind string
+
+// The kinds of steps.
+const (
+	learns   kind = "StatefulSet controller learns"
+	controls kind = "StatefulSet controller acts"
+	budgets  kind = "disruption controller acts"
+	binds    kind = "volume controller acts"
+	readies  kind = "pod is Ready"
+	ends     kind = "pod is gone"
+	evicts   kind = "eviction deletes the pod"
+	detaches kind = "volumes are detached"
+	updates  kind = "StatefulSet controller updates a pod"
+	confirms kind = "StatefulSet controller confirms its share"
+	provides kind = "provisioner makes an empty volume"
+)
+
+var kinds = []kind{learns, controls, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
+
+// step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
+type step struct {
+	kind    kind
+	side    plan.SideName
+	ordinal int32
+}
+
+// ofPods are the kinds of steps that are of an ordinal.
+var ofPods = kinds[6:]
+
+// stepsOf are all that controllers and kubelets might do in a world.
+func stepsOf(begin plan.Snapshot) []step {
+	var steps []step
+	for _, name := range plan.SideNames {
+		for _, k := range kinds[:6] {
+			steps = append(steps, step{k, name, -1})
+		}
+		for ordinal := begin.Source.Set.Start; ordinal < begin.Source.Set.End(); ordinal++ {
+			for _, k := range ofPods {
+				steps = append(steps, step{k, name, ordinal})
+			}
+		}
+	}
+	return steps
+}
+
+func (m *machine) do(s step) bool {
+	switch s.kind {
+	case learns:
+		return m.relearn(s.side) || m.endRollOut(s.side)
+	case controls:
+		return m.ControlSet(s.side)
+	case budgets:
+		return m.syncBudget(s.side)
+	case binds:
+		return m.BindClaims(s.side)
+	case readies:
+		return m.recover(s.side, s.ordinal)
+	case ends:
+		return m.Gone(s.side, s.ordinal)
+	case evicts:
+		return m.pending(s.side, s.ordinal) && m.remove(s.side, s.ordinal)
+	case confirms:
+		return m.Confirm(s.side)
+	case provides:
+		return m.provide(s.side)
+	case updates:
+		return m.update(s.side, s.ordinal)
+	default:
+		return m.Detach(s.side, s.ordinal)
+	}
+}
+
+// relearn lets a StatefulSet controller see the present spec. An ordinal that was stopped and
+// started again before its controller had looked has never gone down.
+func (m *machine) relearn(name plan.SideName) bool {
+	if !m.Learn(name) {
+		return false
+	}
+	for i := range m.State.Side(name).Pods {
+		m.State.Side(name).Pods[i].Owned = true // orphans are adopted
+	}
+	if set := m.State.Side(name).Set; set.Reserves { // it skips one, and owns one more
+		known := m.Controllers[name]
+		known.Replicas++
+		m.Controllers[name] = known
+	}
+	for _, pod := range m.State.Side(name).Pods {
+		if !pod.Ready || pod.Terminating || !m.State.Side(name).Set.Has(pod.Ordinal) {
+			continue
+		}
+		delete(m.held, pod.Ordinal)
+		delete(m.idle, pod.Ordinal)
+		if !m.pending(name, pod.Ordinal) {
+			delete(m.evicted, pod.Ordinal)
+		}
+	}
+	return true
+}
+
+// recover makes a pod Ready: nobody holds its ordinal down any more.
+func (m *machine) recover(name plan.SideName, ordinal int32) bool {
+	if !m.Ready(name, ordinal) && !m.readyOnFresh(name, ordinal) {
+		return false
+	}
+	if m.State.Side(name).Set.Has(ordinal) && !m.pending(name, ordinal) {
+		delete(m.held, ordinal)
+		delete(m.idle, ordinal)
+		delete(m.evicted, ordinal)
+	}
+	return true
+}
+
+// pending says whether the eviction of a pod was granted and it still runs.
+func (m *machine) pending(name plan.SideName, ordinal int32) bool {
+	pod, found := m.State.Side(name).Pod(ordinal)
+	return found && !pod.Terminating && m.evicting[pod.UID]
+}
+
+// rollOut changes the pod template of a side.
+func (m *machine) rollOut(name plan.SideName) bool {
+	side := m.State.Side(name)
+	if len(side.Pods) == 0 || side.Set.Presence != plan.Seen || !side.Set.RolledOut {
+		return false
+	}
+	for _, pod := range side.Pods {
+		m.outdated[pod.UID] = true
+	}
+	side.Set.RolledOut, side.Set.Observed, side.Set.ResourceVersion = false, false, m.NewVersion()
+	m.note("the template of the %s is changed", name)
+	return true
+}
+
+// askToGo marks one pod: its controller learns of that without the StatefulSet.
+func (m *machine) askToGo(name plan.SideName, ordinal int32) bool {
+	side, known := m.State.Side(name), m.Controllers[name]
+	pod, found := side.Pod(ordinal)
+	if !side.Set.Rolls.Own || !found || m.outdated[pod.UID] {
+		return false
+	}
+	m.outdated[pod.UID], side.Set.Rolls.Asked, known.RollsOut = true, true, true
+	m.Controllers[name] = known
+	m.note("pod of ordinal %d on the %s is asked to go", ordinal, name)
+	return true
+}
+
+// update lets a StatefulSet controller replace a pod of a former revision: one that is
+// available only while no more are unavailable than it knows to be allowed. Our own kind
+// evicts it where there is a PodDisruptionBudget; the native one takes one after the other
+// and asks nobody.
+func (m *machine) update(name plan.SideName, ordinal int32) bool {
+	side, known := m.State.Side(name), m.Controllers[name]
+	pod, found := side.Pod(ordinal)
+	if !found || pod.Terminating || !m.outdated[pod.UID] || !known.RollsOut {
+		return false
+	}
+	allowed := int32(1)
+	if base := m.State.Record.Baseline; base != nil {
+		allowed = base.Budget
+	}
+	if known.Cap.Set {
+		allowed = known.Cap.Most
+	}
+	if !side.Set.Rolls.Own {
+		allowed = 1
+	}
+	for at := known.Start; at < known.Start+known.Replicas; at++ {
+		if p, has := side.Pod(at); !has || !p.Ready || p.Terminating {
+			allowed--
+		}
+	}
+	if pod.Ready && allowed <= 0 {
+		return false
+	}
+	if pod.Ready && len(side.Budgets) > 0 && side.Set.Rolls.Own {
+		return m.evict(name, ordinal)
+	}
+	if pod.Ready && side.Set.Rolls.Own {
+		m.evicted[ordinal] = true
+	}
+	return m.remove(name, ordinal)
+}
+
+// endRollOut notes that no pod of a former revision is left.
+func (m *machine) endRollOut(name plan.SideName) bool {
+	side := m.State.Side(name)
+	if !m.Controllers[name].RollsOut {
+		return false
+	}
+	for _, pod := range side.Pods {
+		if m.outdated[pod.UID] {
+			return false
+		}
+	}
+	side.Set.RolledOut, side.Set.Rolls.Asked = side.Set.Presence == plan.Seen, false
+	known := m.Controllers[name]
+	known.RollsOut = false
+	m.Controllers[name] = known
+	return true
+}
+
+// act does one step of a controller.
+func (m *machine) act(s step) bool {
+	if !m.do(s) {
+		return false
+	}
+	m.note("%s: %s (%d)", s.side, s.kind, s.ordinal)
+	m.interleaved++
+	m.remember()
+	return true
+}
+
+// everyone is nobody that lags.
+func everyone(step) bool { return true }
+
+// settleAll lets those act that do not lag until nothing changes; every state on
+// the way is checked.
+func (m *machine) settleAll(acts func(step) bool, check func()) {
+	for changed := true; changed; {
+		changed = false
+		for _, s := range m.steps {
+			if acts(s) && m.act(s) {
+				changed = true
+				check()
+			}
+		}
+	}
+}

@@ -1,0 +1,444 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// process drives the migration, as an Engine does: it plans on what its caches show,
+// plans again on live reads before it writes, and writes once.
+type process struct {
+	holder  string
+	engaged bool
+	// the Migration as it was last read or written, of a certain version
+	version  int
+	record   plan.Record
+	mode     api.Mode
+	deleting bool
+	// ids are the clusters of both sides, as they were last asked for.
+	ids map[plan.SideName]types.UID
+}
+
+// fate is what becomes of a write.
+type fate int
+
+// The fates.
+const (
+	// lands: the write arrives and its answer comes back.
+	lands fate = iota
+	// unanswered: it arrives, its answer does not, and the process goes on.
+	unanswered
+	// refused: it does not arrive, and the process goes on.
+	refused
+	// delayed: the process goes on while the write is still on the way.
+	delayed
+	// crashAfter and crashBefore end the process after or before the write.
+	crashAfter
+	crashBefore
+	// stalls ends the process while its write is still on the way.
+	stalls
+)
+
+// conditions are what a pass meets with.
+type conditions struct {
+	// stale makes the process not read the Migration again.
+	stale bool
+	// cached returns what the caches show.
+	cached func() plan.Snapshot
+	// between is called between two reads and before the write: others act.
+	between func()
+	// live returns what the API servers say to a read; nil: what is so now.
+	live func(reading) plan.Snapshot
+	fate fate
+	// underway is true for a write that was sent before.
+	underway bool
+}
+
+// reading is a kind of live read; a pass does them in this order.
+type reading int
+
+// The live reads.
+const (
+	setsRead reading = iota
+	budgetsRead
+	podsRead
+	volumesRead
+)
+
+type read struct {
+	of reading
+	do func(to *plan.Snapshot, now plan.Snapshot)
+}
+
+func (m *machine) newProcess() *process {
+	m.names++
+	p := &process{holder: fmt.Sprintf("p%d", m.names)}
+	m.reread(p)
+	m.identify(p)
+	return p
+}
+
+// identify asks which clusters these are.
+func (m *machine) identify(p *process) {
+	p.ids = map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
+	for name := range m.astray {
+		p.ids[name] = "elsewhere"
+	}
+}
+
+// restart is a process that has crashed and come up again.
+func (m *machine) restart(p *process) { *p = *m.newProcess() }
+
+func (m *machine) reread(p *process) {
+	p.version, p.record, p.mode, p.deleting = m.version, m.State.Record, m.State.Spec.Mode, m.State.Deleting
+}
+
+// through is a snapshot of the world as this process sees the Migration.
+func (p *process) through(s plan.Snapshot) plan.Snapshot {
+	s.Holder, s.Engaged = p.holder, p.engaged
+	s.Record, s.Spec.Mode, s.Deleting = p.record, p.mode, p.deleting
+	return s
+}
+
+// observe looks at both sides, as an Engine does: at what the caches show and, as far
+// as the scope asks for it, at what the API servers say. Others act between reads.
+func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c conditions) plan.Snapshot {
+	if sc.Identity {
+		m.identify(p)
+	}
+	s, down := shown.Clone(), map[plan.SideName]bool{}
+	if sc.Ordinal != nil {
+		s = focused(s, sc)
+		for i := range s.Volumes {
+			v := &s.Volumes[i]
+			if v.Ordinal != *sc.Ordinal {
+				continue
+			}
+			// Of one ordinal, nothing is taken from the caches.
+			v.Source, v.Destination = volumes.Holding{Ref: v.Source.Ref}, volumes.Holding{Ref: v.Destination.Ref}
+		}
+	}
+	for _, read := range m.reads(sc) {
+		c.between()
+		for name := range m.cut {
+			down[name] = true
+		}
+		now := m.State
+		if c.live != nil {
+			now = c.live(read.of)
+		}
+		read.do(&s, now.Clone())
+	}
+	for name := range down {
+		to := s.Side(name)
+		*to = plan.Side{Cluster: to.Cluster, Namespace: to.Namespace, NamespaceFound: true, ReachError: "no answer", Set: plan.Set{Name: to.Set.Name}}
+	}
+	for name := range m.astray {
+		empty(&s, name)
+	}
+	for i := range s.Volumes {
+		s.Volumes[i] = asNamed(s.Volumes[i], m.State.Spec.SameCluster, p.record.Handoff)
+	}
+	s.Source.ClusterID, s.Destination.ClusterID = p.ids[plan.SourceSide], p.ids[plan.DestinationSide]
+	s.Now, s.Numbers, s.VolumesRead = m.State.Now, m.State.Numbers, sc.Volumes
+	return p.through(s)
+}
+
+// empty lets a side look as in a cluster where nothing of the application is.
+func empty(s *plan.Snapshot, name plan.SideName) {
+	at := s.Side(name)
+	*at = plan.Side{
+		Cluster: at.Cluster, Namespace: at.Namespace, Reach: plan.Seen, NamespaceFound: true,
+		Set: plan.Set{Presence: plan.Absent, Name: at.Set.Name}, Service: plan.Dependent{Needed: at.Service.Needed, Name: at.Service.Name},
+	}
+	for i := range s.Volumes {
+		h := &s.Volumes[i].Source
+		if name == plan.DestinationSide {
+			h = &s.Volumes[i].Destination
+		}
+		*h = volumes.Holding{Ref: h.Ref}
+	}
+}
+
+// reads are the live reads that a scope asks for, each kind after the one that it
+// must not be older than: a pod that was absent before its StatefulSet was read may
+// have come and gone since, and so may an attachment from before its pod was read.
+// Before a stop, pods are listed ahead of all else.
+func (m *machine) reads(sc plan.Reads) []read {
+	if !sc.Live {
+		return nil
+	}
+	var reads []read
+	if sc.Gate {
+		reads = append(reads, read{podsRead, readPods})
+	}
+	reads = append(reads, read{setsRead, readSets})
+	if sc.Wide || sc.Budgets {
+		reads = append(reads, read{budgetsRead, readBudgets})
+	}
+	used := sc.Pods && sc.Volumes && len(m.begin.Volumes) > 0
+	switch {
+	case sc.Gate:
+	case sc.Wide: // what is listed from an API server's cache may be as late as our own
+		reads = append(reads, read{podsRead, readPods})
+	case sc.Pods && sc.Ordinal != nil:
+		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readPod(to, now, *sc.Ordinal) }})
+	}
+	if sc.Wide || sc.Volumes {
+		reads = append(reads, read{volumesRead, func(to *plan.Snapshot, now plan.Snapshot) { readVolumes(to, now, sc, used) }})
+	}
+	return reads
+}
+
+func readSets(to *plan.Snapshot, now plan.Snapshot) {
+	for _, name := range plan.SideNames {
+		s := to.Side(name)
+		pods, budgets, names := s.Pods, s.Budgets, s.Names
+		*s = *now.Side(name)
+		s.Pods, s.Budgets, s.Names = pods, budgets, nil
+		for _, n := range names {
+			again, _ := now.Side(name).NameOf(n.Ordinal)
+			s.Names = append(s.Names, again)
+		}
+	}
+}
+
+func readBudgets(to *plan.Snapshot, now plan.Snapshot) {
+	to.Source.Budgets, to.Destination.Budgets = now.Source.Budgets, now.Destination.Budgets
+}
+
+func readPods(to *plan.Snapshot, now plan.Snapshot) {
+	to.Source.Pods, to.Destination.Pods = now.Source.Pods, now.Destination.Pods
+}
+
+func readPod(to *plan.Snapshot, now plan.Snapshot, ordinal int32) {
+	for _, name := range plan.SideNames {
+		s := to.Side(name)
+		s.RemovePod(ordinal)
+		if pod, found := now.Side(name).Pod(ordinal); found {
+			s.SetPod(pod)
+		}
+	}
+}
+
+// readVolumes reads the volumes of the ordinals that are looked at, and with them
+// what is attached.
+func readVolumes(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads, used bool) {
+	for i := range to.Volumes {
+		v := &to.Volumes[i]
+		if !sc.Wide && sc.Ordinal != nil && v.Ordinal != *sc.Ordinal {
+			continue
+		}
+		at := slices.IndexFunc(now.Volumes, func(o plan.OrdinalVolume) bool { return o.Ordinal == v.Ordinal && o.Template == v.Template })
+		before := *v
+		*v = now.Volumes[at]
+		if !sc.Wide && !used {
+			v.Source.Volume.Attachments, v.Destination.Volume.Attachments = before.Source.Volume.Attachments, before.Destination.Volume.Attachments
+		}
+	}
+}
+
+// focused leaves only the volumes and the name that a scope asks for in a snapshot.
+func focused(s plan.Snapshot, sc plan.Reads) plan.Snapshot {
+	var only []plan.OrdinalVolume
+	ordinal := *sc.Ordinal
+	for _, v := range s.Volumes {
+		if v.Ordinal == ordinal || sc.Next != nil && v.Ordinal == *sc.Next {
+			only = append(only, v)
+		}
+	}
+	s.Volumes, s.Focused = only, true
+	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
+		at.Names = slices.DeleteFunc(slices.Clone(at.Names), func(n plan.Name) bool { return n.Ordinal != ordinal })
+	}
+	return s
+}
+
+// pass does one step of a process and returns what it came to.
+func (m *machine) pass(p *process, c conditions) plan.Decision {
+	stood := m.interleaved
+	s, decision, settled := m.look(p, c)
+	if !settled {
+		return plan.Decision{}
+	}
+	return m.conclude(p, c, s, decision, stood)
+}
+
+// look observes and decides: it looks closer until it has looked at all that its
+// decision rests on.
+func (m *machine) look(p *process, c conditions) (plan.Snapshot, plan.Decision, bool) {
+	if !c.stale {
+		m.reread(p)
+	}
+	shown := c.cached()
+	var sc plan.Reads
+	for range plan.Rounds {
+		s := m.observe(p, shown, sc, c)
+		decision := plan.Plan(s)
+		need := plan.ReadsFor(s, decision)
+		if sc.Covers(need) {
+			return s, decision, true
+		}
+		sc = need
+	}
+	return plan.Snapshot{}, plan.Decision{}, false
+}
+
+func (m *machine) conclude(p *process, c conditions, s plan.Snapshot, decision plan.Decision, stood int) plan.Decision {
+	m.lawful(s, decision)
+	c.between()
+	switch {
+	case decision.Record != nil:
+		m.save(p, c.fate, *decision.Record)
+	case decision.Effect != nil && !c.underway && !m.confirms(p, *decision.Effect):
+		m.note("%s is refused: %s", p.holder, decision.Effect)
+	case decision.Effect != nil:
+		if decision.Effect.Verb == plan.ScaleDown && m.interleaved == stood {
+			m.gated(*decision.Effect)
+		}
+		m.send(p, c.fate, *decision.Effect, s)
+	case decision.Hold != nil:
+		m.note("%s waits: %s", p.holder, decision.Hold.Message)
+	}
+	return decision
+}
+
+// confirms says whether the record that a fence is of is the newest.
+func (m *machine) confirms(p *process, e plan.Effect) bool {
+	return e.Verb != plan.WriteFence || p.version == m.version
+}
+
+// lawful checks a decision against what it was taken on.
+func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
+	if decision.Effect != nil && (s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen) {
+		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
+	}
+	m.prudent(s, decision)
+	let := plan.FenceOwner(s.Source.Set.Fence) != s.UID && plan.FenceOwner(s.Destination.Set.Fence) != s.UID
+	base := s.Record.Baseline
+	whole := base == nil || plan.DestinationSlice(s).Replicas == base.Replicas
+	handsOver := decision.Effect != nil && decision.Effect.Verb == plan.SetBudget && s.Record.Completed == api.ReasonMoved && !whole
+	if decision.Effect != nil && s.Record.Completed != "" && let && !handsOver {
+		m.breaks("I9: %s after the migration has let go", *decision.Effect)
+	}
+	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Claim != nil && r.Claim != nil && r.Claim.Direction != s.Record.Claim.Direction {
+		m.breaks("I8: a pause turns the migration round")
+	}
+}
+
+// gated is I5, judged at the moment of the write when nobody else has acted since
+// the pass began.
+func (m *machine) gated(e plan.Effect) {
+	s := m.State
+	var others int32
+	for _, at := range []plan.Side{s.Source, s.Destination} {
+		for ordinal := at.Set.Start; ordinal < at.Set.End(); ordinal++ {
+			if pod, found := at.Pod(ordinal); ordinal != e.Ordinal && (!found || !pod.Available(s.Now, at.Set.MinReady)) {
+				others++
+			}
+		}
+	}
+	if others+1 > s.Record.Baseline.Budget && !goesBackDown(s, e) {
+		m.breaks("I5: %s while %d other replicas are unavailable, of %d", e, others, s.Record.Baseline.Budget)
+	}
+}
+
+// save writes the record, over the version that was read.
+func (m *machine) save(p *process, f fate, record plan.Record) {
+	arrives := f == lands || f == unanswered || f == crashAfter
+	if arrives && p.version == m.version {
+		m.version++
+		if record.Completed != "" && m.State.Record.Completed == "" {
+			m.completed(record.Completed)
+		}
+		before := m.State.Record.Claim
+		given := plan.DestinationCount(m.State)
+		m.State.Record = record
+		m.State.Record.Given = given
+		m.interleaved++
+		m.note("%s records %s", p.holder, recorded(record))
+		m.remember()
+		if f == lands {
+			m.reread(p)
+			p.engaged = record.Claim != nil && record.Claim.Holder == p.holder && (p.engaged || record.Claim != before)
+		}
+	} else {
+		m.note("%s could not record %s", p.holder, recorded(record))
+	}
+	m.outcome(p, f)
+}
+
+// completed checks that no ordinal is left down. One that is let go while it comes up
+// has been started at least.
+func (m *machine) completed(reason string) {
+	for ordinal := range m.held {
+		started := m.State.Source.Set.Has(ordinal) || m.State.Destination.Set.Has(ordinal)
+		if reason != api.ReasonReleased || !started {
+			m.breaks("I8: completed (%s) although ordinal %d has not come up yet", reason, ordinal)
+		}
+	}
+}
+
+// outcome is what a process makes of the answer to a write, or of its absence.
+func (m *machine) outcome(p *process, f fate) {
+	switch {
+	case f >= crashAfter:
+		m.restart(p)
+	case f != lands:
+		p.engaged = false
+	}
+}
+
+func recorded(r plan.Record) string {
+	text := ""
+	if r.Claim != nil {
+		text += fmt.Sprintf("epoch %d %s %s", r.Claim.Epoch, r.Claim.Holder, r.Claim.Direction)
+	}
+	if r.Handoff != nil {
+		text += fmt.Sprintf(", handoff of %d", r.Handoff.Ordinal)
+	}
+	if r.Completed != "" {
+		text += ", completed " + r.Completed
+	}
+	return text
+}
+
+// send writes one effect.
+func (m *machine) send(p *process, f fate, e plan.Effect, judged plan.Snapshot) {
+	switch f {
+	case lands, unanswered, crashAfter:
+		err := m.land(e, false)
+		m.note("%s: %s: %v", p.holder, e, err)
+	case stalls, delayed:
+		m.late = append(m.late, lateWrite{e, judged})
+		m.note("%s stalls: %s", p.holder, e)
+	default:
+		m.note("%s fails: %s", p.holder, e)
+	}
+	m.outcome(p, f)
+}
+
+// land lets a write arrive.
+func (m *machine) land(e plan.Effect, late bool) error {
+	if m.astray[e.Side] && !late {
+		m.breaks("I9: %s in another cluster", e)
+	}
+	if m.cut[e.Side] || m.astray[e.Side] {
+		return errNoAnswer
+	}
+	before := m.Snapshot()
+	if err := m.Apply(e); err != nil {
+		return err
+	}
+	m.landed++
+	m.interleaved++
+	m.wrote(e, before, late)
+	m.remember()
+	return nil
+}

@@ -1,0 +1,195 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// vanish lets the destination be lost for good: nothing of it can be read any more.
+func (y *play) vanish() {
+	side := &y.State.Destination
+	*side = plan.Side{
+		Cluster: side.Cluster, ClusterID: side.ClusterID, Namespace: side.Namespace, Reach: plan.Seen, Lost: true, NamespaceFound: true,
+		Set: plan.Set{Presence: plan.Absent, Name: side.Set.Name}, Service: plan.Dependent{Needed: side.Service.Needed, Name: side.Service.Name},
+	}
+	y.Controllers[plan.DestinationSide] = simulate.Controller{}
+	y.allowed[plan.DestinationSide] = 0
+	for i := range y.State.Volumes {
+		y.State.Volumes[i].Destination = volumes.Holding{Ref: y.State.Volumes[i].Destination.Ref}
+	}
+}
+
+// recover asks for the recovery, with the word that confirms it.
+func (y *play) recover() {
+	y.setMode(api.ModeRecover)
+	y.State.Spec.Recovery = y.State.Record.Baseline.DestinationCluster
+	y.version++
+	y.p = y.newProcess()
+}
+
+// TestRecoverAnywhere (G15): the destination is lost after each of the writes of a move, and after
+// its end. Every ordinal comes up at the source again, on the disk that it had left.
+func TestRecoverAnywhere(t *testing.T) {
+	for name, c := range map[string]plantest.Scenario{
+		"highest first": {Replicas: 3, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(1)},
+		"lowest first":  {Replicas: 3, Start: 1, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Order: api.LowestFirst}},
+		"a part":        {Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{Count: 1}},
+		"bare":          {Replicas: 2, Ordered: true},
+		"named":         {Replicas: 2, Spec: plan.Spec{NameOrdinals: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			afterEach(t, c, func(n int, y *play) {
+				if y.State.Record.Baseline == nil {
+					return
+				}
+				y.vanish()
+				y.recover()
+				y.settle(everyone)
+				for range 400 {
+					if decision := y.pass(lands); decision.Done != "" {
+						break
+					}
+				}
+				if y.State.Record.Completed != api.ReasonRecovered && y.State.Record.Completed != api.ReasonRolledBack {
+					t.Fatalf("after write %d: it does not end: %+v\n%s", n, y.next(), y.story())
+				}
+				if set := y.State.Source.Set; set.Replicas != c.Replicas || set.Start != c.Start || set.Fence != "" {
+					t.Fatalf("after write %d: the source is %+v", n, set)
+				}
+				for i, v := range y.State.Volumes {
+					if !v.Source.Bound() || v.Source.Volume.Handle != y.disks[i] || v.Source.Volume.Policy != y.begin.Volumes[i].Source.Volume.Policy {
+						t.Fatalf("after write %d: %s-%d: %+v", n, v.Template, v.Ordinal, v.Source)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRecoverIsNeverAutomatic (G15): without the person's word nothing is written, and it is said
+// what the word means; where nothing can be recovered, that is said.
+func TestRecoverIsNeverAutomatic(t *testing.T) {
+	moved := plantest.Scenario{Replicas: 3, Templates: []string{"data"}}
+	shared, deletes := moved, moved
+	shared.Spec.SameCluster, deletes.Spec.DeleteSource = true, true
+	for name, tc := range map[string]struct {
+		c      plantest.Scenario
+		until  plan.Verb
+		word   func(y *play)
+		reason string
+		says   string
+	}{
+		"no word":              {moved, plan.ScaleDown, func(y *play) { y.State.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"the first on its way": {moved, plan.ScaleUp, func(y *play) { y.State.Spec.Recovery = "" }, api.ReasonRecoveryUnconfirmed, "start ordinal 2 at"},
+		"another cluster's":    {moved, plan.ScaleDown, func(y *play) { y.State.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
+		"not begun":            {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
+		"one cluster":          {shared, plan.ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
+		"the source is gone":   {deletes, plan.DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newPlay(t, tc.c)
+			if tc.until != "" {
+				y.until(tc.until, 1)
+				y.recover()
+			} else {
+				y.setMode(api.ModeRecover)
+			}
+			tc.word(y)
+			before := y.landed
+			decision := y.machine.pass(y.p, y.fair())
+			if decision.Hold == nil || !decision.Hold.Stalled || decision.Hold.Reason != tc.reason || !strings.Contains(decision.Hold.Message, tc.says) {
+				t.Errorf("got %+v, want %s that says %q", decision, tc.reason, tc.says)
+			}
+			if y.landed != before {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+// TestRecoverWritesNothingToTheDestination (G15): it was declared to be off, and is not asked.
+func TestRecoverWritesNothingToTheDestination(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true, Spec: plan.Spec{Export: true}})
+	y.until(plan.ScaleUp, 2)
+	y.vanish()
+	y.recover()
+	var steps []string
+	for range 200 {
+		if next := y.next().Effect; next != nil {
+			steps = append(steps, fmt.Sprint(*next))
+			if next.Side == plan.DestinationSide {
+				t.Fatalf("%s", next)
+			}
+		}
+		if y.pass(lands).Done != "" {
+			return
+		}
+	}
+	t.Errorf("it does not end: %v", steps)
+}
+
+// TestRecoverAfterAStartByHand: once the destination is lost, somebody scales the source up, on
+// claims that were made again, empty. No recovery ends there, whatever it is asked for: it waits
+// until the former range is back, and then brings the ordinals up on the disks that they had (I3).
+func TestRecoverAfterAStartByHand(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
+	y.until(plan.ScaleUp, 2)
+	y.settle(everyone)
+	for y.State.Record.Handoff != nil {
+		y.pass(lands)
+	}
+	y.vanish()
+	y.recover()
+	before := y.State.Source.Set.Replicas
+	scale := func(replicas int32) {
+		y.State.Source.Set.Replicas = replicas
+		y.version++
+		y.settle(everyone)
+	}
+	for _, replicas := range []int32{before + 1, 4, 5} {
+		scale(replicas)
+		for range 20 {
+			decision := y.pass(lands)
+			if decision.Done != "" || decision.Effect != nil && decision.Effect.Verb != plan.WriteFence {
+				t.Fatalf("with %d replicas at the source: %+v", replicas, decision)
+			}
+		}
+		if hold := y.next().Hold; hold == nil || hold.Reason != api.ReasonForeignScale || !hold.Stalled {
+			t.Fatalf("with %d replicas at the source: %+v", replicas, y.next())
+		}
+	}
+	scale(before)
+	for range 400 {
+		if decision := y.pass(lands); decision.Done != "" {
+			break
+		}
+	}
+	if y.State.Record.Completed != api.ReasonRecovered {
+		t.Errorf("it does not end: %+v", y.next())
+	}
+	for i, v := range y.State.Volumes {
+		if !v.Source.Bound() || v.Source.Volume.Handle != y.disks[i] {
+			t.Errorf("%s-%d: %+v", v.Template, v.Ordinal, v.Source)
+		}
+	}
+}
+
+// TestSimulateRecovery: the dry run of a recovery brings every ordinal back, one after the other.
+func TestSimulateRecovery(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
+	y.until(plan.ScaleUp, 3)
+	y.settle(everyone)
+	y.vanish()
+	y.recover()
+	if got := simulate.Run(y.State); got.Outcome != api.ReasonRecovered || got.Held != nil {
+		t.Errorf("it ends with %q: %+v", got.Outcome, got.Held)
+	}
+}

@@ -1,0 +1,267 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// model is a machine whose every state is explored: besides the world it holds what
+// the processes are in the middle of, and what disturbs them.
+type model struct {
+	*machine
+	// leaders are the two processes that may drive the migration.
+	leaders [2]leader
+	// stands is a cache that stands still; nil: none does.
+	stands *standing
+	// edit is what somebody else has changed and not changed back; nil: nothing.
+	edit *edit
+	// excused are the invariants that somebody else has broken, until all is in order.
+	excused excuse
+	// meddled is true in a run that begins when the migration has ended with an edit.
+	meddled bool
+	// scars are the reasons of a stall that somebody else's edits leave for good.
+	scars []string
+	// stuck is the Terminating pod that does not go away, sick the ordinal whose pods do not
+	// become Ready on a side, pinned the one whose volumes stay attached there; nil: none.
+	stuck, sick, pinned *spot
+	// lives are the migrations that may begin when one has ended.
+	lives []life
+}
+
+// leader is a process, and the pass that it is in the middle of.
+type leader struct {
+	process
+	active bool
+	// sent is a write that is on its way and whose answer is waited for.
+	sent *sent
+	// early is what a slow pass has read of the kinds up to until.
+	early *plan.Snapshot
+	until reading
+}
+
+// sent is a decision on its way, and what it was judged on.
+type sent struct {
+	decision plan.Decision
+	judged   plan.Snapshot
+}
+
+// standing is a cache that shows one kind of object on one side as it was once.
+type standing struct {
+	of   reading
+	side plan.SideName
+	was  plan.Snapshot
+}
+
+func newModel(b bound) *model {
+	w := &model{machine: newMachine(b.Build())}
+	w.forgets, w.past, w.alien = true, nil, map[spot]bool{}
+	w.lives, w.Attaches = b.lives, !b.Unattached
+	if b.Unattached {
+		for i := range w.State.Volumes {
+			w.Attach(&w.State.Volumes[i], plan.SourceSide, nil)
+		}
+	}
+	around := *w.begin
+	around.Source.Set.Replicas++ // somebody else may scale further
+	w.steps = stepsOf(around)
+	w.leaders[0] = leader{process: *w.newProcess(), active: true}
+	w.leaders[1] = leader{process: *w.newProcess()}
+	w.tidy()
+	return w
+}
+
+// fork returns a model that goes on from the same state.
+func (w *model) fork() *model {
+	return new(model).become(w)
+}
+
+// become makes a model one that goes on from the state of another; it uses its own
+// memory again.
+func (w *model) become(o *model) *model {
+	m := w.machine
+	if m == nil {
+		m = &machine{}
+	}
+	*w = *o
+	w.machine = m.become(o.machine)
+	return w
+}
+
+// tidy takes out of a state what can make no difference any more, so that states
+// that go on alike are found to be alike.
+func (w *model) tidy() {
+	w.State.Now = plantest.Epoch
+	for _, name := range plan.SideNames {
+		s := w.State.Side(name)
+		for i := range s.Pods {
+			if w.State.Spec.MinReady == 0 {
+				s.Pods[i].ReadySince = plantest.Epoch
+			}
+		}
+	}
+	w.late = slices.DeleteFunc(w.late, func(l lateWrite) bool { return w.hopeless(l.effect) })
+	for uid := range w.evicting {
+		if !w.runs(uid) {
+			delete(w.evicting, uid)
+		}
+	}
+	for uid := range w.outdated {
+		if !w.has(func(pod plan.Pod) bool { return pod.UID == uid }) {
+			delete(w.outdated, uid)
+		}
+	}
+	for at := range w.alien {
+		if _, found := w.State.Side(at.side).Pod(at.ordinal); !found && w.State.Side(at.side).Set.Observed && !w.State.Side(at.side).Set.Has(at.ordinal) && !w.State.Side(at.side).Set.Reserves && !w.emptyClaim(at) {
+			delete(w.alien, at)
+		}
+	}
+	if w.excused != 0 && w.inOrder() {
+		w.excused = 0
+	}
+	if at := w.stuck; at != nil {
+		if _, found := w.State.Side(at.side).Pod(at.ordinal); !found {
+			w.stuck = nil
+		}
+	}
+	if at := w.pinned; at != nil && !w.attachedAt(*at) {
+		w.pinned = nil
+	}
+}
+
+// attachedAt says whether a volume of an ordinal is attached on a side.
+func (w *model) attachedAt(at spot) bool {
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		if v.Ordinal == at.ordinal && slices.Contains(v.Holding(at.side).Volume.Attachments, simulate.AttachedTo(at.side)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *model) runs(uid types.UID) bool {
+	return w.has(func(pod plan.Pod) bool { return pod.UID == uid && !pod.Terminating })
+}
+
+// has says whether there is such a pod.
+func (w *model) has(is func(plan.Pod) bool) bool {
+	return slices.ContainsFunc(w.State.Source.Pods, is) || slices.ContainsFunc(w.State.Destination.Pods, is)
+}
+
+// hopeless says whether a write on its way will be refused whenever it arrives: the
+// object has changed since it was judged, and no resourceVersion comes again.
+func (w *model) hopeless(e plan.Effect) bool {
+	side := w.State.Side(e.Side)
+	switch e.Verb {
+	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.ScaleDown, plan.ScaleUp, plan.DeleteSet:
+		return side.Set.Presence != plan.Seen || side.Set.ResourceVersion != e.ResourceVersion
+	case plan.SetBudget, plan.RestoreBudget, plan.DeleteBudget:
+		return len(side.Budgets) != 1 || side.Budgets[0].ResourceVersion != e.ResourceVersion
+	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
+		return w.hopelessVolume(e)
+	default:
+		return false
+	}
+}
+
+func (w *model) hopelessVolume(e plan.Effect) bool {
+	version := e.ResourceVersion
+	if e.Verb == plan.CarryVolume {
+		version = e.Volume.ResourceVersion
+		if e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim {
+			return false
+		}
+	}
+	for i := range w.State.Volumes {
+		h := w.State.Volumes[i].Holding(e.Side)
+		if h.Claim.ResourceVersion == version || h.Volume.ResourceVersion == version {
+			return false
+		}
+	}
+	return true
+}
+
+// cached is what the caches show.
+func (w *model) cached() plan.Snapshot {
+	s := w.Snapshot()
+	if w.stands != nil {
+		overlay(&s, w.stands.was, w.stands.of, w.stands.side)
+	}
+	return s
+}
+
+// overlay puts one kind of object of one side into a snapshot.
+func overlay(to *plan.Snapshot, from plan.Snapshot, of reading, name plan.SideName) {
+	from = from.Clone()
+	at, was := to.Side(name), from.Side(name)
+	switch of {
+	case setsRead:
+		at.Set = was.Set
+	case budgetsRead:
+		at.Budgets = was.Budgets
+	case podsRead:
+		at.Pods = was.Pods
+	case volumesRead:
+		for i := range to.Volumes {
+			*to.Volumes[i].Holding(name) = *from.Volumes[i].Holding(name)
+		}
+	}
+}
+
+// concluded says whether the migration has been completed for good.
+func (w *model) concluded() bool {
+	return w.State.Record.Completed != "" && w.State.Record.Completed != api.ReasonRolledBack
+}
+
+// emptyClaim says whether a claim of an ordinal was made empty.
+func (w *model) emptyClaim(at spot) bool {
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		if h := v.Holding(at.side); v.Ordinal == at.ordinal && h.Claim.Found && (h.Claim.Volume == "" || h.Claim.Volume == fresh) {
+			return true
+		}
+	}
+	return false
+}
+
+// inOrder says whether nothing is left of somebody else's edit.
+func (w *model) inOrder() bool {
+	if w.edit != nil || len(w.alien) > 0 || len(w.evicted) > 0 {
+		return false
+	}
+	for _, name := range plan.SideNames {
+		budgets := w.State.Side(name).Budgets
+		other := w.State.Side(name.Other()).Budgets
+		taken := len(w.held) > 0 || len(other) == 1 && (other[0].Fence != "" || other[0].Author != nil)
+		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || taken && budgets[0].Fence == "") {
+			return false // what somebody has made again is taken over again, when no ordinal is down any more
+		}
+	}
+	now := w.machine.fork()
+	return !now.syncBudget(plan.SourceSide) && !now.syncBudget(plan.DestinationSide)
+}
+
+// wrong says what is wrong with the present state, other than what somebody else has
+// done.
+func (w *model) wrong() string {
+	var wrong []string
+	for _, each := range w.broken {
+		if !w.excused.covers(each) {
+			wrong = append(wrong, each)
+		}
+	}
+	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.dataKept, w.budgetKept} {
+		if each := invariant(); each != "" && !w.excused.covers(each) {
+			wrong = append(wrong, each)
+		}
+	}
+	return strings.Join(wrong, "\n")
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// SideName says which side an effect or a hold is about.
+type SideName string
+
+// The sides.
+const (
+	SourceSide      SideName = "source"
+	DestinationSide SideName = "destination"
+)
+
+// SideNames are both sides, the source first.
+var SideNames = []SideName{SourceSide, DestinationSide}
+
+// Other is the other one.
+func (name SideName) Other() SideName {
+	if name == SourceSide {
+		return DestinationSide
+	}
+	return SourceSide
+}
+
+// Verb says what an effect does.
+type Verb string
+
+// The verbs. Each is exactly one write to one API server.
+const (
+	// WriteFence writes this migration's UID and epoch on a StatefulSet.
+	WriteFence Verb = "WriteFence"
+	// ReleaseFence removes them.
+	ReleaseFence Verb = "ReleaseFence"
+	// CreateNamespace creates the destination's namespace.
+	CreateNamespace Verb = "CreateNamespace"
+	// CreateService copies the governing Service.
+	CreateService Verb = "CreateService"
+	// CreateSet copies the StatefulSet with no replicas.
+	CreateSet Verb = "CreateSet"
+	// CreateBudget copies the PodDisruptionBudget with maxUnavailable 0.
+	CreateBudget Verb = "CreateBudget"
+	// SetBudget writes an integer maxUnavailable or minAvailable.
+	SetBudget Verb = "SetBudget"
+	// RestoreBudget writes the PodDisruptionBudget in its author's form.
+	RestoreBudget Verb = "RestoreBudget"
+	// SetShare gives a StatefulSet of our own kind its share of the budget: see Rolls.
+	SetShare Verb = "SetShare"
+	// LiftShare takes it back.
+	LiftShare Verb = "LiftShare"
+	// CreateExport makes a ServiceExport for the governing Service.
+	CreateExport Verb = "CreateExport"
+	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
+	CreatePodService Verb = "CreatePodService"
+	CreatePodExport  Verb = "CreatePodExport"
+	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
+	ScaleDown Verb = "ScaleDown"
+	ScaleUp   Verb = "ScaleUp"
+	// CarryVolume does one step of package volumes.
+	CarryVolume Verb = "CarryVolume"
+	// RestorePolicy gives a volume its original reclaim policy back.
+	RestorePolicy Verb = "RestorePolicy"
+	// Delete verbs remove what the migration made, or what it was asked to clean up.
+	DeleteClaim  Verb = "DeleteClaim"
+	DeleteVolume Verb = "DeleteVolume"
+	DeleteBudget Verb = "DeleteBudget"
+	DeleteExport Verb = "DeleteExport"
+	DeleteSet    Verb = "DeleteSet"
+	// MarkPodService and MarkPodExport write the present fence on them.
+	MarkPodService Verb = "MarkPodService"
+	MarkPodExport  Verb = "MarkPodExport"
+	// DeletePodExport and DeletePodService remove the name of an ordinal.
+	DeletePodExport  Verb = "DeletePodExport"
+	DeletePodService Verb = "DeletePodService"
+)
+
+// Effect is one write. Name, UID and ResourceVersion are those of the object that
+// was judged: the API server refuses the write when another has come in between.
+type Effect struct {
+	Verb    Verb     `json:"verb"`
+	Side    SideName `json:"side"`
+	Ordinal int32    `json:"ordinal"`
+	Name    string   `json:"name,omitempty"`
+
+	UID             types.UID `json:"-"`
+	ResourceVersion string    `json:"-"`
+	// Fence is the fence of the epoch in which it is written, for WriteFence, CreateSet,
+	// CreateBudget, SetBudget and CarryVolume.
+	Fence string `json:"-"`
+	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
+	Start    int32 `json:"start,omitempty"`
+	Replicas int32 `json:"replicas,omitempty"`
+	// MaxUnavailable is how many replicas SetBudget or SetShare lets be unavailable.
+	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
+	// Form is for SetBudget and RestoreBudget, Author, its author's form, for SetBudget and
+	// CreateBudget.
+	Form   pdb.Form `json:"-"`
+	Author pdb.Form `json:"-"`
+	// Volume and Template are for CarryVolume.
+	Volume   volumes.Action `json:"-"`
+	Template string         `json:"template,omitempty"`
+	// Split is true when ReleaseFence leaves the application to both sides.
+	Split bool `json:"-"`
+	// Propagation says what becomes of the dependents of what DeleteSet deletes.
+	Propagation metav1.DeletionPropagation `json:"-"`
+}
+
+// OfOrdinal says whether the effect concerns one ordinal and its volumes only.
+func (e Effect) OfOrdinal() bool {
+	switch e.Verb {
+	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy,
+		CreatePodService, CreatePodExport, MarkPodService, MarkPodExport, DeletePodExport, DeletePodService:
+		return true
+	default:
+		return false
+	}
+}
+
+// String says what the effect does, for people.
+func (e Effect) String() string {
+	on := " on the " + string(e.Side)
+	switch e.Verb {
+	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
+		return e.setString(on)
+	case CreateNamespace:
+		return "create namespace " + e.Name + on
+	case CreateService, CreatePodService:
+		return "create Service " + e.Name + on
+	case CreateBudget:
+		return fmt.Sprintf("create PodDisruptionBudget %s%s with maxUnavailable 0", e.Name, on)
+	case SetBudget:
+		return fmt.Sprintf("set PodDisruptionBudget %s%s to %s", e.Name, on, e.Form)
+	case RestoreBudget:
+		return fmt.Sprintf("restore PodDisruptionBudget %s%s in its author's form", e.Name, on)
+	case CreateExport, CreatePodExport:
+		return "export Service " + e.Name + on
+	case MarkPodService:
+		return "mark Service " + e.Name + on + " as kept"
+	case MarkPodExport:
+		return "mark the export of Service " + e.Name + on + " as kept"
+	case CarryVolume:
+		return e.volumeString(on)
+	case RestorePolicy:
+		return fmt.Sprintf("restore the reclaim policy of volume %s%s", e.Name, on)
+	case DeleteClaim:
+		return "delete claim " + e.Name + on
+	case DeleteVolume:
+		return "delete volume " + e.Name + on + " (policy Retain: its storage stays)"
+	case DeleteBudget:
+		return "delete PodDisruptionBudget " + e.Name + on
+	case DeletePodService:
+		return "delete Service " + e.Name + on
+	case DeleteExport, DeletePodExport:
+		return "withdraw the export of Service " + e.Name + on
+	}
+	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) setString(on string) string {
+	switch e.Verb {
+	case WriteFence:
+		return "claim StatefulSet " + e.Name + on
+	case ReleaseFence:
+		return "release StatefulSet " + e.Name + on
+	case CreateSet:
+		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
+	case SetShare:
+		return fmt.Sprintf("set the share of the budget of StatefulSet %s%s to %d", e.Name, on, e.MaxUnavailable)
+	case LiftShare:
+		return fmt.Sprintf("lift the share of the budget of StatefulSet %s%s", e.Name, on)
+	case ScaleDown:
+		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	case ScaleUp:
+		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+	default:
+		return "delete StatefulSet " + e.Name + on
+	}
+}
+
+func (e Effect) volumeString(on string) string {
+	a := e.Volume
+	switch a.Verb {
+	case volumes.Secure:
+		return fmt.Sprintf("set volume %s%s to Retain", a.Volume, on)
+	case volumes.Park:
+		return fmt.Sprintf("park volume %s%s", a.Volume, on)
+	case volumes.Point:
+		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+	case volumes.CreateVolume:
+		return fmt.Sprintf("create volume %s%s, parked", a.Volume, on)
+	case volumes.MarkClaim:
+		return fmt.Sprintf("mark claim %s/%s%s, so that the binder looks at it", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.CreateClaim:
+		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
+	}
+	return string(a.Verb) + " " + a.Volume + on
+}
+
+// TakesAway says whether the effect takes a volume from the side that had it. Between clusters it
+// is parked there; in one cluster it is given to the other side by the same write.
+func (e Effect) TakesAway(sameCluster bool) bool {
+	verb := volumes.Park
+	if sameCluster {
+		verb = volumes.Point
+	}
+	return e.Verb == CarryVolume && e.Volume.Verb == verb
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Fence is the value of the fence annotation in an epoch.
+func Fence(uid types.UID, epoch int64) string { return fmt.Sprintf("%s.%d", uid, epoch) }
+
+// FenceOwner is the UID of the Migration that wrote a fence.
+func FenceOwner(fence string) types.UID {
+	owner, _, _ := strings.Cut(fence, ".")
+	return types.UID(owner)
+}
+
+// lastEpoch bounds what counts as an epoch: they are counted up by one, so a larger number
+// was written by hand, and must not keep everybody else out for ever.
+const lastEpoch = 1 << 40
+
+// FenceEpoch is the epoch of a fence; 0 when it has none.
+func FenceEpoch(fence string) int64 {
+	_, number, _ := strings.Cut(fence, ".")
+	epoch, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || epoch < 0 || epoch > lastEpoch {
+		return 0
+	}
+	return epoch
+}
+
+// newest is the newest epoch of this migration that is on one of the StatefulSets.
+func (p *planner) newest() int64 {
+	var newest int64
+	for _, name := range SideNames {
+		if set := p.Side(name).Set; set.Presence == Seen && FenceOwner(set.Fence) == p.UID {
+			newest = max(newest, FenceEpoch(set.Fence))
+		}
+	}
+	return newest
+}
+
+// claim makes this process and this direction the ones that both StatefulSets
+// speak of. It goes before everything that starts or stops a pod: each such write
+// carries the resourceVersion of an object read after the new epoch was written,
+// so the late write of a process that lost its leadership is refused.
+func (p *planner) claim() *Decision {
+	current := p.Record.Claim
+	switch {
+	case current == nil || !p.Engaged:
+		return p.newClaim()
+	case current.Holder == p.Holder && current.Direction != p.direction():
+		return p.newClaim()
+	case current.Holder != p.Holder:
+		return Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
+	case p.newest() > current.Epoch:
+		// Another process may have taken over, and this one has not heard of it: then the record
+		// has changed, and this write of it is refused.
+		return p.newClaim()
+	}
+	want := p.fence()
+	for _, name := range SideNames {
+		side := p.Side(name)
+		set := side.Set
+		if set.Presence != Seen || set.Fence == want {
+			continue
+		}
+		if owner := FenceOwner(set.Fence); owner != "" && owner != p.UID {
+			return claimedByAnother(*side)
+		}
+		return effect(Effect{Verb: WriteFence, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: want})
+	}
+	return nil
+}
+
+// fence is the fence of the present epoch. It is on everything that is written in
+// this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
+// still has an older one is written again before anything is built upon it, so that
+// the late write of an older epoch is refused.
+func (p *planner) fence() string { return Fence(p.UID, p.Record.Claim.Epoch) }
+
+func (p *planner) newClaim() *Decision {
+	next := p.Record
+	claim := api.Claim{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
+	turned := false
+	if p.Record.Claim != nil {
+		claim.Epoch = max(claim.Epoch, p.Record.Claim.Epoch+1)
+		turned = p.Record.Claim.Direction != claim.Direction
+	}
+	next.Claim = &claim
+	if next.Handoff != nil {
+		handoff := *next.Handoff
+		handoff.Attempts++
+		if turned {
+			handoff.StartTime = metav1.NewMicroTime(p.Now)
+		}
+		next.Handoff = &handoff
+	}
+	return &Decision{Record: &next}
+}
+
+func claimedByAnother(side Side) *Decision {
+	finding := claimedFinding(side)
+	return Stalled(finding.Reason, finding.Message, finding.Remedy)
+}
+
+func claimedFinding(side Side) Finding {
+	return Finding{
+		Reason: api.ReasonClaimedByAnother,
+		Object: side.object(),
+		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
+			side.object(), FenceOwner(side.Set.Fence)),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s",
+			side.Set.resource(), side.Namespace, side.Set.Name, side.Set.marks()),
+	}
+}
+
+// marks are the annotations of a migration as kubectl takes them away.
+func (s Set) marks() string {
+	keys := []string{api.FenceAnnotationKey}
+	if s.resource() == SliceResource {
+		keys = append(keys, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey)
+	}
+	return strings.Join(keys, "- ") + "-"
+}
+
+// release takes the fences off both StatefulSets: the last thing that is done.
+func (p *planner) release() *Decision {
+	for _, name := range []SideName{DestinationSide, SourceSide} {
+		side := p.Side(name)
+		if side.Set.Presence == Seen && FenceOwner(side.Set.Fence) == p.UID {
+			return effect(Effect{
+				Verb: ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion,
+				Split: p.Source.Set.mayRun() && p.Destination.Set.mayRun(),
+			})
+		}
+	}
+	return nil
+}
+
+// mayRun says whether a StatefulSet may own ordinals: of one that cannot be read nobody knows.
+func (s Set) mayRun() bool {
+	return s.Presence == Seen && s.Replicas > 0 || s.Presence != Seen && s.Presence != Absent
+}

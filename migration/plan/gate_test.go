@@ -1,0 +1,238 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// rollback turns the migration round: the destination gives ordinal 2 first.
+func rollback(s *Snapshot) { s.Spec.Mode = api.ModeRollback }
+
+// TestTakesBackDown: only on the way back, and only where the ordinal does not serve (I8).
+func TestTakesBackDown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   bool
+	}{
+		"forward":   {func(s *Snapshot) { goDown(s, 2) }, false},
+		"it serves": {rollback, false},
+		"it serves not so long": {func(s *Snapshot) {
+			rollback(s)
+			s.Destination.Set.MinReady, s.Destination.Pods[0].ReadySince = time.Hour, s.Now
+		}, false},
+		"it is not there": {func(s *Snapshot) { rollback(s); s.Destination.Pods = s.Destination.Pods[1:] }, true},
+		"it is not Ready": {func(s *Snapshot) { rollback(s); goDown(s, 2) }, true},
+		"it stops":        {func(s *Snapshot) { rollback(s); s.Destination.Pods[0].Terminating = true }, true},
+	} {
+		if got := halfway(tc.change).takesBackDown(2); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestGate: an ordinal is stopped when that costs no more than d, and is safe. To go back, one that
+// is down costs nothing, and must be safe all the same (I5, I8).
+func TestGate(t *testing.T) {
+	tooMany := func(s *Snapshot) { goDown(s, 0, 3) }
+	back := func(s *Snapshot) { rollback(s); tooMany(s) }
+	numbers := func(s *Snapshot) { s.Numbers = &Finding{Reason: api.ReasonOrdinalsUnbounded} }
+	for name, tc := range map[string]struct {
+		ordinal int32
+		change  func(*Snapshot)
+		want    string
+	}{
+		"it is open":                             {1, nil, ""},
+		"two others are down":                    {1, tooMany, api.ReasonReplicaUnavailable},
+		"it is not safe":                         {1, numbers, api.ReasonOrdinalsUnbounded},
+		"back, it serves, two others are down":   {2, back, api.ReasonReplicaUnavailable},
+		"back, it is down, two others are, too":  {2, func(s *Snapshot) { back(s); goDown(s, 2) }, ""},
+		"back, it is down, and that is not safe": {2, func(s *Snapshot) { back(s); goDown(s, 2); numbers(s) }, api.ReasonOrdinalsUnbounded},
+	} {
+		if got := heldBy(halfway(tc.change).gate(tc.ordinal)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestCosts: with d = 2 one other replica may be down, with d = 1 none; where a controller goes in
+// order none may be, for it starts nothing behind one that is down (I5). The ordinal itself does not count.
+func TestCosts(t *testing.T) {
+	const east, west = api.ReasonRolloutInProgress + " east", api.ReasonRolloutInProgress + " west"
+	one := func(s *Snapshot) { s.Record.Baseline.Budget = 1 }
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   string
+	}{
+		"all are available":               {nil, ""},
+		"with d = 1":                      {one, ""},
+		"one is down":                     {func(s *Snapshot) { goDown(s, 3) }, ""},
+		"two are down":                    {func(s *Snapshot) { goDown(s, 0, 3) }, api.ReasonReplicaUnavailable},
+		"with d = 1 one is down":          {func(s *Snapshot) { one(s); goDown(s, 3) }, api.ReasonReplicaUnavailable},
+		"with d = 1 it is down itself":    {func(s *Snapshot) { one(s); goDown(s, 1) }, ""},
+		"in order":                        {func(s *Snapshot) { s.Source.Set.Ordered = true }, ""},
+		"in order, one is down":           {func(s *Snapshot) { s.Source.Set.Ordered = true; goDown(s, 3) }, api.ReasonReplicaUnavailable},
+		"in order there, one is down":     {func(s *Snapshot) { s.Destination.Set.Ordered = true; goDown(s, 0) }, api.ReasonReplicaUnavailable},
+		"the destination was not changed": {func(s *Snapshot) { s.Template.Fields = "image" }, api.ReasonDestinationDiffers + " east west"},
+		"the source rolls out":            {rollsOutAt(SourceSide), east},
+		"the destination rolls out":       {rollsOutAt(DestinationSide), west},
+		"back, a change is undone":        {func(s *Snapshot) { rollback(s); s.Template.Fields = "image" }, ""},
+	} {
+		if got := heldBy(halfway(tc.change).costs(1)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestRollingHold: while pods of a slice are replaced, no other is taken down; of those that are
+// all replaced at once somebody must decide (I5, I6).
+func TestRollingHold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		changes but
+		want    string
+		stalled bool
+	}{
+		"at rest":                {nil, "", false},
+		"it is not there":        {but{rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Presence = Absent }}, "", false},
+		"it has no pods":         {but{rollsOutAt(SourceSide), func(s *Snapshot) { s.Source.Set.Replicas = 0 }}, "", false},
+		"one by one":             {but{rollsOutAt(SourceSide)}, "waiting until the roll-out of StatefulSet shop/web in cluster east is done", false},
+		"all at once":            {but{rollsOutAt(SourceSide), changesRolls(SourceSide, allAtOnce)}, "Recreate replaces all of its pods at once", true},
+		"a pod is asked to go":   {but{changesRolls(SourceSide, askedToLeave)}, "that somebody has asked to go", false},
+		"asked, and all at once": {but{changesRolls(SourceSide, askedToLeave), changesRolls(SourceSide, allAtOnce)}, "that somebody has asked to go", false},
+	} {
+		got := ownHalves(tc.changes...).Source.rolling()
+		switch {
+		case tc.want == "" && got != nil:
+			t.Errorf("%s: got %+v", name, got)
+		case tc.want != "" && (got == nil || got.Reason != api.ReasonRolloutInProgress || !strings.Contains(got.Message, tc.want) || got.Stalled != tc.stalled):
+			t.Errorf("%s: got %+v, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestUnsafe: nothing is stopped that could not be started again, whose claims would go with it, or
+// while a controller may still do what was asked of it before (I3, I4, I6).
+func TestUnsafe(t *testing.T) {
+	left := func(s *Snapshot) { s.Destination.Pods = slices.Insert(s.Destination.Pods, 0, runs(1)) }
+	deletes := func(s *Snapshot) { s.Destination.Set.DeletesClaims = true }
+	used := func(s *Snapshot) { s.Volumes = []OrdinalVolume{carriedOut(1)}; usesClaim(s, 0, SourceSide) }
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   string
+	}{
+		"it is safe":                       {nil, ""},
+		"the destination cannot take it":   {func(s *Snapshot) { s.Numbers = &Finding{Reason: api.ReasonOrdinalsUnbounded} }, api.ReasonOrdinalsUnbounded},
+		"the budget is others', too":       {func(s *Snapshot) { s.Source.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " east"},
+		"the budget there is others', too": {func(s *Snapshot) { s.Destination.Budgets = []Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " west"},
+		"the budget leaves pods out":       {func(s *Snapshot) { s.Source.Budgets = []Budget{{LeavesOut: "x"}} }, api.ReasonBudgetLeavesOut + " east"},
+		"the giver deletes claims":         {func(s *Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale + " east"},
+		"the taker deletes claims":         {deletes, ""},
+		"back, the giver deletes claims":   {func(s *Snapshot) { rollback(s); deletes(s) }, api.ReasonClaimsDeletedOnScale + " west"},
+		"the giver's controller is behind": {func(s *Snapshot) { s.Source.Set.Observed = false }, api.ReasonControllerBehind + " east"},
+		"the taker's controller is behind": {func(s *Snapshot) { s.Destination.Set.Observed = false }, api.ReasonControllerBehind + " west"},
+		"a pod is still there":             {func(s *Snapshot) { s.Source.Pods = append(s.Source.Pods, runs(2)) }, api.ReasonPodTerminating + " east"},
+		"a pod is still there, at west":    {left, api.ReasonPodTerminating + " west"},
+		"its claim is in use":              {used, api.ReasonClaimInUse},
+	} {
+		if got := heldBy(halfway(tc.change).unsafe(1)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestBehind: only of a StatefulSet that is there can a controller be behind.
+func TestBehind(t *testing.T) {
+	for _, presence := range []Presence{Seen, Absent, Unreachable} {
+		for _, observed := range []bool{false, true} {
+			side := Side{Cluster: "east", Set: Set{Presence: presence, Observed: observed}}
+			want := ""
+			if presence == Seen && !observed {
+				want = api.ReasonControllerBehind + " east"
+			}
+			if got := heldBy(side.behind()); got != want {
+				t.Errorf("%q, observed %t: %q, want %q", presence, observed, got, want)
+			}
+		}
+	}
+}
+
+// carriedOut is the volume of an ordinal that the source has, bound, and the destination has nothing.
+func carriedOut(ordinal int32) OrdinalVolume {
+	claim := ClaimName("data", "web", ordinal)
+	ref := volumes.Ref{Namespace: "shop", Name: claim}
+	bound := ref
+	bound.UID = types.UID("claim-" + claim)
+	return OrdinalVolume{Ordinal: ordinal, Template: "data", Destination: volumes.Holding{Ref: ref}, Source: volumes.Holding{
+		Ref:    ref,
+		Claim:  volumes.Claim{Found: true, UID: bound.UID, Phase: corev1.ClaimBound, Volume: "pv-" + claim},
+		Volume: volumes.Volume{Found: true, Name: "pv-" + claim, Policy: corev1.PersistentVolumeReclaimDelete, ClaimRef: bound, Handle: "disk-" + claim},
+	}}
+}
+
+// holdingAt is one side of a volume.
+func holdingAt(s *Snapshot, at int, name SideName) *volumes.Holding {
+	if name == SourceSide {
+		return &s.Volumes[at].Source
+	}
+	return &s.Volumes[at].Destination
+}
+
+// usesClaim lets a pod of somebody else use the claim of a volume on a side.
+func usesClaim(s *Snapshot, at int, name SideName) {
+	holdingAt(s, at, name).Claim.Users = []string{"backup"}
+}
+
+// attaches lets the volume of a side be attached to a node.
+func attaches(s *Snapshot, at int, name SideName, node string) {
+	h := holdingAt(s, at, name)
+	h.Volume.Attachments = append(h.Volume.Attachments, volumes.Attachment{Name: "attached-" + node, Node: node})
+}
+
+// TestShared: what else has the volumes of the ordinal, or their place on the other side, is looked
+// for before the ordinal is stopped: afterwards they could go nowhere (I2, I6).
+func TestShared(t *testing.T) {
+	const east, west = SourceSide, DestinationSide
+	foreign := func(s *Snapshot) { s.Volumes[1].Destination.Claim = volumes.Claim{Found: true, Volume: "another"} }
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   string
+	}{
+		"only its pod has it":           {nil, ""},
+		"another ordinal's is in use":   {func(s *Snapshot) { usesClaim(s, 0, east) }, ""},
+		"its claim is in use":           {func(s *Snapshot) { usesClaim(s, 1, east) }, api.ReasonClaimInUse},
+		"its place is somebody's":       {foreign, volumes.ReasonForeignClaim},
+		"it is attached where it runs":  {func(s *Snapshot) { attaches(s, 1, east, "node") }, ""},
+		"it is attached elsewhere, too": {func(s *Snapshot) { attaches(s, 1, east, "node"); attaches(s, 1, east, "other") }, api.ReasonVolumeAttached},
+		"it is in use there":            {func(s *Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"it is attached there":          {func(s *Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
+		"in one cluster, in use there":  {func(s *Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"its second volume is attached there": {func(s *Snapshot) {
+			s.Volumes = append(s.Volumes, carriedOut(1))
+			attaches(s, 2, west, "node")
+		}, api.ReasonVolumeAttached},
+		"in one cluster it is one volume":  {func(s *Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, west, "node") }, ""},
+		"back, it is in use at the source": {func(s *Snapshot) { rollback(s); usesClaim(s, 1, east) }, api.ReasonClaimInUse},
+	} {
+		p := halfway(func(s *Snapshot) {
+			s.Volumes = []OrdinalVolume{carriedOut(0), carriedOut(1)}
+			if tc.change != nil {
+				tc.change(s)
+			}
+		})
+		got := p.shared(1)
+		stalls := tc.want == volumes.ReasonForeignClaim
+		if heldBy(got) != tc.want || got != nil && got.Stalled != stalls {
+			t.Errorf("%s: %+v, want %q", name, got, tc.want)
+		}
+		if stalls && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

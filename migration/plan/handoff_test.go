@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// sends records the handoff of an ordinal, with the volumes that it is on.
+func sends(ordinal int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		now := newPlanner(*s).volumesNow(ordinal)
+		s.Record.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, Attempts: 1, Volumes: now}
+	}
+}
+
+// securedFor has the volumes that an ordinal runs on secured under the present fence.
+func securedFor(ordinal int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		for i := range s.Volumes {
+			v := &s.Volumes[i]
+			if v.Ordinal != ordinal {
+				continue
+			}
+			volume := &v.Source.Volume
+			if s.Destination.Set.Has(ordinal) {
+				volume = &v.Destination.Volume
+			}
+			volume.Policy, volume.Fence, volume.Note = "Retain", "migration.1", volumes.Note{Policy: "Delete", By: s.UID}
+		}
+	}
+}
+
+// stopped takes an ordinal that is on its way down at the source, with its volumes secured.
+func stopped(ordinal int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		securedFor(ordinal)(s)
+		sends(ordinal)(s)
+		s.Source.Set.Replicas--
+		s.Source.RemovePod(ordinal)
+	}
+}
+
+// handedOver has an ordinal that is on its way run at the destination.
+func handedOver(ordinal int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		sends(ordinal)(s)
+		handOn(s, ordinal)
+	}
+}
+
+func unready(ordinal int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		for _, side := range []*Side{&s.Source, &s.Destination} {
+			if at, found := side.at(ordinal); found {
+				side.Pods[at].Ready = false
+			}
+		}
+	}
+}
+
+func inMode(mode api.Mode) func(*Snapshot) { return func(s *Snapshot) { s.Spec.Mode = mode } }
+
+func isDeleted(s *Snapshot) { s.Deleting = true }
+
+// closedGate closes the gate for a reason that has to do with no ordinal.
+func closedGate(reason string) func(*Snapshot) {
+	return func(s *Snapshot) { s.Numbers = &Finding{Reason: reason} }
+}
+
+// stepCase says what is done next, and at which step, once a snapshot of midway has been changed.
+type stepCase struct {
+	changes []func(*Snapshot)
+	want    string
+	step    api.Step
+}
+
+func wantSteps(t *testing.T, cases map[string]stepCase, next func(*planner) *Decision) {
+	t.Helper()
+	for name, tc := range cases {
+		got := next(midway(tc.changes...))
+		var step api.Step
+		if got != nil {
+			step = got.Step
+		}
+		if inShort(got) != tc.want || step != tc.step {
+			t.Errorf("%s: %q at %q, want %q at %q", name, inShort(got), step, tc.want, tc.step)
+		}
+	}
+}
+
+// TestHandoff: what is done next of an ordinal follows from who owns it. A StatefulSet that is not there
+// owns none, whatever is left of its range (I1).
+func TestHandoff(t *testing.T) {
+	gone := func(side func(*Snapshot) *Side) func(*Snapshot) {
+		return func(s *Snapshot) { side(s).Set.Presence = Absent }
+	}
+	source, destination := func(s *Snapshot) *Side { return &s.Source }, func(s *Snapshot) *Side { return &s.Destination }
+	back := inMode(api.ModeRollback)
+	wantSteps(t, map[string]stepCase{
+		"none is on its way":       {[]func(*Snapshot){unbudgeted}, "recorded: a handoff", api.StepGate},
+		"the giver has it":         {[]func(*Snapshot){unbudgeted, sends(2)}, "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"neither has it":           {[]func(*Snapshot){unbudgeted, stopped(2)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
+		"the taker has it":         {[]func(*Snapshot){unbudgeted, handedOver(2), unready(2)}, api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"the giver is not there":   {[]func(*Snapshot){unbudgeted, sends(2), gone(source)}, api.ReasonPodRunning, api.StepAwaitRelease},
+		"the taker is not there":   {[]func(*Snapshot){unbudgeted, handedOver(2), gone(destination)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
+		"back, the giver has it":   {[]func(*Snapshot){unbudgeted, handedOver(2), securedFor(2), back}, "ScaleDown destination web", api.StepScaleDown},
+		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, sends(2), unready(2), back}, api.ReasonPodNotReady, api.StepAwaitReadiness},
+	}, (*planner).handoff)
+}
+
+// TestBegin: between two handoffs all of the budget belongs to others (I4); the next one begins when the
+// gate is open (I5), and none does in a pause, at the end, or when the migration is being deleted.
+func TestBegin(t *testing.T) {
+	kept := func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(0) }
+	last := func(s *Snapshot) { s.Spec.Count = 1 }
+	bounded := func(s *Snapshot) { s.Source.Set.Rolls = Rolls{Own: true, Shared: true, Heeded: true} }
+	const shares, lifts = "SetBudget source web", "LiftShare source web"
+	pause := inMode(api.ModePause)
+	wantSteps(t, map[string]stepCase{
+		"the gate is open":             {nil, "recorded: a handoff", api.StepGate},
+		"open, and a budget is kept":   {[]func(*Snapshot){kept}, "recorded: a handoff", api.StepGate},
+		"the gate is closed":           {[]func(*Snapshot){closedGate("Numbers")}, "Numbers", api.StepGate},
+		"closed, and a budget is kept": {[]func(*Snapshot){closedGate("Numbers"), kept}, shares, ""},
+		"it pauses":                    {[]func(*Snapshot){pause}, api.ReasonPaused, ""},
+		"it pauses, with a budget":     {[]func(*Snapshot){pause, kept}, shares, ""},
+		"it pauses at the end":         {[]func(*Snapshot){pause, last}, api.ReasonPaused, ""},
+		"deleted in a pause":           {[]func(*Snapshot){pause, isDeleted}, "", ""},
+		"deleted, with a budget":       {[]func(*Snapshot){isDeleted, kept}, shares, ""},
+		"deleted":                      {[]func(*Snapshot){isDeleted}, "", ""},
+		"none is left":                 {[]func(*Snapshot){last}, "", ""},
+		"none is left, with a budget":  {[]func(*Snapshot){last, kept}, shares, ""},
+		"none is left, with a share":   {[]func(*Snapshot){last, bounded}, lifts, ""},
+		"none is left to go back":      {[]func(*Snapshot){inMode(api.ModeRollback), func(s *Snapshot) { s.Record.Baseline.DestinationReplicas = 1 }}, "", ""},
+	}, (*planner).begin)
+}
+
+// TestStart: a handoff is recorded before it begins, with its volumes (I3, I7), and with the first one
+// the StatefulSet that takes ordinals from then on. That one is not exchanged later.
+func TestStart(t *testing.T) {
+	p := midway()
+	want := p.Record
+	want.Handoff = &api.Handoff{
+		Ordinal: 2, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(epoch), Attempts: 1,
+		Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-2", Disk: volumes.Disk("disk-data-web-2")}},
+	}
+	if diff := cmp.Diff(&Decision{Record: &want, Step: api.StepGate}, p.start(2)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for name, tc := range map[string]struct {
+		known    types.UID
+		presence Presence
+		want     types.UID
+	}{
+		"it is seen for the first time": {"", Seen, "seen"},
+		"it was known":                  {"known", Seen, "known"},
+		"it is not there":               {"", Absent, ""},
+		"it was known and is not there": {"known", Absent, "known"},
+	} {
+		p := midway(func(s *Snapshot) {
+			s.Record.Baseline.DestinationUID, s.Destination.Set.UID, s.Destination.Set.Presence = tc.known, "seen", tc.presence
+		})
+		if got := p.start(2).Record.Baseline.DestinationUID; got != tc.want {
+			t.Errorf("%s: %q is recorded, want %q", name, got, tc.want)
+		}
+		if p.Record.Baseline.DestinationUID != tc.known {
+			t.Errorf("%s: the record at hand was changed", name)
+		}
+	}
+}
+
+// TestGive: an ordinal is stopped when the gate is open and its volumes are secured (I3, I5). Where it
+// may not be stopped its handoff ends, once it is available where it is; of a deleted migration at once,
+// unless its controller may still stop it.
+func TestGive(t *testing.T) {
+	from := func(changes ...func(*Snapshot)) []func(*Snapshot) {
+		return append([]func(*Snapshot){unbudgeted, sends(2)}, changes...)
+	}
+	pause := inMode(api.ModePause)
+	behind := func(s *Snapshot) { s.Source.Set.Observed = false }
+	onAnother := func(s *Snapshot) { s.Record.Handoff.Volumes = nil }
+	unread := func(s *Snapshot) { s.Volumes = nil }
+	const ends = "recorded: no handoff"
+	wantSteps(t, map[string]stepCase{
+		"it is ready to be stopped":         {from(securedFor(2)), "ScaleDown source web", api.StepScaleDown},
+		"its volume is not secured":         {from(), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"its volumes were not noted":        {from(onAnother), "recorded: a handoff", api.StepGate},
+		"its claims were not read":          {from(unread), api.ReasonVolumeUnbound, api.StepSecureVolumes},
+		"the gate has closed":               {from(closedGate("Numbers")), ends, api.StepGate},
+		"closed, and it is not Ready":       {from(closedGate("Numbers"), unready(2)), "Numbers", api.StepGate},
+		"it pauses":                         {from(pause), ends, api.StepGate},
+		"it pauses, and it is not Ready":    {from(pause, unready(2)), api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"closed in a pause, not Ready":      {from(pause, closedGate("Numbers"), unready(2)), api.ReasonPodNotReady, api.StepAwaitReadiness},
+		"closed in a pause":                 {from(pause, closedGate("Numbers")), ends, api.StepGate},
+		"deleted":                           {from(isDeleted), ends, api.StepGate},
+		"deleted, and it is not Ready":      {from(isDeleted, unready(2)), ends, api.StepGate},
+		"deleted, its controller is behind": {from(isDeleted, behind), api.ReasonControllerBehind, api.StepAwaitReadiness},
+		"its controller is behind":          {from(behind), api.ReasonControllerBehind, api.StepGate},
+	}, func(p *planner) *Decision { return p.give(2) })
+}
+
+// TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and what
+// is down already counts (I4). On the way back one that is down costs nothing more (I8).
+func TestGiveReserves(t *testing.T) {
+	taken := func(s *Snapshot) {
+		now := metav1.NewTime(epoch)
+		s.Record.Baseline.BudgetsTakenTime = &now
+	}
+	two := func(s *Snapshot) {
+		s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget.MaxUnavailable = 2, pdbtest.MaxUnavailable(2).MaxUnavailable
+	}
+	reserved := func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MinAvailable(3) }
+	of := func(ordinal int32, changes ...func(*Snapshot)) []func(*Snapshot) {
+		return append([]func(*Snapshot){sends(ordinal), securedFor(ordinal)}, changes...)
+	}
+	oneOfTwo := func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MinAvailable(2) }
+	goesBack := func(s *Snapshot) {
+		s.Source.Budgets[0].Form, s.Destination.Budgets[0].Form = *pdbtest.MaxUnavailable(0), *pdbtest.MinAvailable(1)
+		inMode(api.ModeRollback)(s)
+	}
+	for name, tc := range map[string]struct {
+		ordinal int32
+		stepCase
+	}{
+		"the budget is not reserved":     {2, stepCase{of(2), "SetBudget source web", api.StepReserveBudget}},
+		"nobody knows since when":        {2, stepCase{of(2, reserved), "recorded: a handoff", api.StepReserveBudget}},
+		"it is reserved":                 {2, stepCase{of(2, reserved, taken), "ScaleDown source web", api.StepScaleDown}},
+		"one of two is left for others":  {2, stepCase{of(2, two, oneOfTwo, taken), "ScaleDown source web", api.StepScaleDown}},
+		"and another one is down":        {2, stepCase{of(2, two, oneOfTwo, taken, unready(3)), api.ReasonReplicaUnavailable, api.StepReserveBudget}},
+		"it goes back":                   {3, stepCase{of(3, goesBack, taken), "ScaleDown destination web", api.StepScaleDown}},
+		"one that is down goes back":     {3, stepCase{of(3, goesBack, taken, unready(3), unready(0)), "ScaleDown destination web", api.StepScaleDown}},
+		"it is up, and another one down": {3, stepCase{of(3, goesBack, taken, unready(0)), "recorded: no handoff", api.StepGate}},
+	} {
+		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planner) *Decision { return p.give(tc.ordinal) })
+	}
+	p := midway(of(2, two, func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(2) })...)
+	got := p.give(2).Effect
+	if got.MaxUnavailable != 1 || !got.Form.Equal(*pdbtest.MinAvailable(2)) || got.Fence != "migration.1" {
+		t.Errorf("of two one is kept for the ordinal: %+v", got)
+	}
+}
+
+// TestStopAndStart: each is one write, of the slice that was judged, and of that ordinal alone (I1, I9).
+func TestStopAndStart(t *testing.T) {
+	stop := midway(unbudgeted, sends(2), securedFor(2)).give(2)
+	want := Effect{Verb: ScaleDown, Side: SourceSide, Ordinal: 2, Name: "web", UID: "source-set", ResourceVersion: "1", Replicas: 2}
+	if diff := cmp.Diff(&want, stop.Effect); diff != "" {
+		t.Errorf("a stop: -want +got\n%s", diff)
+	}
+	start := midway(unbudgeted, stopped(2), diskless).carry(2)
+	want = Effect{Verb: ScaleUp, Side: DestinationSide, Ordinal: 2, Name: "web", UID: "prepared-set", ResourceVersion: "1", Start: 2, Replicas: 2}
+	if diff := cmp.Diff(&want, start.Effect); diff != "" || start.Step != api.StepScaleUp {
+		t.Errorf("a start at %s: -want +got\n%s", start.Step, diff)
+	}
+}
+
+// diskless is an application without volumes.
+func diskless(s *Snapshot) {
+	s.Source.Set.Templates, s.Destination.Set.Templates, s.Volumes = nil, nil, nil
+}

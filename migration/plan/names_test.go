@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// withNames is a planner of a migration that gives names: the source has ordinals 0 and 1, of which
+// both have their names, and the destination 2.
+func withNames(change func(*planner)) *planner {
+	name := func(k int32) Name {
+		return Name{Ordinal: k, Service: PodService{Found: true, Selects: true, Ours: true, UID: "svc", ResourceVersion: "1"}, Export: Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2"}}
+	}
+	s := Snapshot{
+		UID: "m", Spec: Spec{Mode: api.ModeRun, Order: api.HighestFirst, NameOrdinals: true},
+		Source:      Side{Reach: Seen, Set: Set{Presence: Seen, Name: "web", Replicas: 2}, Names: []Name{name(0), name(1)}},
+		Destination: Side{Reach: Seen, Set: Set{Presence: Seen, Name: "web", Start: 2, Replicas: 1}, Names: []Name{name(2)}},
+		Record:      Record{Baseline: &api.Baseline{Replicas: 3}},
+	}
+	p := newPlanner(s)
+	if change != nil {
+		change(p)
+	}
+	p.Record.Claim = &api.Claim{Epoch: 2}
+	return p
+}
+
+// does is what a decision does to an object, or why it stalls.
+func does(d *Decision) string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Effect != nil:
+		return string(d.Effect.Verb) + " " + string(d.Effect.Side) + " " + d.Effect.Name + " " + string(d.Effect.UID) + d.Effect.ResourceVersion
+	case d.Hold != nil:
+		return d.Hold.Reason
+	}
+	return "something else"
+}
+
+// TestNameAt: an ordinal gets a Service and then its export; a Service of somebody else stays.
+func TestNameAt(t *testing.T) {
+	whole := Name{Ordinal: 1, Service: PodService{Found: true, Selects: true}, Export: Export{Found: true}}
+	for name, tc := range map[string]struct {
+		change func(*Name)
+		want   string
+	}{
+		"it has its name":    {func(*Name) {}, ""},
+		"no Service":         {func(n *Name) { n.Service, n.Export = PodService{}, Export{} }, "CreatePodService source web-1 "},
+		"another's Service":  {func(n *Name) { n.Service.Selects, n.Export.Found = false, false }, api.ReasonServiceTaken},
+		"it is not exported": {func(n *Name) { n.Export.Found = false }, "CreatePodExport source web-1 "},
+	} {
+		n := whole
+		tc.change(&n)
+		if got := does(withNames(nil).nameAt(SourceSide, n)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestKeepName: what was written under an older fence is marked with the present one, the Service
+// first; what is somebody else's is left alone.
+func TestKeepName(t *testing.T) {
+	p := withNames(nil)
+	whole := Name{
+		Ordinal: 1, Service: PodService{Found: true, Ours: true, UID: "svc", ResourceVersion: "1", Fence: p.fence()},
+		Export: Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2", Fence: p.fence()},
+	}
+	for name, tc := range map[string]struct {
+		change func(*Name)
+		want   string
+	}{
+		"of this epoch":      {func(*Name) {}, ""},
+		"the Service is old": {func(n *Name) { n.Service.Fence, n.Export.Fence = "", "" }, "MarkPodService source web-1 svc1"},
+		"the export is old":  {func(n *Name) { n.Export.Fence = "m.1" }, "MarkPodExport source web-1 exp2"},
+		"both are another's": {func(n *Name) { n.Service.Ours, n.Service.Fence, n.Export.Ours, n.Export.Fence = false, "", false, "" }, ""},
+	} {
+		n := whole
+		tc.change(&n)
+		if got := does(p.keepName(SourceSide, n)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestUnname: what this migration has made goes, the export first, and nothing else.
+func TestUnname(t *testing.T) {
+	whole := Name{Ordinal: 1, Service: PodService{Found: true, Ours: true, UID: "svc", ResourceVersion: "1"}, Export: Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2"}}
+	for name, tc := range map[string]struct {
+		change func(*Name)
+		want   string
+	}{
+		"both":                  {func(*Name) {}, "DeletePodExport source web-1 exp2"},
+		"the export is gone":    {func(n *Name) { n.Export.Found = false }, "DeletePodService source web-1 svc1"},
+		"another's export":      {func(n *Name) { n.Export.Ours = false }, "DeletePodService source web-1 svc1"},
+		"both are gone":         {func(n *Name) { n.Export.Found, n.Service.Found = false, false }, ""},
+		"both are another's":    {func(n *Name) { n.Export.Ours, n.Service.Ours = false, false }, ""},
+		"the Service another's": {func(n *Name) { n.Export.Found, n.Service.Ours = false, false }, ""},
+	} {
+		n := whole
+		tc.change(&n)
+		if got := does(withNames(nil).unname(SourceSide, n)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestDropNames: at the end the names go where the ordinal is not, and everywhere when that was
+// asked for.
+func TestDropNames(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*planner)
+		want   string
+	}{
+		"they stay":          {nil, ""},
+		"no names":           {func(p *planner) { p.Spec.NameOrdinals, p.Spec.DropNames = false, true }, ""},
+		"they are to go":     {func(p *planner) { p.Spec.DropNames = true }, "DeletePodExport source web-0 exp2"},
+		"one is left behind": {func(p *planner) { p.Source.Set.Replicas = 1 }, "DeletePodExport source web-1 exp2"},
+		"one there":          {func(p *planner) { p.Destination.Set.Replicas = 0 }, "DeletePodExport destination web-2 exp2"},
+	} {
+		if got := does(withNames(tc.change).dropNames()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestNames: before an ordinal moves each one has its name on the side that owns it, and its export is
+// not refused. At the end, and while one is down, nothing is made.
+func TestNames(t *testing.T) {
+	lacks := func(side *Side, at int) { side.Names[at].Service = PodService{} }
+	for name, tc := range map[string]struct {
+		change func(*planner)
+		want   string
+	}{
+		"all have theirs":        {nil, ""},
+		"one at the source":      {func(p *planner) { lacks(&p.Source, 1) }, "CreatePodService source web-1 "},
+		"one at the destination": {func(p *planner) { lacks(&p.Destination, 0) }, "CreatePodService destination web-2 "},
+		"nobody asks for them":   {func(p *planner) { lacks(&p.Source, 1); p.Spec.NameOrdinals = false }, ""},
+		"none is left to move":   {func(p *planner) { lacks(&p.Source, 1); p.layout.target = p.layout.moved }, ""},
+		"one of them is down": {func(p *planner) {
+			lacks(&p.Source, 0)
+			p.Source.Set.Replicas, p.Record.Handoff = 1, &api.Handoff{Ordinal: 1}
+		}, ""},
+		"one is on its way, up":    {func(p *planner) { lacks(&p.Source, 0); p.Record.Handoff = &api.Handoff{Ordinal: 1} }, "CreatePodService source web-0 "},
+		"the export is refused":    {func(p *planner) { p.Destination.Names[0].Export.Conflict = "ports" }, api.ReasonExportConflict},
+		"one that is not there":    {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, p.Destination.Names[0]} }, ""},
+		"and one that is lacks it": {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, {Ordinal: 2}} }, "CreatePodService destination web-2 "},
+	} {
+		if got := does(withNames(tc.change).names()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestRename: an ordinal has its name where it is to start before it has none where it was, so that
+// clients of both clusters always find it. Nothing is done of a name that was not read (I9).
+func TestRename(t *testing.T) {
+	const k = 1
+	there := func(fence string) Name {
+		n := Name{Ordinal: k, Service: PodService{Found: true, Selects: true, Ours: true, UID: "new", ResourceVersion: "3"}, Export: Export{Found: true}}
+		n.Service.Fence = fence
+		return n
+	}
+	names := func(taker ...Name) func(*planner) {
+		return func(p *planner) { p.Destination.Names = taker }
+	}
+	gone := func(change func(*planner)) func(*planner) {
+		return func(p *planner) { change(p); p.Source.Names = p.Source.Names[:1] }
+	}
+	for name, tc := range map[string]struct {
+		change func(*planner)
+		want   string
+	}{
+		"nobody asks for it":      {func(p *planner) { p.Spec.NameOrdinals = false }, ""},
+		"not read where it was":   {gone(names(there("m.2"))), api.ReasonNameUnread},
+		"not read where it is to": {names(), api.ReasonNameUnread},
+		"read on neither side":    {gone(names()), api.ReasonNameUnread},
+		"it has none":             {names(Name{Ordinal: k}), "CreatePodService destination web-1 "},
+		"it is of an older epoch": {names(there("m.1")), "MarkPodService destination web-1 new3"},
+		"it is named":             {names(there("m.2")), "DeletePodExport source web-1 exp2"},
+		"it is named there alone": {func(p *planner) { names(there("m.2"))(p); p.Source.Names[1] = Name{Ordinal: k} }, ""},
+		"where it was is lost":    {gone(func(p *planner) { names(there("m.2"))(p); p.Source.Lost = true }), ""},
+		"lost, and it has none":   {gone(func(p *planner) { names(Name{Ordinal: k})(p); p.Source.Lost = true }), "CreatePodService destination web-1 "},
+	} {
+		if got := does(withNames(tc.change).rename(k)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestNameFindings: Services of somebody else that have the names of ordinals are found on both sides.
+func TestNameFindings(t *testing.T) {
+	if got := nameFindings(withNames(nil).Snapshot); len(got) > 0 {
+		t.Errorf("nothing is wrong: %+v", got)
+	}
+	p := withNames(func(p *planner) {
+		p.Source.Names[1].Service.Selects, p.Destination.Names[0].Service.Selects = false, false
+		p.Source.Names[0].Service = PodService{}
+	})
+	got := nameFindings(p.Snapshot)
+	if len(got) != 2 || got[0].Reason != api.ReasonServiceTaken || got[0].Object != p.Source.podService(1) || got[1].Object != p.Destination.podService(2) || got[0].Message == "" || got[0].Remedy == "" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,221 @@
+// Package plan decides how the replicas of a StatefulSet move from a source slice to a
+// destination slice, one ordinal at a time (KEP-3335, Motivation, steps 1 to 6).
+//
+// It is a function of small values: a Snapshot holds all that was seen of both sides, and
+// Plan returns the one thing to do next. Who calls it observes, decides and does that: one
+// write, refused by the API server when the object has changed since.
+//
+// Where a migration stands is read off the world. The application owns the
+// ordinals [lo,hi); the source has one end of them and the destination the other:
+//
+//	HighestFirst   source [lo,k)    destination [k,hi)
+//	LowestFirst    source [k,hi)    destination [lo,k)
+//
+// Between the two there may be a gap of one ordinal: the handoff. A direction says
+// which side gives and which side takes; a rollback is the same plan with the two
+// exchanged. An ordinal that belongs to
+//
+//	the giver   is gated, its budget reserved, its volumes secured, and stopped;
+//	neither     has its volumes carried over, once nothing holds them, and is started;
+//	the taker   is waited for until it is available.
+//
+// Invariants (tests cite the numbers): I1 no ordinal runs on both sides. I2 no
+// disk is usable on both sides. I3 no data is lost. I4 replicas held down plus
+// evictions allowed never exceed d. I5 no handoff begins while another replica is
+// unavailable beyond the budget. I6 halt, never skip. I7 a crash changes nothing.
+// I8 reversible until completed. I9 nothing is written that is not planned.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Decision is what Plan returns. At most one of Record, Effect and Done is set;
+// with none of them, Hold says what is waited for.
+type Decision struct {
+	// Record must be written down before anything else is done.
+	Record *Record
+	// Effect is the next write.
+	Effect *Effect
+	// Done is the reason of the condition Completed.
+	Done string
+	// Hold says what is waited for and why.
+	Hold *Hold
+	// Findings are all that the preflight found; Hold speaks of the first.
+	Findings []Finding
+	// Step is where the ordinal in flight is.
+	Step api.Step
+	// Wait is when to look again though nothing has changed; 0: only on a change.
+	Wait time.Duration
+}
+
+// NeedsLiveRead says whether what is decided must be decided again on live reads: a
+// cache may tell to wait, but nothing is written or concluded on its word.
+func (d Decision) NeedsLiveRead() bool {
+	return d.Record != nil || d.Effect != nil || d.Done != ""
+}
+
+// Hold is why nothing is done now.
+type Hold struct {
+	Reason  string
+	Message string
+	// Remedy is what a person can do, when it is theirs to do.
+	Remedy string
+	// Stalled is true when something outside must change first.
+	Stalled bool
+}
+
+// Plan returns the next step of a migration. Same input, same output.
+func Plan(s Snapshot) Decision {
+	p := newPlanner(s)
+	for _, stage := range []func() *Decision{
+		p.recoverable, p.finished, p.reachable, p.countable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
+	} {
+		if decision := stage(); decision != nil {
+			return *decision
+		}
+	}
+	if s.Focused {
+		return *done()
+	}
+	next := p.Record
+	next.Completed = p.outcome()
+	return Decision{Record: &next}
+}
+
+// planner is a snapshot together with what follows from it at once.
+type planner struct {
+	Snapshot
+	// layout is the position; valid only when a baseline is recorded.
+	layout layout
+	// giver and taker follow the direction.
+	giver, taker *Side
+	giverName    SideName
+	takerName    SideName
+}
+
+func newPlanner(s Snapshot) *planner {
+	p := &planner{Snapshot: s}
+	if p.direction() == api.Forward {
+		p.giver, p.taker, p.giverName, p.takerName = &p.Source, &p.Destination, SourceSide, DestinationSide
+	} else {
+		p.giver, p.taker, p.giverName, p.takerName = &p.Destination, &p.Source, DestinationSide, SourceSide
+	}
+	if s.Record.Baseline != nil {
+		p.layout = layoutOf(s)
+	}
+	return p
+}
+
+// direction is the way that ordinals take now. A pause keeps the direction, so
+// that a handoff on its way ends where it was going.
+func (p *planner) direction() api.Direction {
+	switch {
+	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
+		return api.Back
+	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Claim != nil:
+		return p.Record.Claim.Direction
+	default:
+		return api.Forward
+	}
+}
+
+// resting says whether no handoff may begin.
+func (p *planner) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting }
+
+func (p *planner) outcome() string {
+	switch {
+	case p.Deleting:
+		return api.ReasonReleased
+	case p.Spec.Mode == api.ModeRecover:
+		return api.ReasonRecovered
+	case p.direction() == api.Back:
+		return api.ReasonRolledBack
+	default:
+		return api.ReasonMoved
+	}
+}
+
+// finished cleans the source up and lets go of both StatefulSets once a migration
+// has been completed, or is to end before it has begun. One that was rolled back may
+// be run again: it begins anew.
+func (p *planner) finished() *Decision {
+	reason := p.Record.Completed
+	begun := p.Record.Baseline != nil
+	if reason == "" {
+		if begun || !p.Deleting && p.Spec.Mode != api.ModeRollback {
+			return nil
+		}
+		reason = p.outcome()
+	}
+	stages := []func() *Decision{p.reachable, p.cleanSource, p.release, p.handOver}
+	switch {
+	case begun:
+	case p.reachable() != nil:
+		stages = nil // nothing was written, and nothing can be
+	default:
+		stages = []func() *Decision{p.release} // only a late write can have left a fence
+	}
+	for _, stage := range stages {
+		if decision := stage(); decision != nil {
+			return decision
+		}
+	}
+	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
+		return &Decision{Record: &Record{Claim: p.Record.Claim}}
+	}
+	decision := &Decision{Done: reason}
+	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
+		decision.Hold = &Hold{
+			Reason:  api.ReasonAlreadyCompleted,
+			Message: "the migration has been completed and what it had changed is restored; it cannot be rolled back any more",
+			Remedy:  "create a Migration in the other direction",
+		}
+	}
+	return decision
+}
+
+// reachable holds everything while one side cannot be read: unreachable is not
+// absent. A cluster that is not the one where the migration began is as good as
+// unreachable: what it lacks may run in the other one.
+func (p *planner) reachable() *Decision {
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		if side.Reach != Seen {
+			return Stalled(api.ReasonClusterUnreachable,
+				"cluster "+side.Cluster+" cannot be read: "+side.ReachError,
+				"nothing is done on either side until it answers; check the cluster and the kubeconfig")
+		}
+	}
+	if base := p.Record.Baseline; base != nil {
+		return cmp.Or(replaced(p.Source, base.SourceCluster), replaced(p.Destination, base.DestinationCluster))
+	}
+	return nil
+}
+
+func replaced(side Side, id types.UID) *Decision {
+	if side.ClusterID == id {
+		return nil
+	}
+	return Stalled(api.ReasonClusterReplaced,
+		fmt.Sprintf("the kubeconfig of cluster %s leads to another cluster than the one where the migration began: the UID of its namespace kube-system is %s instead of %s; ordinals that run there would be started again here", side.Cluster, side.ClusterID, id),
+		"let it lead to the former cluster again; the migration then goes on by itself")
+}
+
+// Stalled is a decision to do nothing until something outside has changed.
+func Stalled(reason, message, remedy string) *Decision {
+	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
+}
+
+// done is for a snapshot of one ordinal when nothing is left to do for it: what is
+// next must be decided on all of them.
+func done() *Decision {
+	return &Decision{Hold: &Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
+}
+
+func effect(e Effect) *Decision { return &Decision{Effect: &e} }

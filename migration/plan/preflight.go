@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Finding is something that the preflight found.
+type Finding struct {
+	// Reason is stable.
+	Reason string `json:"reason"`
+	// Object names the object and its cluster.
+	Object string `json:"object"`
+	// Message says what was found and why it is unsafe.
+	Message string `json:"message"`
+	// Remedy is what mends it, a command where there is one.
+	Remedy string `json:"remedy,omitempty"`
+	// Warning is true when the migration may begin all the same.
+	Warning bool `json:"warning,omitempty"`
+}
+
+func (s Side) object() string {
+	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", s.Namespace, s.Set.Name, s.Cluster)
+}
+
+// accept lets a migration begin: it checks everything that can be checked before
+// the first write, and records the baseline. Nothing has been changed when it
+// refuses.
+func (p *planner) accept() *Decision {
+	if p.Record.Baseline != nil {
+		return nil
+	}
+	findings := Preflight(p.Snapshot)
+	for _, finding := range findings {
+		if !finding.Warning {
+			return &Decision{Findings: findings, Hold: &Hold{Reason: finding.Reason, Message: finding.Message, Remedy: finding.Remedy, Stalled: true}}
+		}
+	}
+	if p.Spec.Mode != api.ModeRun {
+		return &Decision{Findings: findings, Hold: &Hold{Reason: api.ReasonPaused, Message: "nothing has been changed: mode is " + string(p.Spec.Mode)}}
+	}
+	d, _ := budget(p.Snapshot)
+	start, replicas := p.Extent()
+	baseline := &api.Baseline{
+		Start: start, Replicas: replicas, DestinationReplicas: replicas - p.Source.Set.Replicas,
+		Budget: d, SourceUID: p.Source.Set.UID, StartTime: metav1.NewTime(p.Now),
+		SourceCluster: p.Source.ClusterID, DestinationCluster: p.Destination.ClusterID,
+	}
+	if baseline.DestinationReplicas > 0 {
+		baseline.DestinationUID = p.Destination.Set.UID
+	}
+	if len(p.Source.Budgets) == 1 {
+		b := p.Source.Budgets[0]
+		author := b.AuthorForm()
+		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
+	}
+	next := p.Record
+	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil
+	return &Decision{Findings: findings, Record: &next}
+}
+
+// Preflight returns all that stands in the way of a migration that has not begun,
+// and what its user should know.
+func Preflight(s Snapshot) []Finding {
+	var findings []Finding
+	for _, finding := range s.Preflight {
+		if !finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	if s.Source.Reach != Seen || s.Destination.Reach != Seen {
+		return findings
+	}
+	if finding := s.Unbounded(); finding != nil {
+		return append(findings, *finding)
+	}
+	if s.Source.Set.Presence != Seen {
+		return append(findings, Finding{
+			Reason: api.ReasonSourceMissing, Object: s.Source.object(),
+			Message: s.Source.object() + " does not exist",
+			Remedy:  fmt.Sprintf("kubectl get %s -n %s", s.Source.Set.resource(), s.Source.Namespace),
+		})
+	}
+	findings = append(findings, sourceFindings(s)...)
+	findings = append(findings, budgetFindings(s)...)
+	findings = append(findings, destinationFindings(s)...)
+	findings = append(findings, splitFindings(s)...)
+	findings = append(findings, volumeFindings(s)...)
+	findings = append(findings, nameFindings(s)...)
+	for _, finding := range s.Preflight {
+		if finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}
+
+func sourceFindings(s Snapshot) []Finding {
+	var findings []Finding
+	side, set, object := s.Source, s.Source.Set, s.Source.object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	if set.Terminating {
+		add(api.ReasonSourceBeingDeleted, object+" is being deleted", "")
+	}
+	if set.Replicas == 0 {
+		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", set.resource(), side.Namespace, set.Name))
+	}
+	if s.Spec.Count > set.Replicas {
+		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
+	}
+	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+		findings = append(findings, claimedFinding(side))
+	}
+	if finding := side.deletesClaims(); finding != nil {
+		findings = append(findings, *finding)
+	}
+	return append(findings, healthFindings(s, side)...)
+}
+
+// healthFindings are about a slice that must be at rest and available when a migration begins.
+func healthFindings(s Snapshot, side Side) []Finding {
+	var findings []Finding
+	set, object := side.Set, side.object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	switch {
+	case !set.Observed:
+		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
+	case !set.RolledOut:
+		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
+			set.rolloutStatus(side.Namespace))
+	}
+	if names := unavailable(s, side, nil); len(names) > 0 {
+		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
+			"kubectl get pods -n "+side.Namespace)
+	}
+	return findings
+}
+
+// deletesClaims refuses a slice whose scale-downs delete claims.
+func (s Side) deletesClaims() *Finding {
+	if !s.Set.DeletesClaims {
+		return nil
+	}
+	return &Finding{
+		Reason: api.ReasonClaimsDeletedOnScale, Object: s.object(),
+		Message: s.object() + " has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
+		Remedy: fmt.Sprintf(`kubectl patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
+			s.Set.resource(), s.Namespace, s.Set.Name),
+	}
+}
+
+// Hold waits for somebody to mend what was found.
+func (f Finding) Hold() *Hold {
+	return &Hold{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy, Stalled: true}
+}
+
+func destinationFindings(s Snapshot) []Finding {
+	side, set, object := s.Destination, s.Destination.Set, s.Destination.object()
+	var findings []Finding
+	add := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	if !side.NamespaceFound && !s.Spec.CreateNamespace {
+		findings = append(findings, namespaceMissing(side))
+	}
+	if set.Presence == Seen {
+		if set.UID == s.Source.Set.UID {
+			add(api.ReasonSameStatefulSet, object+" is the source itself", "name another cluster, namespace or StatefulSet as the destination")
+			return findings
+		}
+		if set.Terminating {
+			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
+		}
+		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+			findings = append(findings, claimedFinding(side))
+		}
+	}
+	for _, pod := range side.Pods {
+		if s.Source.Set.Has(pod.Ordinal) && !set.Has(pod.Ordinal) {
+			add(api.ReasonDestinationPodFound, fmt.Sprintf("pod %s/%s-%d exists in cluster %s", side.Namespace, set.Name, pod.Ordinal, side.Cluster),
+				fmt.Sprintf("kubectl get pod -n %s %s-%d", side.Namespace, set.Name, pod.Ordinal))
+			break
+		}
+	}
+	return findings
+}
+
+func namespaceMissing(side Side) Finding {
+	return Finding{
+		Reason: api.ReasonNamespaceMissing, Object: side.object(),
+		Message: fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
+		Remedy:  "in that cluster: kubectl create namespace " + side.Namespace,
+	}
+}
+
+func volumeFindings(s Snapshot) []Finding {
+	var findings []Finding
+	total := Total(s.Spec, s.Source.Set.Replicas)
+	for _, v := range s.Volumes {
+		if !toMove(s, v.Ordinal, total) {
+			continue
+		}
+		problem := volumes.Check(volumes.Pair{Shared: s.Spec.SameCluster, Giver: v.Source, Taker: v.Destination})
+		if problem != nil {
+			findings = append(findings, Finding{
+				Reason:  problem.Reason,
+				Object:  fmt.Sprintf("claim %s/%s of ordinal %d", v.Source.Ref.Namespace, v.Source.Ref.Name, v.Ordinal),
+				Message: fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, problem.Message),
+				Remedy:  problem.Remedy,
+			})
+		}
+	}
+	return findings
+}
+
+func toMove(s Snapshot, ordinal, total int32) bool {
+	set := s.Source.Set
+	if s.Spec.Order == api.LowestFirst {
+		return set.Start <= ordinal && ordinal < set.Start+total
+	}
+	return set.End()-total <= ordinal && ordinal < set.End()
+}
+
+// allUnavailable names the pods of both slices that are not available, other than
+// the one of the ordinal that is left out.
+func (p *planner) allUnavailable(leaveOut *int32) []string {
+	return append(unavailable(p.Snapshot, p.Source, leaveOut), unavailable(p.Snapshot, p.Destination, leaveOut)...)
+}
+
+// unavailable names the pods of a slice that are not available, other than the
+// one of the ordinal that is left out.
+func unavailable(s Snapshot, side Side, leaveOut *int32) []string {
+	var names []string
+	at := 0
+	for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {
+		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
+			at++
+		}
+		if leaveOut != nil && *leaveOut == ordinal {
+			continue
+		}
+		found := at < len(side.Pods) && side.Pods[at].Ordinal == ordinal
+		if !found || !side.Pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side, ordinal) {
+			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
+		}
+	}
+	return names
+}
+
+// disrupted says whether an eviction of the pod was granted and not yet seen.
+func disrupted(side Side, ordinal int32) bool {
+	for _, b := range side.Budgets {
+		for _, name := range b.Disrupted {
+			if name == fmt.Sprintf("%s-%d", side.Set.Name, ordinal) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// OrdinalsToMove are those that are asked for of a migration that has not begun, the first to move first.
+func (s Snapshot) OrdinalsToMove() []int32 {
+	if s.Unbounded() != nil {
+		return nil
+	}
+	total := Total(s.Spec, s.Source.Set.Replicas)
+	var ordinals []int32
+	for ordinal := s.Source.Set.Start; ordinal < s.Source.Set.End(); ordinal++ {
+		if toMove(s, ordinal, total) {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	if s.Spec.Order != api.LowestFirst {
+		slices.Reverse(ordinals)
+	}
+	return ordinals
+}

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestBudgetOfTheApplication: d is what was asked for within what the PodDisruptionBudget allows, or
+// what that allows, or one without either (I4). None of 0 lets an ordinal move.
+func TestBudgetOfTheApplication(t *testing.T) {
+	const pod, set = "PodDisruptionBudget shop/web in cluster east", "StatefulSet shop/web in cluster east"
+	none, one, two, three := intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(3)
+	source := func(budgets []Budget, asked *intstr.IntOrString) func(*Snapshot) {
+		return func(s *Snapshot) { s.Source.Budgets, s.Spec.MaxUnavailable = budgets, asked }
+	}
+	allows := func(n int32) []Budget { return []Budget{{Name: "web", Form: *pdbtest.MaxUnavailable(n)}} }
+	unreadable := []Budget{{Name: "web", Form: *pdbtest.MaxUnavailable(1)}}
+	unreadable[0].Form.MaxUnavailable = pdbtest.Unparsable()
+	written := []Budget{{Name: "web", Form: *pdbtest.MaxUnavailable(0), Author: pdbtest.MaxUnavailable(2)}}
+	for name, tc := range map[string]struct {
+		change         func(*Snapshot)
+		want           int32
+		reason, object string
+	}{
+		"nobody says how many":            {source(nil, nil), 1, "", ""},
+		"the budget says one":             {source(allows(1), nil), 1, "", ""},
+		"the budget says two":             {source(allows(2), nil), 2, "", ""},
+		"its author says two":             {source(written, nil), 2, "", ""},
+		"the budget says none":            {source(allows(0), nil), 0, api.ReasonBudgetZero, pod},
+		"the budget cannot be read":       {source(unreadable, nil), 0, api.ReasonBudgetInvalid, pod},
+		"one is asked for":                {source(nil, &one), 1, "", ""},
+		"more are asked for":              {source(nil, &two), 2, "", ""},
+		"none is asked for":               {source(nil, &none), 0, api.ReasonBudgetZero, set},
+		"it cannot be read":               {source(nil, pdbtest.Unparsable()), 0, api.ReasonBudgetInvalid, set},
+		"fewer than the budget says":      {source(allows(2), &one), 1, "", ""},
+		"as many as the budget says":      {source(allows(2), &two), 2, "", ""},
+		"more than the budget says":       {source(allows(2), &three), 0, api.ReasonBudgetExceeded, pod},
+		"none, though the budget says so": {source(allows(2), &none), 0, api.ReasonBudgetZero, pod},
+	} {
+		s := unmoved()
+		tc.change(&s)
+		d, finding := budget(s)
+		if finding == nil {
+			finding = &Finding{}
+		}
+		if d != tc.want || finding.Reason != tc.reason || finding.Object != tc.object {
+			t.Errorf("%s: %d, %+v, want %d, %s of %s", name, d, finding, tc.want, tc.reason, tc.object)
+		}
+	}
+	s := healthy(0, 1, pdbtest.MaxUnavailablePercent(50))
+	s.Destination.Set = Set{Presence: Seen, Start: 1, Replicas: 3}
+	if d, finding := budget(s); d != 2 || finding != nil {
+		t.Errorf("half of the four of both slices are %d, %+v", d, finding)
+	}
+}
+
+// TestBudgetFindings: one PodDisruptionBudget, on pods of the application alone, can be shared out.
+func TestBudgetFindings(t *testing.T) {
+	more := func(side *Side) { side.Budgets = append(side.Budgets, Budget{Name: "more"}) }
+	wantFindings(t, map[string]preflightCase{
+		"nothing is wrong":            {func(*Snapshot) {}, nil},
+		"several at the source":       {func(s *Snapshot) { more(&s.Source) }, []string{api.ReasonSeveralBudgets}},
+		"several at the destination":  {func(s *Snapshot) { more(&s.Destination) }, []string{api.ReasonSeveralBudgets}},
+		"the source's covers others":  {func(s *Snapshot) { s.Source.Budgets[0].Covers = "job" }, []string{api.ReasonBudgetCoversOthers}},
+		"the destination's covers":    {func(s *Snapshot) { s.Destination.Budgets[0].Covers = "job" }, []string{api.ReasonBudgetCoversOthers}},
+		"the source's leaves out":     {func(s *Snapshot) { s.Source.Budgets[0].LeavesOut = "web-1" }, []string{api.ReasonBudgetLeavesOut}},
+		"it allows nothing":           {func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(0) }, []string{api.ReasonBudgetZero}},
+		"the destination has another": {func(s *Snapshot) { s.Destination.Budgets[0].Form = *pdbtest.MaxUnavailable(2) }, []string{api.ReasonForeignBudget}},
+	}, budgetFindings)
+}
+
+// TestCoversOthers: a budget from which others draw is named, with its cluster; several are refused for
+// another reason.
+func TestCoversOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		budgets []Budget
+		want    bool
+	}{
+		"none":            {nil, false},
+		"it covers none":  {[]Budget{{Name: "web"}}, false},
+		"it covers one":   {[]Budget{{Name: "web", Covers: "job"}}, true},
+		"there are two":   {[]Budget{{Name: "web", Covers: "job"}, {Name: "more"}}, false},
+		"neither of them": {[]Budget{{Name: "web"}, {Name: "more"}}, false},
+	} {
+		got := Side{Cluster: "east", Namespace: "shop", Budgets: tc.budgets}.coversOthers()
+		if (got != nil) != tc.want || got != nil && got.Object != "PodDisruptionBudget shop/web in cluster east" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestForeignBudgetFindings: what the destination has for a budget must be one with the source's: the
+// same form in two namespaces, the same object in one.
+func TestForeignBudgetFindings(t *testing.T) {
+	apart := func(change func(source, destination *Side)) func(*Snapshot) {
+		return func(s *Snapshot) { change(&s.Source, &s.Destination) }
+	}
+	together := func(change func(source, destination *Side)) func(*Snapshot) {
+		return func(s *Snapshot) {
+			*s = healthy(0, 3, pdbtest.MaxUnavailable(1))
+			s.Spec.SameNamespace, s.Destination.Budgets = true, []Budget{s.Source.Budgets[0]}
+			change(&s.Source, &s.Destination)
+		}
+	}
+	another := *pdbtest.MaxUnavailable(2)
+	foreign := []string{api.ReasonForeignBudget}
+	wantFindings(t, map[string]preflightCase{
+		"both in the same form":                 {apart(func(*Side, *Side) {}), nil},
+		"neither has one":                       {apart(func(from, to *Side) { from.Budgets, to.Budgets = nil, nil }), nil},
+		"the source has one":                    {apart(func(_, to *Side) { to.Budgets = nil }), nil},
+		"and its name is free":                  {apart(func(_, to *Side) { to.Budgets, to.OtherBudgets = nil, []string{"db"} }), nil},
+		"and its name is taken":                 {apart(func(_, to *Side) { to.Budgets, to.OtherBudgets = nil, []string{"db", "web"} }), foreign},
+		"a name is taken, and none needs it":    {apart(func(from, to *Side) { from.Budgets, to.Budgets, to.OtherBudgets = nil, nil, []string{"web"} }), nil},
+		"a name is taken, and both have theirs": {apart(func(_, to *Side) { to.OtherBudgets = []string{"web"} }), nil},
+		"the destination alone has one":         {apart(func(from, _ *Side) { from.Budgets = nil }), foreign},
+		"another form":                          {apart(func(_, to *Side) { to.Budgets[0].Form = another }), foreign},
+		"another form, of a migration":          {apart(func(_, to *Side) { to.Budgets[0].Form, to.Budgets[0].Fence = another, "before.1" }), nil},
+		"another form, by another author":       {apart(func(_, to *Side) { to.Budgets[0].Author = &another }), foreign},
+		"the same author's": {apart(func(from, to *Side) {
+			from.Budgets[0].Author, to.Budgets[0].Author, to.Budgets[0].Form = &another, &another, *pdbtest.MinAvailable(3)
+		}), nil},
+		"one for both":                        {together(func(*Side, *Side) {}), nil},
+		"it does not select the new ones":     {together(func(_, to *Side) { to.Budgets = nil }), foreign},
+		"another one selects the new ones":    {together(func(_, to *Side) { to.Budgets[0].UID = "another" }), foreign},
+		"in one namespace neither has one":    {together(func(from, to *Side) { from.Budgets, to.Budgets = nil, nil }), nil},
+		"it selects the new ones alone":       {together(func(from, _ *Side) { from.Budgets = nil }), foreign},
+		"one for both, and others are around": {together(func(_, to *Side) { to.OtherBudgets = []string{"web"} }), nil},
+	}, foreignBudgetFindings)
+	s := unmoved()
+	s.Destination.Budgets = nil
+	s.Destination.OtherBudgets = []string{"web"}
+	if got := foreignBudgetFindings(s); len(got) != 1 || got[0].Object != s.Destination.object() || cmp.Diff(got[0].Message, "") == "" || got[0].Remedy == "" {
+		t.Errorf("a name that is taken: %+v", got)
+	}
+}

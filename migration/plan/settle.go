@@ -1,0 +1,292 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// settle restores what was changed and removes what is not needed any more, once
+// no ordinal is left to move in the plan's direction. Of a Migration that is being
+// deleted it restores the budgets and the reclaim policies only.
+func (p *planner) settle() *Decision {
+	for _, stage := range p.settling() {
+		if decision := stage(); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+func (p *planner) settling() []func() *Decision {
+	back := p.direction() == api.Back
+	switch {
+	case p.Deleting && p.Focused:
+		return []func() *Decision{p.keepPolicies}
+	case p.Deleting:
+		return []func() *Decision{p.budgets, p.keepPolicies}
+	case p.Focused && back: // only one ordinal's volumes were read
+		return []func() *Decision{p.cleanDestination, p.policies, p.dropNames}
+	case p.Focused:
+		return []func() *Decision{p.policies, p.dropNames}
+	case back:
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, p.dropNames, p.removeDestinationSet}
+	default:
+		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, p.dropNames}
+	}
+}
+
+// whole says whether the destination owns the whole application.
+func (p *planner) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
+
+// budgets gives the PodDisruptionBudgets back to their author where one of them is
+// about the whole application. An application that stays split over two of them
+// keeps its budget split.
+func (p *planner) budgets() *Decision {
+	if decision := p.share(0); decision != nil {
+		return decision
+	}
+	if p.Spec.SameNamespace {
+		return p.giveBack(SourceSide)
+	}
+	if p.layout.moved > 0 && !p.whole() {
+		return nil
+	}
+	if p.direction() == api.Back && !p.Deleting && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
+		return p.deleteBudget(DestinationSide)
+	}
+	if decision := p.giveBack(DestinationSide); decision != nil {
+		return decision
+	}
+	return p.giveBack(SourceSide)
+}
+
+func (p *planner) deleteBudget(name SideName) *Decision {
+	side := p.Side(name)
+	if len(side.Budgets) == 0 {
+		return nil
+	}
+	b := side.Budgets[0]
+	return effect(Effect{Verb: DeleteBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion})
+}
+
+// policies gives the volumes that the taker runs on their original reclaim policy
+// back. A parked volume keeps Retain for ever: its disk is in use on the other side.
+func (p *planner) policies() *Decision {
+	for _, v := range p.Volumes {
+		holding := p.pair(v).Taker
+		if !p.taker.Set.Has(v.Ordinal) || !p.touched(holding.Volume) {
+			continue
+		}
+		if volume := holding.Volume; !holding.Bound() {
+			return Stalled(api.ReasonVolumeUnbound, "volume "+volume.Name+" is not bound to claim "+holding.Ref.Namespace+"/"+holding.Ref.Name+" any more",
+				"its reclaim policy stays Retain until it is; kubectl describe pv "+volume.Name)
+		}
+		return p.restorePolicy(p.takerName, v)
+	}
+	return nil
+}
+
+// keepPolicies gives the volumes that either slice runs on their original reclaim policy
+// back when the Migration is being deleted: nobody else would, and another Migration
+// would take the Retain that it finds for the author's own.
+func (p *planner) keepPolicies() *Decision {
+	for _, v := range p.Volumes {
+		for _, name := range SideNames {
+			holding := v.Holding(name)
+			if p.Side(name).Set.Has(v.Ordinal) && p.touched(holding.Volume) && holding.Bound() {
+				return p.restorePolicy(name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// touched says whether a volume has a mark of this migration.
+func (p *planner) touched(volume volumes.Volume) bool {
+	return volume.Found && (volume.Note.By == p.UID || FenceOwner(volume.Fence) == p.UID)
+}
+
+func (p *planner) restorePolicy(name SideName, v OrdinalVolume) *Decision {
+	volume := v.Holding(name).Volume
+	return effect(Effect{Verb: RestorePolicy, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+// withdrawSource removes the source's export, last of all that clients see.
+func (p *planner) withdrawSource() *Decision {
+	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
+		return p.withdraw(SourceSide)
+	}
+	return nil
+}
+
+func (p *planner) withdrawBoth() *Decision {
+	for _, name := range []SideName{DestinationSide, SourceSide} {
+		if side := p.Side(name); side.Export.Found && side.Export.Ours {
+			return p.withdraw(name)
+		}
+	}
+	return nil
+}
+
+func (p *planner) withdraw(name SideName) *Decision {
+	side := p.Side(name)
+	return effect(Effect{Verb: DeleteExport, Side: name, Name: side.Service.Name, UID: side.Export.UID, ResourceVersion: side.Export.ResourceVersion})
+}
+
+// cleanSource deletes what the source does not need any more, as far as it was
+// asked to: claims, then their parked volumes, and at last the emptied StatefulSet
+// with its budget. What it deletes no rollback could bring back, so it begins when
+// the migration has been completed; and it goes no further than the source's fence:
+// without it the StatefulSet may be somebody else's by now.
+func (p *planner) cleanSource() *Decision {
+	set := p.Source.Set
+	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || FenceOwner(set.Fence) != p.UID {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		if !p.Destination.Set.Has(v.Ordinal) || set.Has(v.Ordinal) {
+			continue
+		}
+		if _, found := p.Source.Pod(v.Ordinal); found {
+			return p.awaitPod(p.Source, v.Ordinal)
+		}
+		if decision := p.remove(SourceSide, v, true); decision != nil {
+			return decision
+		}
+	}
+	if p.Focused {
+		return done()
+	}
+	if !p.whole() || set.Terminating || set.Replicas > 0 || len(p.Source.Pods) > 0 {
+		return nil
+	}
+	if p.ownBudgetLeft() {
+		return p.deleteBudget(SourceSide)
+	}
+	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
+}
+
+// ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
+// and nobody else's pods are under it. Any other one stays (I9).
+func (p *planner) ownBudgetLeft() bool {
+	recorded, all := p.Record.Baseline.DisruptionBudget, p.Source.Budgets
+	return !p.Spec.SameNamespace && recorded != nil && len(all) == 1 && all[0].Name == recorded.Name && all[0].Covers == ""
+}
+
+// cleanDestination deletes the claims and volumes that the migration had made at
+// the destination.
+func (p *planner) cleanDestination() *Decision {
+	for _, v := range p.Volumes {
+		if p.Destination.Set.Has(v.Ordinal) {
+			continue
+		}
+		if decision := p.remove(DestinationSide, v, false); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// remove deletes a claim that has lost its volume, then the volume (I3): only a
+// volume that is parked, of policy Retain and attached nowhere. In one cluster the
+// volume belongs to the other side by now and is left alone.
+func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
+		return decision
+	}
+	return p.removeVolume(name, v, foreign)
+}
+
+func (p *planner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	ordinal, template, h := v.Ordinal, v.Template, *v.Holding(name)
+	claim, volume := h.Claim, h.Volume
+	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
+		// As long as the binder has not seen it, the claim could get its volume back
+		// unchanged, and a late deletion would meet it.
+		if claim.Fence != p.fence() {
+			mark := volumes.MarkClaimOf(h, p.fence())
+			return effect(Effect{Verb: CarryVolume, Side: name, Ordinal: ordinal, Name: h.Volume.Name, Template: template, Volume: mark})
+		}
+		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is known to have lost its volume"}}
+	}
+	if claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
+		return effect(Effect{Verb: DeleteClaim, Side: name, Ordinal: ordinal, Name: h.Ref.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion})
+	}
+	return nil
+}
+
+func (p *planner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
+	h := *v.Holding(name)
+	claim, volume := h.Claim, h.Volume
+	if p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
+		return nil
+	}
+	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
+		return nil // somebody else has made it: it keeps the volume that it names
+	}
+	if claim.Found {
+		return &Decision{Hold: &Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is gone"}}
+	}
+	if volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		return Stalled(volumes.ReasonVolumeNotRetain, "volume "+volume.Name+" is not to be deleted: its reclaim policy is "+string(volume.Policy), "set it to Retain")
+	}
+	if len(volume.Attachments) > 0 {
+		return &Decision{Hold: &Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
+	}
+	return effect(Effect{Verb: DeleteVolume, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+// lastRecord stalls where what is to be deleted is all that still says which disk an
+// ordinal had (I3): the other side must be on it.
+func (p *planner) lastRecord(name SideName, v OrdinalVolume) *Decision {
+	taken := volumes.Taken{Shared: p.Spec.SameCluster, From: v.Source, At: v.Destination}
+	if name == DestinationSide {
+		taken.From, taken.At = taken.At, taken.From
+	}
+	if !taken.From.Claim.Found && !taken.From.Volume.Found {
+		return nil // nothing is left to be deleted
+	}
+	if problem := taken.Check(); problem != nil {
+		return Stalled(problem.Reason, problem.Message, problem.Remedy)
+	}
+	return nil
+}
+
+func (p *planner) removeDestinationSet() *Decision {
+	set := p.Destination.Set
+	if set.Presence == Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
+		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
+			return p.awaitPod(p.Destination, pods[0].Ordinal)
+		}
+		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
+			return p.takenFor("")
+		}
+		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
+	}
+	return nil
+}
+
+// awaitPod waits until a pod that somebody else has brought up is gone.
+func (p *planner) awaitPod(side Side, ordinal int32) *Decision {
+	return &Decision{Hold: &Hold{
+		Reason:  api.ReasonPodTerminating,
+		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone", side.Namespace, side.Set.Name, ordinal, side.Cluster),
+	}}
+}
+
+// propagation is what becomes of a StatefulSet's dependents when it is deleted. Where it owns
+// claims it leaves them: with whenDeleted: Delete, now or when they were made, the garbage
+// collector would delete them, and their disks after them (KEP-1847). Otherwise its
+// ControllerRevisions are all that it owns, and they go with it.
+func (s Set) propagation() metav1.DeletionPropagation {
+	if len(s.OwnsClaims) > 0 {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}

@@ -1,0 +1,282 @@
+package simulate
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// ControlSet lets a StatefulSet controller act once on the range it knows, and
+// reports whether it did anything. It knows a new range only after learn. In
+// order, it goes on only when every replica below is Ready.
+func (w *World) ControlSet(name plan.SideName) bool {
+	side := w.State.Side(name)
+	if side.Set.Presence != plan.Seen {
+		return false
+	}
+	known := w.Controllers[name]
+	at := 0
+	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
+		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
+			at++
+		}
+		switch {
+		case at == len(side.Pods) || side.Pods[at].Ordinal != ordinal:
+			w.createPod(name, ordinal)
+			return true
+		case side.Set.Ordered && (!side.Pods[at].Ready || side.Pods[at].Terminating):
+			return false
+		}
+	}
+	for i := len(side.Pods) - 1; i >= 0; i-- {
+		pod := &side.Pods[i]
+		if pod.Ordinal >= known.Start && pod.Ordinal < known.Start+known.Replicas {
+			continue
+		}
+		if !pod.Terminating {
+			pod.Terminating = true
+			return true
+		}
+		if side.Set.Ordered {
+			return false
+		}
+	}
+	return false
+}
+
+// Learn lets a StatefulSet controller see the present spec.
+func (w *World) Learn(name plan.SideName) bool {
+	side := w.State.Side(name)
+	known, now := w.Controllers[name], Cap{side.Set.Rolls.Shared, side.Set.Rolls.Share}
+	if side.Set.Presence != plan.Seen || side.Set.Observed && known.Cap == now {
+		return false
+	}
+	w.Controllers[name] = Controller{Start: side.Set.Start, Replicas: side.Set.Replicas, Cap: now, CapObserved: known.CapObserved, RollsOut: !side.Set.RolledOut || side.Set.Rolls.Asked}
+	side.Set.Observed = true
+	return true
+}
+
+// Confirm lets a controller of our own kind tell what its roll-outs keep to.
+func (w *World) Confirm(name plan.SideName) bool {
+	known := w.Controllers[name]
+	if w.State.Side(name).Set.Presence != plan.Seen || known.CapObserved == known.Cap {
+		return false
+	}
+	known.CapObserved = known.Cap
+	w.Controllers[name] = known
+	w.observeCap(name)
+	return true
+}
+
+// observeCap notes whether the status of a set tells of the share that it has.
+func (w *World) observeCap(name plan.SideName) {
+	rolls := &w.State.Side(name).Set.Rolls
+	rolls.Heeded = rolls.Own && w.Controllers[name].CapObserved == Cap{rolls.Shared, rolls.Share}
+}
+
+// createPod does what the StatefulSet controller does: it makes a claim that does
+// not exist, empty, and then the pod. Its volumes are attached when they can be.
+func (w *World) createPod(name plan.SideName, ordinal int32) {
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		if v.Ordinal != ordinal {
+			continue
+		}
+		h := v.Holding(name)
+		if !h.Claim.Found {
+			h.Claim = volumes.Claim{Found: true, UID: w.NewUID(), ResourceVersion: w.NewVersion(), Phase: corev1.ClaimPending}
+		}
+		if at := h.Volume.Attachments; w.Attaches && h.Bound() && !slices.Contains(at, AttachedTo(name)) {
+			w.Attach(v, name, append(slices.Clone(at), AttachedTo(name)))
+		}
+	}
+	w.State.Side(name).SetPod(plan.Pod{Ordinal: ordinal, UID: w.NewUID(), Owned: true, Node: string(name)})
+}
+
+// AttachedTo is the attachment of a volume to the node of a side: there is one on each.
+func AttachedTo(name plan.SideName) volumes.Attachment {
+	return volumes.Attachment{Name: string(name), Node: string(name)}
+}
+
+// ControlBudgets lets the disruption controller of a side observe.
+func (w *World) ControlBudgets(name plan.SideName) bool {
+	side := w.State.Side(name)
+	if len(side.Budgets) != 1 || side.Budgets[0].Observed {
+		return false
+	}
+	for _, at := range plan.SideNames {
+		if at == name || w.State.Spec.SameNamespace {
+			w.State.Side(at).Budgets[0].Observed = true
+		}
+	}
+	return true
+}
+
+// BindClaims lets the volume controller of a side act once: it binds a claim and
+// the volume that is reserved for it, finds a claim without its volume lost, and
+// ends deletions.
+func (w *World) BindClaims(name plan.SideName) bool {
+	for _, v := range w.moving() {
+		h := v.Holding(name)
+		if w.finalize(v, name) {
+			return true
+		}
+		claim, volume := &h.Claim, h.Volume
+		if phase := phaseOf(volume); volume.Found && volume.Phase != phase {
+			volume.Phase = phase
+			w.PutVolume(v, name, volume)
+			return true
+		}
+		if !claim.Found || claim.Volume == "" {
+			continue
+		}
+		phase := corev1.ClaimLost
+		if volume.Found && claim.Volume == volume.Name && volume.ClaimRef.Names(h.Ref) {
+			if volume.ClaimRef.UID == "" {
+				volume.ClaimRef.UID = claim.UID
+				w.PutVolume(v, name, volume)
+				return true
+			}
+			if volume.ClaimRef.UID == claim.UID {
+				phase = corev1.ClaimBound
+			}
+		}
+		if claim.Phase != phase {
+			claim.Phase = phase
+			claim.ResourceVersion = w.NewVersion()
+			return true
+		}
+	}
+	return false
+}
+
+// phaseOf is the phase that the binder gives a volume whose claim exists.
+func phaseOf(volume volumes.Volume) corev1.PersistentVolumePhase {
+	if volume.ClaimRef.UID == "" {
+		return corev1.VolumeAvailable
+	}
+	return corev1.VolumeBound
+}
+
+// finalize removes a claim that is being deleted once no pod uses it, and a volume
+// that is being deleted once no claim is bound to it.
+func (w *World) finalize(v *plan.OrdinalVolume, name plan.SideName) bool {
+	h := v.Holding(name)
+	if _, used := w.State.Side(name).Pod(v.Ordinal); h.Claim.Terminating && !used {
+		h.Claim = volumes.Claim{}
+		return true
+	}
+	if h.Volume.Terminating && (!h.Claim.Found || h.Volume.ClaimRef.UID != h.Claim.UID) {
+		w.PutVolume(v, name, volumes.Volume{})
+		return true
+	}
+	return false
+}
+
+// Ready makes a pod Ready, as its kubelet does: it mounts only volumes that are
+// bound to the pod's own claims.
+func (w *World) Ready(name plan.SideName, ordinal int32) bool {
+	side := w.State.Side(name)
+	pod, found := side.Pod(ordinal)
+	if !found || pod.Ready || pod.Terminating {
+		return false
+	}
+	for i := range w.State.Volumes {
+		if v := &w.State.Volumes[i]; v.Ordinal == ordinal && !v.Holding(name).Bound() {
+			return false
+		}
+	}
+	pod.Ready, pod.ReadySince = true, w.State.Now
+	side.SetPod(pod)
+	return true
+}
+
+// Gone removes a Terminating pod, as its kubelet does.
+func (w *World) Gone(name plan.SideName, ordinal int32) bool {
+	side := w.State.Side(name)
+	pod, found := side.Pod(ordinal)
+	if !found || !pod.Terminating {
+		return false
+	}
+	side.RemovePod(ordinal)
+	return true
+}
+
+// Detach removes the attachments of an ordinal that has no pod on a side.
+func (w *World) Detach(name plan.SideName, ordinal int32) bool {
+	if _, found := w.State.Side(name).Pod(ordinal); found {
+		return false
+	}
+	changed := false
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		attachments := v.Holding(name).Volume.Attachments
+		if at := slices.Index(attachments, AttachedTo(name)); v.Ordinal == ordinal && at >= 0 {
+			w.Attach(v, name, slices.Delete(slices.Clone(attachments), at, at+1))
+			changed = true
+		}
+	}
+	return changed
+}
+
+// settle lets every controller act until nothing changes, and reports whether
+// anything did: the fault-free world.
+func (w *World) settle() bool {
+	acted := false
+	for changed := true; changed; acted = acted || changed {
+		changed = false
+		for _, name := range plan.SideNames {
+			changed = w.Learn(name) || changed
+			changed = w.Confirm(name) || changed
+			changed = w.ControlSet(name) || changed
+			changed = w.ControlBudgets(name) || changed
+			changed = w.BindClaims(name) || changed
+			changed = w.settlePods(name) || changed
+		}
+	}
+	return acted
+}
+
+func (w *World) settlePods(name plan.SideName) bool {
+	changed := false
+	side := w.State.Side(name)
+	pods := side.Pods
+	if w.only != nil {
+		pods = nil
+		if pod, found := side.Pod(*w.only); found {
+			pods = []plan.Pod{pod}
+		}
+	}
+	for _, pod := range slices.Clone(pods) {
+		if pod.Terminating {
+			changed = w.Gone(name, pod.Ordinal) || changed
+			continue
+		}
+		changed = w.Ready(name, pod.Ordinal) || changed
+	}
+	for _, v := range w.moving() {
+		if len(v.Holding(name).Volume.Attachments) > 0 {
+			changed = w.Detach(name, v.Ordinal) || changed
+		}
+	}
+	return changed
+}
+
+// moving are the claims that the controllers look at.
+func (w *World) moving() []*plan.OrdinalVolume {
+	all := w.State.Volumes
+	first, last := 0, len(all)
+	if w.only != nil {
+		byOrdinal := func(v plan.OrdinalVolume, ordinal int32) int { return int(v.Ordinal) - int(ordinal) }
+		first, _ = slices.BinarySearchFunc(all, *w.only, byOrdinal)
+		last, _ = slices.BinarySearchFunc(all, *w.only+1, byOrdinal)
+	}
+	found := make([]*plan.OrdinalVolume, 0, last-first)
+	for i := first; i < last; i++ {
+		found = append(found, &all[i])
+	}
+	return found
+}

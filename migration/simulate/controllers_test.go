@@ -1,0 +1,196 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// podsUp are pods that are Ready.
+func podsUp(ordinals ...int32) []plan.Pod {
+	pods := make([]plan.Pod, 0, len(ordinals))
+	for _, k := range ordinals {
+		pods = append(pods, plan.Pod{Ordinal: k, Ready: true})
+	}
+	return pods
+}
+
+// withPod is a copy of pods of which one was changed.
+func withPod(pods []plan.Pod, at int, change func(*plan.Pod)) []plan.Pod {
+	pods = slices.Clone(pods)
+	change(&pods[at])
+	return pods
+}
+
+func startsUp(p *plan.Pod)    { p.Ready = false }
+func goesDown(p *plan.Pod)    { p.Terminating = true }
+func goesUnready(p *plan.Pod) { p.Ready, p.Terminating = false, true }
+
+// TestWorldControlSet: the controller of a set makes the lowest ordinal that is missing, and then ends the
+// highest one that is outside of its range, one at a time. In order it waits for each one that is not
+// Ready, and for each one that ends.
+func TestWorldControlSet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods    []plan.Pod
+		ordered bool
+		want    string
+	}{
+		"all are there":                            {podsUp(1, 2, 3), true, ""},
+		"none is there":                            {nil, true, "make 1"},
+		"the first is missing":                     {podsUp(2, 3), true, "make 1"},
+		"one between is missing":                   {podsUp(1, 3), true, "make 2"},
+		"the last is missing":                      {podsUp(1, 2), true, "make 3"},
+		"the first beside one below":               {podsUp(0, 2, 3), true, "make 1"},
+		"the last beside one above":                {podsUp(1, 2, 4), true, "make 3"},
+		"in order one that starts is waited for":   {withPod(podsUp(1, 3), 0, startsUp), true, ""},
+		"in order one that ends is waited for":     {withPod(podsUp(1, 3), 0, goesDown), true, ""},
+		"in order one that is down":                {withPod(podsUp(1, 3), 0, goesUnready), true, ""},
+		"at once nobody is waited for":             {withPod(podsUp(1, 3), 0, startsUp), false, "make 2"},
+		"at once nobody who ends is waited for":    {withPod(podsUp(1, 3), 0, goesDown), false, "make 2"},
+		"one above ends":                           {podsUp(1, 2, 3, 4), true, "end 4"},
+		"one below ends":                           {podsUp(0, 1, 2, 3), true, "end 0"},
+		"the highest one ends first":               {podsUp(0, 1, 2, 3, 4, 5), true, "end 5"},
+		"in order the highest one must have ended": {withPod(podsUp(0, 1, 2, 3, 4, 5), 5, goesDown), true, ""},
+		"at once the next one ends as well":        {withPod(podsUp(0, 1, 2, 3, 4, 5), 5, goesDown), false, "end 4"},
+		"at once the one below ends as well":       {withPod(podsUp(0, 1, 2, 3, 4), 4, goesDown), false, "end 0"},
+		"all outside end already":                  {withPod(podsUp(1, 2, 3, 4), 3, goesDown), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &World{Controllers: map[plan.SideName]Controller{plan.SourceSide: {Start: 1, Replicas: 3}}}
+			w.State.Source = plan.Side{Set: plan.Set{Presence: plan.Seen, Ordered: tc.ordered}, Pods: slices.Clone(tc.pods)}
+			if acts := w.ControlSet(plan.SourceSide); acts != (tc.want != "") {
+				t.Errorf("it says that it acts: %t", acts)
+			}
+			if got := podsDid(tc.pods, w.State.Source.Pods); got != tc.want {
+				t.Errorf("it does %q, want %q", got, tc.want)
+			}
+		})
+	}
+	w := &World{Controllers: map[plan.SideName]Controller{plan.SourceSide: {Start: 1, Replicas: 3}}}
+	if w.State.Source.Set.Presence = plan.Absent; w.ControlSet(plan.SourceSide) || len(w.State.Source.Pods) > 0 {
+		t.Errorf("a set that is not there has made %+v", w.State.Source.Pods)
+	}
+}
+
+// podsDid is what has become of pods: the one that was made, or the one that ends.
+func podsDid(before, after []plan.Pod) string {
+	was, done := plan.Side{Pods: before}, []string{}
+	for _, pod := range after {
+		old, found := was.Pod(pod.Ordinal)
+		switch {
+		case !found:
+			done = append(done, fmt.Sprintf("make %d", pod.Ordinal))
+		case pod.Terminating != old.Terminating:
+			done = append(done, fmt.Sprintf("end %d", pod.Ordinal))
+		}
+	}
+	return strings.Join(done, ", ")
+}
+
+// TestWorldLearn: a controller comes to know of a new range, and of a share that is another one than it
+// keeps to; a roll-out is one when a pod is of an older revision, or was asked to go.
+func TestWorldLearn(t *testing.T) {
+	set := plan.Set{Presence: plan.Seen, Start: 2, Replicas: 3, RolledOut: true, Rolls: plan.Rolls{Own: true, Shared: true, Share: 1}}
+	one := Cap{Set: true, Most: 1}
+	knows, known := Controller{Start: 7, Replicas: 9, Cap: one, CapObserved: Cap{Most: 5}}, Controller{Start: 2, Replicas: 3, Cap: one, CapObserved: Cap{Most: 5}}
+	rolls := known
+	rolls.RollsOut = true
+	for name, tc := range map[string]struct {
+		change func(*plan.Set)
+		keeps  Cap
+		want   Controller
+	}{
+		"a new range":                    {func(*plan.Set) {}, one, known},
+		"nothing is new":                 {func(s *plan.Set) { s.Observed = true }, one, knows},
+		"a new share":                    {func(s *plan.Set) { s.Observed = true }, Cap{}, known},
+		"both":                           {func(*plan.Set) {}, Cap{}, known},
+		"it is absent":                   {func(s *plan.Set) { s.Presence = plan.Absent }, one, knows},
+		"it rolls out":                   {func(s *plan.Set) { s.RolledOut = false }, one, rolls},
+		"it was asked for a pod":         {func(s *plan.Set) { s.Rolls.Asked = true }, one, rolls},
+		"it rolls out and was asked for": {func(s *plan.Set) { s.RolledOut, s.Rolls.Asked = false, true }, one, rolls},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := knows, set
+			before.Cap = tc.keeps
+			tc.change(&now)
+			w := &World{State: plan.Snapshot{Source: plan.Side{Set: now}}, Controllers: map[plan.SideName]Controller{plan.SourceSide: before}}
+			anew, want := tc.want != knows, now
+			want.Observed = now.Observed || anew
+			if learns := w.Learn(plan.SourceSide); learns != anew {
+				t.Errorf("it says that it learns something: %t", learns)
+			}
+			if got := w.Controllers[plan.SourceSide]; got != tc.want {
+				t.Errorf("it acts on %+v, want %+v", got, tc.want)
+			}
+			if diff := cmp.Diff(want, w.State.Source.Set); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWorldConfirm: what a roll-out keeps to is told after it has been learnt, and once; only our own kind
+// tells it, and a share is heeded when the very same one is told.
+func TestWorldConfirm(t *testing.T) {
+	one, two := Cap{Set: true, Most: 1}, Cap{Set: true, Most: 2}
+	set := plan.Set{Presence: plan.Seen, Rolls: plan.Rolls{Own: true, Shared: true, Share: 1}}
+	for name, tc := range map[string]struct {
+		change       func(*plan.Set)
+		keeps, told  Cap
+		acts, heeded bool
+	}{
+		"it is told":                {func(*plan.Set) {}, one, Cap{}, true, true},
+		"it was told":               {func(*plan.Set) {}, one, one, false, false},
+		"the set is absent":         {func(s *plan.Set) { s.Presence = plan.Absent }, one, Cap{}, false, false},
+		"another one is kept to":    {func(*plan.Set) {}, two, one, true, false},
+		"none is kept to":           {func(*plan.Set) {}, Cap{}, one, true, false},
+		"there is none any more":    {func(s *plan.Set) { s.Rolls.Shared, s.Rolls.Share = false, 0 }, Cap{}, one, true, true},
+		"another kind tells no one": {func(s *plan.Set) { s.Rolls.Own = false }, one, Cap{}, true, false},
+	} {
+		w := &World{State: plan.Snapshot{Source: plan.Side{Set: set}}, Controllers: map[plan.SideName]Controller{plan.SourceSide: {Start: 4, Cap: tc.keeps, CapObserved: tc.told}}}
+		tc.change(&w.State.Source.Set)
+		if acts := w.Confirm(plan.SourceSide); acts != tc.acts {
+			t.Errorf("%s: it says that it acts: %t", name, acts)
+		}
+		want := Controller{Start: 4, Cap: tc.keeps, CapObserved: tc.told}
+		if tc.acts {
+			want.CapObserved = tc.keeps
+		}
+		if got := w.Controllers[plan.SourceSide]; got != want || w.State.Source.Set.Rolls.Heeded != tc.heeded {
+			t.Errorf("%s: it has told %+v, heeded %t", name, got, w.State.Source.Set.Rolls.Heeded)
+		}
+	}
+}
+
+// TestWorldControlBudgets: the disruption controller of a side observes its one budget; in one namespace
+// that is the other side's as well.
+func TestWorldControlBudgets(t *testing.T) {
+	seen, not := plan.Budget{Observed: true}, plan.Budget{}
+	for name, tc := range map[string]struct {
+		source, destination         []plan.Budget
+		same                        bool
+		acts                        bool
+		wantSource, wantDestination []plan.Budget
+	}{
+		"none":                {nil, nil, false, false, nil, nil},
+		"observed already":    {[]plan.Budget{seen}, []plan.Budget{not}, false, false, []plan.Budget{seen}, []plan.Budget{not}},
+		"one":                 {[]plan.Budget{not}, []plan.Budget{not}, false, true, []plan.Budget{seen}, []plan.Budget{not}},
+		"one of one side":     {[]plan.Budget{not}, nil, false, true, []plan.Budget{seen}, nil},
+		"one of both":         {[]plan.Budget{not}, []plan.Budget{not}, true, true, []plan.Budget{seen}, []plan.Budget{seen}},
+		"nobody knows of two": {[]plan.Budget{not, not}, nil, false, false, []plan.Budget{not, not}, nil},
+	} {
+		w := &World{State: plan.Snapshot{Spec: plan.Spec{SameNamespace: tc.same}, Source: plan.Side{Budgets: tc.source}, Destination: plan.Side{Budgets: tc.destination}}}
+		w.State = w.State.Clone()
+		if acts := w.ControlBudgets(plan.SourceSide); acts != tc.acts {
+			t.Errorf("%s: it says that it acts: %t", name, acts)
+		}
+		if diff := cmp.Diff([][]plan.Budget{tc.wantSource, tc.wantDestination}, [][]plan.Budget{w.State.Source.Budgets, w.State.Destination.Budgets}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func TestSimulateHeld(t *testing.T) {
+	zero := pdbtest.MaxUnavailable(0)
+	failing := plantest.Scenario{Replicas: 3}.Build()
+	failing.Source.Pods[1].Ready = false
+	unreachable := plantest.Scenario{Replicas: 3}.Build()
+	unreachable.Destination = plan.Side{Cluster: "west"}
+	for name, tc := range map[string]struct {
+		s      plan.Snapshot
+		reason string
+	}{
+		"a budget of nothing":     {plantest.Scenario{Replicas: 3, Budget: zero}.Build(), api.ReasonBudgetZero},
+		"nothing to move":         {plantest.Scenario{}.Build(), api.ReasonNothingToMove},
+		"paused":                  {plantest.Scenario{Replicas: 1, Spec: plan.Spec{Mode: api.ModePause}}.Build(), api.ReasonPaused},
+		"an unreachable side":     {unreachable, api.ReasonClusterUnreachable},
+		"more than there are":     {plantest.Scenario{Replicas: 2, Spec: plan.Spec{Count: 3}}.Build(), api.ReasonCountTooLarge},
+		"d above what it allows":  {plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{MaxUnavailable: pdbtest.MaxUnavailable(2).MaxUnavailable}}.Build(), api.ReasonBudgetExceeded},
+		"a malformed budget of d": {plantest.Scenario{Replicas: 3, Spec: plan.Spec{MaxUnavailable: pdbtest.Unparsable()}}.Build(), api.ReasonBudgetInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := Run(tc.s)
+			if len(result.Steps) != 0 || result.Outcome != "" || result.Held == nil || result.Held.Reason != tc.reason {
+				t.Errorf("got %d steps, %q, held by %+v; want none, held by %s", len(result.Steps), result.Outcome, result.Held, tc.reason)
+			}
+		})
+	}
+	// An unavailable replica comes back in a world in which nothing fails.
+	if result := Run(failing); result.Outcome != api.ReasonMoved {
+		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
+	}
+}

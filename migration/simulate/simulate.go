@@ -1,0 +1,108 @@
+// Package simulate has a small abstract model of both clusters of a migration, and the dry run: the
+// plan, carried out in a world in which nothing fails.
+package simulate
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// Step is one write of a dry run, and the world after it.
+type Step struct {
+	Effect      plan.Effect `json:"effect"`
+	Description string      `json:"description"`
+	Source      Forecast    `json:"source"`
+	Destination Forecast    `json:"destination"`
+	// Available is how many replicas are available on both sides after the write,
+	// before the controllers have caught up: the fewest in this step.
+	Available int32 `json:"available"`
+}
+
+// Forecast is one slice in a dry run.
+type Forecast struct {
+	Start    int32 `json:"start"`
+	Replicas int32 `json:"replicas"`
+	// MaxUnavailable is what the slice's PodDisruptionBudget allows; nil without one
+	// or in its author's own form.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}
+
+// Result is a dry run.
+type Result struct {
+	Steps []Step `json:"steps"`
+	// Fewest is the fewest replicas available at any time.
+	Fewest int32 `json:"fewestAvailable"`
+	// Outcome is the reason of the condition Completed that it ends with.
+	Outcome string `json:"outcome,omitempty"`
+	// Held is what it ends with when it cannot go on.
+	Held *plan.Hold `json:"held,omitempty"`
+}
+
+// stepsPerOrdinal bounds a dry run: more writes for one ordinal than any plan has.
+const stepsPerOrdinal = 64
+
+// Run iterates Plan over an abstract world that begins as the snapshot and in
+// which nothing fails. The snapshot must cover all ordinals. It never writes.
+func Run(s plan.Snapshot) Result {
+	if finding := s.Unbounded(); finding != nil {
+		return Result{Held: finding.Hold()}
+	}
+	w := NewWorld(s)
+	w.State.Holder, w.State.Engaged = "dry-run", false
+	w.settle()
+	result := Result{Fewest: available(w)}
+	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
+	for range limit {
+		decision := plan.Plan(w.State)
+		switch {
+		case decision.Record != nil:
+			given := plan.DestinationCount(w.State)
+			w.State.Record = *decision.Record
+			w.State.Record.Given = given
+			claim := decision.Record.Claim
+			w.State.Engaged = claim != nil && claim.Holder == w.State.Holder
+		case decision.Effect != nil:
+			if err := w.Apply(*decision.Effect); err != nil {
+				result.Held = &plan.Hold{Reason: "Simulation", Message: fmt.Sprintf("%s: %v", decision.Effect, err), Stalled: true}
+				return result
+			}
+			if decision.Effect.OfOrdinal() {
+				w.only = &decision.Effect.Ordinal
+			}
+			step := stepOf(w, *decision.Effect)
+			result.Fewest = min(result.Fewest, step.Available)
+			result.Steps = append(result.Steps, step)
+			w.settle()
+		case decision.Done != "":
+			result.Outcome, result.Held = decision.Done, decision.Hold
+			return result
+		case decision.Wait == 0:
+			result.Held = decision.Hold
+			return result
+		default:
+			// The hold names what is waited for; in this world only time has yet to pass for it.
+			w.State.Now = w.State.Now.Add(decision.Wait)
+		}
+	}
+	result.Held = &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
+	return result
+}
+
+// stepOf is taken before the controllers have acted: an ordinal that its slice does not own any
+// more does not count as available, so that the step shows the fewest there are in it.
+func stepOf(w *World, e plan.Effect) Step {
+	return Step{
+		Effect: e, Description: e.String(),
+		Source: forecast(w.State, w.State.Source), Destination: forecast(w.State, w.State.Destination),
+		Available: available(w),
+	}
+}
+
+func forecast(s plan.Snapshot, side plan.Side) Forecast {
+	return Forecast{Start: side.Set.Start, Replicas: side.Set.Replicas, MaxUnavailable: plan.Allowed(s, side)}
+}
+
+func available(w *World) int32 {
+	return plan.Available(w.State.Now, w.State.Source) + plan.Available(w.State.Now, w.State.Destination)
+}

@@ -1,0 +1,221 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+var update = flag.Bool("update", false, "write the golden step logs anew")
+
+// TestSimulate compares whole dry runs with their golden step logs: the reviewable
+// specification of what is written, in which order.
+func TestSimulate(t *testing.T) {
+	one := []string{"data"}
+	tests := map[string]plantest.Scenario{
+		"clusters":       {Replicas: 3, Templates: one, Budget: pdbtest.MaxUnavailable(1)},
+		"namespaces":     {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{SameCluster: true}},
+		"same-namespace": {Replicas: 2, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{SameNamespace: true}},
+		"lowest-first":   {Replicas: 2, Start: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{Order: api.LowestFirst}},
+		"part":           {Replicas: 4, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 1}},
+		"bare":           {Replicas: 2},
+		"two-claims":     {Replicas: 2, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(2)},
+		"delete-source":  {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{DeleteSource: true}},
+		"exports":        {Replicas: 2, Service: true, Prepared: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
+		"budget-of-two":  {Replicas: 5, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 3}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) { golden(t, name, steps(Run(c.Build()))) })
+	}
+}
+
+// TestSimulateMidway begins where another process has left off, and where a migration
+// was rolled back before and is to run again.
+func TestSimulateMidway(t *testing.T) {
+	w := NewWorld(plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build())
+	drive(t, w, func(d plan.Decision) bool { return d.Effect != nil && d.Effect.Verb == plan.ScaleUp })
+	golden(t, "taken-over", steps(Run(w.Snapshot())))
+	w.State.Spec.Mode = api.ModeRollback
+	drive(t, w, func(d plan.Decision) bool { return d.Done != "" })
+	w.State.Spec.Mode = api.ModeRun
+	golden(t, "run-again", steps(Run(w.Snapshot())))
+}
+
+// TestSimulateRollback turns round with an ordinal on its way, and with all moved.
+func TestSimulateRollback(t *testing.T) {
+	for name, after := range map[string]plan.Verb{"rollback-in-mid-handoff": plan.ScaleDown, "rollback-of-a-started-ordinal": plan.ScaleUp} {
+		t.Run(name, func(t *testing.T) {
+			s := halfSimulated(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}, after, 1).Snapshot()
+			s.Spec.Mode = api.ModeRollback
+			golden(t, name, steps(Run(s)))
+		})
+	}
+}
+
+// halfSimulated is a world in which the plan has just come to a write, for the n-th time, and has made it.
+func halfSimulated(t *testing.T, c plantest.Scenario, verb plan.Verb, n int) *World {
+	t.Helper()
+	w := NewWorld(c.Build())
+	last := drive(t, w, func(d plan.Decision) bool {
+		if d.Effect != nil && d.Effect.Verb == verb {
+			n--
+		}
+		return n == 0
+	})
+	carryOut(t, w, last)
+	return w
+}
+
+// most is how many decisions no plan needs.
+const most = 3000
+
+// drive carries decisions out until the next one is as wanted.
+func drive(t *testing.T, w *World, wanted func(plan.Decision) bool) plan.Decision {
+	t.Helper()
+	for range most {
+		decision := plan.Plan(w.State)
+		if wanted(decision) {
+			return decision
+		}
+		carryOut(t, w, decision)
+	}
+	t.Fatal("what is wanted never comes")
+	return plan.Decision{}
+}
+
+func carryOut(t *testing.T, w *World, decision plan.Decision) {
+	t.Helper()
+	w.State.Now = w.State.Now.Add(decision.Wait)
+	if decision.Record != nil {
+		w.State.Record, w.State.Engaged = *decision.Record, true
+		return
+	}
+	if decision.Effect != nil {
+		if err := w.Apply(*decision.Effect); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settle()
+}
+
+// TestSimulateEnds: a dry run ends as the migration would in a world in which nothing fails. What comes
+// up by itself counts as available from the beginning, and what takes time is waited for.
+func TestSimulateEnds(t *testing.T) {
+	starting := plantest.Scenario{Replicas: 3}.Build()
+	starting.Source.Pods[0].Ready, starting.Source.Pods[1].Ready = false, false
+	patient := plantest.Scenario{Replicas: 2, Spec: plan.Spec{MinReady: time.Minute}}.Build()
+	moved := halfSimulated(t, plantest.Scenario{Replicas: 2}, plan.ScaleUp, 2).Snapshot()
+	moved.Spec.Mode = api.ModeRollback
+	twice := plantest.Scenario{Replicas: 1, Templates: []string{"data", "data"}}.Build()
+	twice.Volumes[1].Source.Volume.UID = "another"
+	elsewhere := halfSimulated(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}}, plan.ScaleDown, 1).Snapshot()
+	elsewhere.Volumes[1].Source.Volume.Attachments = []volumes.Attachment{{Name: "other", Node: "other"}}
+	for name, tc := range map[string]struct {
+		s             plan.Snapshot
+		outcome, held string
+		fewest        int32
+	}{
+		"two replicas come up":                {starting, api.ReasonMoved, "", 2},
+		"each is Ready for a minute":          {patient, api.ReasonMoved, "", 1},
+		"all go back":                         {moved, api.ReasonRolledBack, "", 1},
+		"what is seen cannot be":              {twice, "", ErrConflict.Error(), 1},
+		"a volume that is not ever let go of": {elsewhere, "", "the plan does not end", 1},
+	} {
+		result := Run(tc.s)
+		if result.Outcome != tc.outcome || result.Fewest != tc.fewest {
+			t.Errorf("%s: it ends with %q, fewest available %d", name, result.Outcome, result.Fewest)
+		}
+		if held := result.Held; (held == nil) != (tc.held == "") || held != nil && (!strings.Contains(held.Message, tc.held) || !held.Stalled) {
+			t.Errorf("%s: held by %+v", name, held)
+		}
+	}
+}
+
+// TestSimulateClaims: a dry run claims the migration as another process would, whoever is engaged in it.
+func TestSimulateClaims(t *testing.T) {
+	s := halfSimulated(t, plantest.Scenario{Replicas: 2}, plan.ScaleDown, 1).Snapshot()
+	result := Run(s)
+	if len(result.Steps) == 0 || result.Steps[0].Effect.Verb != plan.WriteFence || !s.Engaged {
+		t.Errorf("it begins with %+v", result.Steps)
+	}
+}
+
+// steps are the lines of a dry run: both slices, how many of their replicas may be
+// evicted, and how many are available after the write.
+func steps(s Result) string {
+	var text strings.Builder
+	share := func(f Forecast) string {
+		if f.MaxUnavailable == nil {
+			return "-"
+		}
+		return strconv.Itoa(int(*f.MaxUnavailable))
+	}
+	for i, step := range s.Steps {
+		fmt.Fprintf(&text, "%2d  %-6s %-6s  %s/%s  %d  %s\n", i+1,
+			plan.Span(step.Source.Start, step.Source.Replicas), plan.Span(step.Destination.Start, step.Destination.Replicas),
+			share(step.Source), share(step.Destination), step.Available, step.Description)
+	}
+	fmt.Fprintf(&text, "%s, fewest available %d\n", s.Outcome, s.Fewest)
+	if s.Held != nil {
+		fmt.Fprintf(&text, "held: %+v\n", *s.Held)
+	}
+	return text.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSimulateAThousand: a dry run of a thousand ordinals is not quadratic in what it
+// looks at; it took seconds when every step looked at every claim.
+func TestSimulateAThousand(t *testing.T) {
+	begin := computed(t)
+	result := Run(plantest.Scenario{Replicas: 1000, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build())
+	if result.Outcome != api.ReasonMoved || result.Fewest != 999 {
+		t.Errorf("ended with %s, fewest available %d, %+v", result.Outcome, result.Fewest, result.Held)
+	}
+	if took := computed(t) - begin; took > time.Minute {
+		t.Errorf("it took %s of a processor", took)
+	}
+}
+
+// computed is how long this process has computed: other than the time that has passed,
+// it does not depend on what else runs on the machine.
+func computed(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano())
+}

@@ -1,0 +1,118 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// World is a small abstract model of both clusters: the two API servers hold the
+// values of a Snapshot, and the Kubernetes controllers act on them one step at a
+// time. The dry run iterates Plan over it, and the property tests interleave its
+// steps with faults. It has no clock and no randomness of its own.
+type World struct {
+	// State is what the API servers hold.
+	State plan.Snapshot
+	// Controllers is the range that each StatefulSet controller acts on: it may lag
+	// behind the spec.
+	Controllers map[plan.SideName]Controller
+	// only is the ordinal whose pods and claims the controllers look at; nil: all. In
+	// a dry run no other one changes.
+	only *int32
+	// serial numbers resource versions and UIDs.
+	serial int
+	// Attaches makes a VolumeAttachment for each volume of a running pod.
+	Attaches bool
+}
+
+// Controller is what a StatefulSet controller acts on.
+type Controller struct {
+	Start, Replicas int32
+	// Cap bounds its roll-outs, and CapObserved is what its status says of that; RollsOut is
+	// true in a roll-out.
+	Cap, CapObserved Cap
+	RollsOut         bool
+}
+
+// Cap is how many pods a roll-out may take down at once; Set is false when nothing bounds it.
+type Cap struct {
+	Set  bool
+	Most int32
+}
+
+// ErrConflict is what the API server answers when a precondition does not hold.
+var ErrConflict = errors.New("the object has changed")
+
+// NewWorld starts from a snapshot that covers all ordinals.
+func NewWorld(s plan.Snapshot) *World {
+	w := &World{State: s.Clone(), Controllers: map[plan.SideName]Controller{}}
+	for _, name := range plan.SideNames {
+		set := w.State.Side(name).Set
+		now := Cap{set.Rolls.Shared, set.Rolls.Share}
+		w.Controllers[name] = Controller{Start: set.Start, Replicas: set.Replicas, Cap: now, CapObserved: now}
+		w.observeCap(name)
+		for i := range w.State.Side(name).Budgets {
+			w.State.Side(name).Budgets[i].Evictions = 0 // here nobody asks for one
+		}
+	}
+	return w
+}
+
+// Snapshot is what an observer sees now.
+func (w *World) Snapshot() plan.Snapshot { return w.State.Clone() }
+
+// NewVersion is a resourceVersion that nothing has had.
+func (w *World) NewVersion() string {
+	w.serial++
+	return "v" + strconv.Itoa(w.serial)
+}
+
+// NewUID is a UID that nothing has had.
+func (w *World) NewUID() types.UID {
+	w.serial++
+	return types.UID("u" + strconv.Itoa(w.serial))
+}
+
+// PutVolume stores a volume. In one cluster both sides see the same one.
+func (w *World) PutVolume(v *plan.OrdinalVolume, name plan.SideName, volume volumes.Volume) {
+	if volume.Found {
+		volume.ResourceVersion = w.NewVersion()
+	}
+	v.Holding(name).Volume = volume
+	if w.State.Spec.SameCluster {
+		v.Source.Volume, v.Destination.Volume = volume, volume
+	}
+}
+
+// Attach stores the attachments of a volume, which are objects of their own.
+func (w *World) Attach(v *plan.OrdinalVolume, name plan.SideName, attachments []volumes.Attachment) {
+	v.Holding(name).Volume.Attachments = attachments
+	if w.State.Spec.SameCluster {
+		v.Source.Volume.Attachments, v.Destination.Volume.Attachments = attachments, attachments
+	}
+}
+
+// PutBudget stores a side's PodDisruptionBudget; nil: there is none. In one
+// namespace both sides see the same one.
+func (w *World) PutBudget(name plan.SideName, budget *plan.Budget) {
+	for _, at := range plan.SideNames {
+		if at != name && !w.State.Spec.SameNamespace {
+			continue
+		}
+		w.State.Side(at).Budgets = nil
+		if budget != nil {
+			budget.ResourceVersion = w.NewVersion()
+			w.State.Side(at).Budgets = []plan.Budget{*budget}
+		}
+	}
+}
+
+func (w *World) String() string {
+	s := w.State
+	return fmt.Sprintf("source %s destination %s handoff %+v", plan.Span(s.Source.Set.Start, s.Source.Set.Replicas), plan.Span(s.Destination.Set.Start, s.Destination.Set.Replicas), s.Record.Handoff)
+}
