@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -26,8 +25,7 @@ import (
 
 // adoptOptions are those of the verb adopt.
 type adoptOptions struct {
-	*common
-	name     string
+	ofSlice
 	to       *choice
 	origin   *choice
 	dryRun   bool
@@ -73,22 +71,13 @@ const appsGroup = "apps"
 
 func newAdopt(c *common) *cobra.Command {
 	o := &adoptOptions{
-		common: c, to: newChoice(slicesapi.GroupVersion.Group, slicesapi.GroupVersion.Group, appsGroup),
+		ofSlice: ofSlice{common: c}, to: newChoice(slicesapi.GroupVersion.Group, slicesapi.GroupVersion.Group, appsGroup),
 		origin: newChoice(appsGroup, appsGroup, kruiseName),
 	}
-	cmd := &cobra.Command{
+	cmd := c.command(o, &cobra.Command{
 		Use: "adopt STATEFULSET", Short: "Make one kind of StatefulSet of the other; the pods keep running",
-		Long: adoptHelp, Example: c.example(adoptExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Long: adoptHelp, Example: adoptExamples,
+	})
 	flags := cmd.Flags()
 	flags.Var(o.to, "to", "group of the kind that it becomes")
 	flags.Var(o.origin, "from", "whose kind it is, unless --to is apps")
@@ -100,7 +89,7 @@ func newAdopt(c *common) *cobra.Command {
 
 // Complete takes the name and the direction.
 func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	if o.name, err = sliceArg(cmd, args); err != nil {
+	if err = o.ofSlice.Complete(cmd, args); err != nil {
 		return err
 	}
 	if o.namespace, err = o.common.namespace(); err != nil {
@@ -132,11 +121,7 @@ func (o *adoptOptions) Validate() error {
 
 // Run checks, and makes the one kind of the other.
 func (o *adoptOptions) Run(ctx context.Context) error {
-	where, err := o.source()
-	if err != nil {
-		return err
-	}
-	connection, err := where.connect(nil)
+	connection, err := o.connect()
 	if err != nil {
 		return err
 	}
@@ -284,54 +269,9 @@ func maybeDone(err error) bool {
 	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// pollEvery is how often a deleted object is looked for.
-const pollEvery = 200 * time.Millisecond
-
-// awaitGone waits until the garbage collector has let go of what the object owned, and
-// the object is gone.
-func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
-	ticker, limit := a.clock.NewTicker(pollEvery), a.clock.NewTimer(a.timeout)
-	defer ticker.Stop()
-	defer limit.Stop()
-	for {
-		found, err := a.get(ctx, a.from)
-		switch {
-		case err == nil && found == nil:
-			return nil
-		case err == nil && found.GetUID() != uid:
-			return a.unfinished(exitFailure, fmt.Errorf("somebody made %s anew in cluster %s: it has the pods again; stop whoever does (a repository that is synchronised?), remove %s and repeat the command",
-				a.title(a.from), a.connection.Name(), a.manifest), false)
-		case err == nil && a.from == slicesapi.GroupVersion:
-			err = a.letGo(ctx, found)
-		}
-		select {
-		case <-ctx.Done():
-			return a.unfinished(exitFailure, causeOf(ctx), true)
-		case <-limit.C():
-			return a.unfinished(exitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: kubectl get statefulsets.%s %s -n %s -o yaml",
-				a.title(a.from), a.connection.Name(), a.timeout, a.from.Group, a.name, a.namespace), err), true)
-		case <-ticker.C():
-		}
-	}
-}
-
-// letGo takes our finalizer off a deleted set whose pods stay: they are to be told
-// nothing, and the controller may not be there to do it.
-func (a *adoption) letGo(ctx context.Context, found *unstructured.Unstructured) error {
-	next := found.DeepCopy()
-	if found.GetDeletionTimestamp() == nil || !controllerutil.RemoveFinalizer(next, slicesapi.Finalizer) {
-		return nil
-	}
-	err := a.live.Patch(ctx, next, client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return nil // it is read again
-	}
-	return client.IgnoreNotFound(err)
-}
-
 // create makes the object of the other kind.
 func (a *adoption) create(ctx context.Context) error {
-	// A signal is not heeded any more: the pods are nobody's.
+	// A signal is ignored now: no controller owns the pods.
 	ctx = context.WithoutCancel(ctx)
 	err := a.live.Create(ctx, a.new.DeepCopy(), strict)
 	if err == nil {
@@ -347,7 +287,7 @@ func (a *adoption) create(ctx context.Context) error {
 }
 
 // kubectl is a command line of kubectl for the same cluster.
-func (a *adoption) kubectl(command string) string {
+func (a *adoption) kubectl(arguments string) string {
 	words := []string{"kubectl"}
 	for _, flag := range []struct {
 		name  string
@@ -357,7 +297,7 @@ func (a *adoption) kubectl(command string) string {
 			words = append(words, "--"+flag.name, quote(*flag.value))
 		}
 	}
-	return strings.Join(append(words, command), " ")
+	return strings.Join(append(words, arguments), " ")
 }
 
 // unfinished says how to end by hand what could not be ended. Until then nobody heals

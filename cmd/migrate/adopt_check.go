@@ -39,7 +39,7 @@ func (a *adoption) check(ctx context.Context) error {
 	return nil
 }
 
-// driven finds others that drive the object: an operator, or a migration.
+// driven finds others that control the object: an operator, or a migration.
 func (a *adoption) driven() []string {
 	var problems []string
 	if owner := metav1.GetControllerOf(a.old); owner != nil {
@@ -69,8 +69,8 @@ type state struct {
 	Status appsv1.StatefulSetStatus `json:"status"`
 }
 
-// moving finds changes that are under way. The status is not carried over, and with it
-// goes the knowledge of which revision is the current one.
+// moving finds changes that are under way. The status is not copied, and with it goes
+// the knowledge of which revision is the current one.
 func (a *adoption) moving() []string {
 	if a.old.GetDeletionTimestamp() != nil {
 		return []string{"it is being deleted"}
@@ -97,7 +97,7 @@ func (a *adoption) moving() []string {
 	return nil
 }
 
-// lost finds fields that apps/v1 does not have.
+// lost finds fields that apps/v1 does not support.
 func (a *adoption) lost() []string {
 	var set appsv1.StatefulSet
 	problems := unknownFields(a.new, appsv1.SchemeGroupVersion, &set)
@@ -130,7 +130,7 @@ func unknownFields(object *unstructured.Unstructured, version schema.GroupVersio
 	return problems
 }
 
-// rehearse has the API server judge the new object while the old one is still there.
+// rehearse has the API server validate the new object while the old one is still there.
 func (a *adoption) rehearse(ctx context.Context) []string {
 	if err := a.live.Create(ctx, a.new.DeepCopy(), strict, client.DryRunAll); err != nil {
 		return []string{fmt.Sprintf("the API server would not create it: %v", err)}
@@ -138,7 +138,7 @@ func (a *adoption) rehearse(ctx context.Context) []string {
 	return nil
 }
 
-// warn names what will not find the object any more, and what is otherwise afterwards.
+// warn names what will not find the object any more, and what is different afterwards.
 func (a *adoption) warn(ctx context.Context) {
 	if a.from == kruiseVersion {
 		a.warnKruise()

@@ -98,7 +98,7 @@ func TestAdoptKruise(t *testing.T) {
 	t.Run("U-06 from OpenKruise", func(t *testing.T) {
 		files := inTemp(t)
 		east := serve(t, kruiseResources(), append(kruisePods(), kruiseSet())...)
-		c := newConsole(kruiseArgs(t, east)...)
+		c := sliceConsole(kruiseArgs(t, east)...)
 		if code := c.passTime(t, c.begin(t), pollEvery); code != exitDone || c.out.String() != "statefulset.apps.sliceshift.io/web adopted\n" || c.err.Len() > 0 {
 			t.Errorf("exit code %d, stdout %q, stderr %q", code, c.out, c.err)
 		}
@@ -108,14 +108,14 @@ func TestAdoptKruise(t *testing.T) {
 		if left := files(); len(left) > 0 {
 			t.Errorf("files %v are left", left)
 		}
-		again := newConsole(kruiseArgs(t, east)...)
+		again := sliceConsole(kruiseArgs(t, east)...)
 		if code := again.run(t); code != exitDone || !strings.Contains(again.out.String(), "web is of apps.sliceshift.io/v1alpha1 already\n") {
 			t.Errorf("again: exit code %d, stdout %q, stderr %q", code, again.out, again.err)
 		}
 	})
 	t.Run("U-06 what would be created", func(t *testing.T) {
 		east := serve(t, kruiseResources(), append(kruisePods(), kruiseSet(rollingSaid(int64(2), "partition")))...)
-		c := newConsole(kruiseArgs(t, east, "--dry-run")...)
+		c := sliceConsole(kruiseArgs(t, east, "--dry-run")...)
 		if code := c.run(t); code != exitDone || len(east.wrote()) > 0 {
 			t.Errorf("exit code %d, stderr %q, writes %v", code, c.err, east.wrote())
 		}
@@ -125,7 +125,7 @@ func TestAdoptKruise(t *testing.T) {
 		east := serve(t, kruiseResources(), append(kruisePods(), kruiseSet(
 			rollingSaid("30%", "maxUnavailable"),
 		))...)
-		c := newConsole(kruiseArgs(t, east, "--dry-run")...)
+		c := sliceConsole(kruiseArgs(t, east, "--dry-run")...)
 		if code := c.run(t); code != exitDone || !strings.Contains(c.err.String(), "maxUnavailable 30% is rounded up here, and down by OpenKruise") {
 			t.Errorf("exit code %d, stderr %q", code, c.err)
 		}
@@ -138,8 +138,8 @@ func TestKruiseTemplate(t *testing.T) {
 		said("Ordered", "spec", "template", "metadata", "annotations", "apps.kruise.io/container-launch-priority"),
 		said([]any{map[string]any{"conditionType": "KruisePodReady"}}, "spec", "template", "spec", "readinessGates"),
 	)
-	c := newConsole()
-	a := &adoption{adoptOptions: &adoptOptions{common: &common{environment: c.environment}}, new: set}
+	c := sliceConsole()
+	a := &adoption{adoptOptions: &adoptOptions{ofSlice: ofSlice{common: newCommon(c.environment)}}, new: set}
 	a.warnKruise()
 	for _, want := range []string{"apps.kruise.io/container-launch-priority stays in the template", "readiness gate KruisePodReady: new pods get Ready only while OpenKruise is installed"} {
 		if !strings.Contains(c.err.String(), want) {
@@ -221,7 +221,7 @@ func TestAdoptKruiseRefused(t *testing.T) {
 				tc.want = exitStalled
 			}
 			east := serve(t, kruiseResources(), append(tc.pods, tc.set)...)
-			c := newConsole(kruiseArgs(t, east, tc.args...)...)
+			c := sliceConsole(kruiseArgs(t, east, tc.args...)...)
 			if code := c.run(t); code != tc.want || c.out.Len() > 0 {
 				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, tc.want, c.out, c.err)
 			}
@@ -253,7 +253,7 @@ func TestAdoptKruiseMissing(t *testing.T) {
 			if tc.served {
 				east = serve(t, kruiseResources(), kruiseSet())
 			}
-			c := newConsole(adoptArgs(t, east, tc.args...)...)
+			c := sliceConsole(adoptArgs(t, east, tc.args...)...)
 			if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), tc.wantErr) {
 				t.Errorf("exit code %d, stderr %q", code, c.err)
 			}
@@ -271,7 +271,7 @@ func TestAdoptUntaken(t *testing.T) {
 				east = newSliceServer(t, webSlice())
 			}
 			east.untaken = true
-			c := newConsole(adoptArgs(t, east, "--to", to)...)
+			c := sliceConsole(adoptArgs(t, east, "--to", to)...)
 			code := c.passTime(t, c.begin(t), time.Minute)
 			for _, want := range []string{"is created in cluster east, and the pods run: its controller has not taken the pods over after 2m0s", want} {
 				if !strings.Contains(c.err.String(), want) {
@@ -308,8 +308,8 @@ func TestAdoptLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	east.before = looks(func(int) error { leave(); return nil })
-	c := newConsole(adoptArgs(t, east)...)
-	if got := execute(ctx, c.environment); got != exitFailure || len(files()) > 0 {
+	c := sliceConsole(adoptArgs(t, east)...)
+	if got := c.execute(ctx); got != exitFailure || len(files()) > 0 {
 		t.Errorf("exit code %d, files %v", got, files())
 	}
 	if want := "is created in cluster east, and the pods run: interrupted; see whether its controller runs"; !strings.Contains(c.err.String(), want) {
@@ -328,11 +328,11 @@ func TestAdoptLateTaken(t *testing.T) {
 		if n != 3 {
 			return nil
 		}
-		set := east.slice(t)
+		set := storedSlice(t, east)
 		set.Status = slicesapi.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3}
 		return east.store.Update(t.Context(), set)
 	})
-	c := newConsole(adoptArgs(t, east)...)
+	c := sliceConsole(adoptArgs(t, east)...)
 	if got := c.passTime(t, c.begin(t), pollEvery); got != exitDone || !strings.Contains(c.out.String(), "web adopted") || seen != 3 {
 		t.Errorf("exit code %d after %d looks, stderr %q", got, seen, c.err)
 	}
@@ -349,11 +349,11 @@ func TestKruiseInterrupted(t *testing.T) {
 		}
 		return nil
 	}
-	c := newConsole(kruiseArgs(t, east)...)
+	c := sliceConsole(kruiseArgs(t, east)...)
 	if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), "get statefulsets.apps.kruise.io web -n shop\n") || len(files()) != 1 {
 		t.Errorf("exit code %d, stderr %q, files %v", code, c.err, files())
 	}
-	again := newConsole(kruiseArgs(t, east)...)
+	again := sliceConsole(kruiseArgs(t, east)...)
 	if code := again.run(t); code != exitFailure || !strings.Contains(again.err.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl create -f") {
 		t.Errorf("again: exit code %d, stderr %q", code, again.err)
 	}

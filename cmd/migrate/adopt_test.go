@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := inTemp(t)
 			east := newSliceServer(t, tc.from)
-			c := newConsole(adoptArgs(t, east, "--to", tc.to)...)
+			c := sliceConsole(adoptArgs(t, east, "--to", tc.to)...)
 			if code := c.passTime(t, c.begin(t), pollEvery); code != exitDone || c.out.String() != tc.out {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, c.out, c.err)
 			}
@@ -113,7 +113,7 @@ func TestAdopt(t *testing.T) {
 			if left := files(); len(left) > 0 {
 				t.Errorf("files %v are left", left)
 			}
-			again := newConsole(adoptArgs(t, east, "--to", tc.to)...)
+			again := sliceConsole(adoptArgs(t, east, "--to", tc.to)...)
 			if code := again.run(t); code != exitDone || !strings.Contains(again.out.String(), " already\n") || len(east.wrote()) != len(tc.want) {
 				t.Errorf("again: exit code %d, stdout %q, stderr %q", code, again.out, again.err)
 			}
@@ -141,7 +141,7 @@ func TestAdoptManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			east := newSliceServer(t, tc.from)
-			c := newConsole(adoptArgs(t, east, "--to", tc.to, "--dry-run")...)
+			c := sliceConsole(adoptArgs(t, east, "--to", tc.to, "--dry-run")...)
 			if code := c.run(t); code != exitDone || len(east.wrote()) > 0 {
 				t.Errorf("exit code %d, stderr %q, writes %v", code, c.err, east.wrote())
 			}
@@ -239,7 +239,7 @@ func TestAdoptRefused(t *testing.T) {
 			if tc.want == 0 {
 				tc.want = exitStalled
 			}
-			c := newConsole(adoptArgs(t, east, "--to", tc.to)...)
+			c := sliceConsole(adoptArgs(t, east, "--to", tc.to)...)
 			if code := c.run(t); code != tc.want || c.out.Len() > 0 {
 				t.Errorf("exit code %d, want %d; stdout %q", code, tc.want, c.out)
 			}
@@ -278,7 +278,7 @@ func TestAdoptOvertaken(t *testing.T) {
 	inTemp(t)
 	east := newSliceServer(t, nativeSet("web"))
 	east.before = overtaken(t, east)
-	c := newConsole(adoptArgs(t, east)...)
+	c := sliceConsole(adoptArgs(t, east)...)
 	if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), "was changed meanwhile, and nothing was done") {
 		t.Errorf("exit code %d, stderr %q", code, c.err)
 	}
@@ -299,7 +299,7 @@ func TestAdoptUnfinished(t *testing.T) {
 		return nil
 	}
 	kubeconfig := east.kubeconfig(t)
-	c := newConsole("adopt", "web", "-n", "shop", "--kubeconfig", kubeconfig, "--context", "east")
+	c := sliceConsole("adopt", "web", "-n", "shop", "--kubeconfig", kubeconfig, "--context", "east")
 	if code := c.run(t); code != exitFailure {
 		t.Errorf("exit code %d", code)
 	}
@@ -319,7 +319,7 @@ func TestAdoptUnfinished(t *testing.T) {
 	if err != nil || !strings.Contains(string(data), "apiVersion: apps.sliceshift.io/v1alpha1") {
 		t.Errorf("%v, manifest %s", err, data)
 	}
-	again := newConsole("adopt", "web", "-n", "shop", "--kubeconfig", kubeconfig)
+	again := sliceConsole("adopt", "web", "-n", "shop", "--kubeconfig", kubeconfig)
 	if code := again.run(t); code != exitFailure || !strings.Contains(again.err.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl create -f") {
 		t.Errorf("again: exit code %d, stderr %q", code, again.err)
 	}
@@ -338,7 +338,7 @@ func TestAdoptLostAnswer(t *testing.T) {
 		}
 		return apierrors.NewTimeoutError("no answer", 1)
 	}
-	c := newConsole(adoptArgs(t, east)...)
+	c := sliceConsole(adoptArgs(t, east)...)
 	if code := c.run(t); code != exitDone || !strings.Contains(c.out.String(), "web adopted") {
 		t.Errorf("exit code %d, stderr %q", code, c.err)
 	}
@@ -351,7 +351,7 @@ func TestAdoptManifestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	east := newSliceServer(t, nativeSet("web"))
-	c := newConsole(adoptArgs(t, east)...)
+	c := sliceConsole(adoptArgs(t, east)...)
 	if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), "shop-web.statefulset.yaml exists already") || len(east.wrote()) > 0 {
 		t.Errorf("exit code %d, stderr %q", code, c.err)
 	}
@@ -366,7 +366,7 @@ func TestAdoptLingers(t *testing.T) {
 		want    int
 		wantErr string
 	}{
-		"gone after a while": {func(t *testing.T, s *sliceServer) { t.Helper(); s.lose(t) }, pollEvery, exitDone, ""},
+		"gone after a while": {func(t *testing.T, s *sliceServer) { t.Helper(); lose(t, s) }, pollEvery, exitDone, ""},
 		"never gone":         {func(*testing.T, *sliceServer) {}, 2 * time.Minute, exitTimeout, "is not gone from cluster east after 2m0s"},
 		"made anew": {func(t *testing.T, s *sliceServer) {
 			t.Helper()
@@ -390,7 +390,7 @@ func TestAdoptLingers(t *testing.T) {
 				}
 				return errLost // the answer is lost; nothing else has happened yet
 			}
-			c := newConsole(adoptArgs(t, east)...)
+			c := sliceConsole(adoptArgs(t, east)...)
 			code := c.begin(t)
 			c.awaitWaiting(t)
 			tc.after(t, east)
@@ -404,7 +404,7 @@ func TestAdoptLingers(t *testing.T) {
 var errLost = apierrors.NewTimeoutError("the answer is lost", 1)
 
 // lose makes the old object go.
-func (s *sliceServer) lose(t *testing.T) {
+func lose(t *testing.T, s *sliceServer) {
 	t.Helper()
 	if err := s.store.Delete(t.Context(), nativeSet("web")); err != nil {
 		t.Error(err)
@@ -416,10 +416,10 @@ func TestAdoptInterrupted(t *testing.T) {
 	files := inTemp(t)
 	east := newSliceServer(t, nativeSet("web"))
 	east.before = errDeleteOnly(errLost)
-	c := newConsole(adoptArgs(t, east)...)
+	c := sliceConsole(adoptArgs(t, east)...)
 	ctx, leave := context.WithCancel(t.Context())
 	code := make(chan int)
-	go func() { code <- execute(ctx, c.environment) }()
+	go func() { code <- c.execute(ctx) }()
 	c.awaitWaiting(t)
 	leave()
 	if got := <-code; got != exitFailure || !strings.Contains(c.err.String(), "interrupted\nThe pods run, but no controller") || len(files()) != 1 {
@@ -437,7 +437,7 @@ func TestAdoptWarns(t *testing.T) {
 		},
 	}
 	east := newSliceServer(t, nativeSet("web"), scaler)
-	c := newConsole(adoptArgs(t, east, "--dry-run")...)
+	c := sliceConsole(adoptArgs(t, east, "--dry-run")...)
 	want := "warning: HorizontalPodAutoscaler shop/load names apps/v1 StatefulSet shop/web and will not find it: set its spec.scaleTargetRef.apiVersion to apps.sliceshift.io/v1alpha1\n"
 	if code := c.run(t); code != exitDone || c.err.String() != want {
 		t.Errorf("exit code %d, stderr %q", code, c.err)

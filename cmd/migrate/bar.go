@@ -16,9 +16,8 @@ type bar struct {
 }
 
 const (
-	widestBar  = 40
-	slimmest   = 10
-	leastWidth = 20
+	widestBar = 40
+	slimmest  = 10
 )
 
 // steps of a handoff, in their order.

@@ -9,8 +9,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// believe refuses a record that is not of this move: whoever may write ConfigMaps in the
-// namespace can forge one, and it is acted on with the rights of the one who runs this.
+// believe refuses a record that does not match what both clusters say. Anybody who may write
+// ConfigMaps in the namespace can forge one, and the engine acts on it with the rights of the
+// user who runs this command.
 func believe(store records.ConfigMap, m *api.Migration, s migration.Snapshot) error {
 	if err := ofItsSource(store, m); err != nil {
 		return err
@@ -21,8 +22,8 @@ func believe(store records.ConfigMap, m *api.Migration, s migration.Snapshot) er
 	return nil
 }
 
-// ofItsSource says whether a record is of the StatefulSet that it is named after. It is asked
-// before that one is looked at.
+// ofItsSource refuses a record of another StatefulSet than the one it is named after. It is
+// called before that StatefulSet is read.
 func ofItsSource(store records.ConfigMap, m *api.Migration) error {
 	source := m.Spec.Source
 	if source.Name == store.Name && cmp.Or(source.Namespace, store.Namespace) == store.Namespace {
@@ -31,6 +32,7 @@ func ofItsSource(store records.ConfigMap, m *api.Migration) error {
 	return unbelieved(store, "", fmt.Sprintf("it is of StatefulSet %s/%s", cmp.Or(source.Namespace, store.Namespace), source.Name))
 }
 
+// unbelieved says why a record is refused, and what to do about it.
 func unbelieved(store records.ConfigMap, cluster, why string) error {
 	in := ""
 	if cluster != "" {

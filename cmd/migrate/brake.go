@@ -9,19 +9,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errBraked is what a write gets after the brake was pressed.
+// errBraked is the error of a write that begins while the process stops.
 var errBraked = errors.New("stopping: no further write is begun")
 
-// brake stops a run between two writes: once it is pressed no further one begins,
-// and those that are on their way are waited for. What is half written would mean
-// no harm, but its outcome would be unknown to whoever asked to stop.
+// brake stops a run between two writes: while it drains, no write begins, and those in
+// flight are waited for. A write that is cut off does no harm, but the user who asked to
+// stop could not know its outcome.
 type brake struct {
 	mu      sync.Mutex
 	pressed bool
 	writing sync.WaitGroup
 }
 
-// press returns when no write is on its way any more.
+// press returns when no write is in flight any more.
 func (b *brake) press() {
 	b.mu.Lock()
 	b.pressed = true
@@ -29,7 +29,7 @@ func (b *brake) press() {
 	b.writing.Wait()
 }
 
-// wrap puts the brake into a client's transport.
+// wrap adds it to a client's transport.
 func (b *brake) wrap(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return brakedTransport{b, next} })
 }

@@ -16,10 +16,9 @@ import (
 
 // budgetOptions are those of the verb budget.
 type budgetOptions struct {
-	*common
+	named
 	// reach says how the destination's cluster is reached; its other fields are not used.
 	reach   destinationFlags
-	name    string
 	to      *choice
 	output  *choice
 	dryRun  bool
@@ -45,22 +44,13 @@ const budgetExamples = `  # Before maintenance of the destination's nodes; after
   migrate budget web -n shop --context east --to source --dry-run`
 
 func newBudget(c *common) *cobra.Command {
-	o := &budgetOptions{common: c, to: newChoice("", "source", "destination", "both"), output: newChoice("table", "table", "wide", "json", "yaml")}
-	cmd := &cobra.Command{
+	o := &budgetOptions{named: named{common: c}, to: newChoice("", "source", "destination", "both"), output: newChoice("table", "table", "wide", "json", "yaml")}
+	cmd := c.command(o, &cobra.Command{
 		Use:     "budget NAME",
 		Short:   "Say which side of a split application has its disruption budget",
 		Long:    budgetHelp,
-		Example: c.example(budgetExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: budgetExamples,
+	})
 	flags := cmd.Flags()
 	flags.Var(o.to, "to", "who is to have the disruption budget; both: in proportion to the slices' sizes")
 	flags.StringVar(&o.reach.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
@@ -72,44 +62,31 @@ func newBudget(c *common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name.
-func (o *budgetOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	o.name, err = oneArg(cmd, args, "migration")
-	return err
-}
-
 // Validate refuses what cannot be meant.
 func (o *budgetOptions) Validate() error {
 	switch {
 	case o.to.value == "":
 		return usagef("--to says who is to have the budget: source, destination or both")
-	case o.timeout < 0:
-		return usagef("--timeout must not be negative")
 	case o.output.value != "table" && !o.dryRun:
 		return usagef("-o %s is for --dry-run", o.output.value)
 	}
-	return nil
+	return validTimeout(o.timeout)
 }
 
 // Run hands the budget over.
 func (o *budgetOptions) Run(ctx context.Context) error {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
-		defer cancel()
-	}
-	return ended(ctx, o.run(ctx))
+	return within(ctx, o.timeout, o.run)
 }
 
 func (o *budgetOptions) run(ctx context.Context) error {
-	k, err := o.find(ctx, o.name)
+	k, err := o.find(ctx)
 	if err != nil {
 		return err
 	}
 	if err := splittable(k); err != nil {
 		return err
 	}
-	if k.record && completedReason(k.Migration) == api.ReasonMoved {
+	if k.record && records.Completed(k.Migration) == api.ReasonMoved {
 		return o.handOver(ctx, k)
 	}
 	now := recordedSplit(k.Migration)
@@ -117,7 +94,7 @@ func (o *budgetOptions) run(ctx context.Context) error {
 	if o.dryRun {
 		return o.show(budgetDocument{Before: now, After: after})
 	}
-	if err := o.change(ctx, k); err != nil {
+	if err := k.change(ctx, records.Change{SplitBudget: splitBudgets[o.to.value]}); err != nil {
 		return err
 	}
 	if o.wait {
@@ -126,19 +103,12 @@ func (o *budgetOptions) run(ctx context.Context) error {
 		}
 		return o.show(budgetDocument{After: after})
 	}
-	who := "its manager hands the budget over"
+	by := "its manager hands the budget over"
 	if k.record {
-		who = "the process that runs it hands the budget over, in a pause or at the end"
+		by = "the process that runs it hands the budget over, in a pause or at the end"
 	}
-	_, err = fmt.Fprintf(o.Out, "%s: %s\n", k.title(), who)
+	_, err = fmt.Fprintf(o.Out, "%s: %s\n", k.title(), by)
 	return err
-}
-
-func (o *budgetOptions) change(ctx context.Context, k *kept) error {
-	if err := k.store.Change(ctx, records.Change{SplitBudget: splitBudgets[o.to.value]}); err != nil {
-		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
-	}
-	return nil
 }
 
 // splittable says why there is no budget that could be handed over, as far as the record says.

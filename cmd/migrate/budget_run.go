@@ -20,14 +20,18 @@ type budgetDocument struct {
 }
 
 func (o *budgetOptions) show(d budgetDocument) error {
-	if o.dryRun && (o.output.value == "json" || o.output.value == "yaml") {
-		return printData(o.Out, o.output.value, d)
+	if !o.dryRun {
+		return o.showText(d)
 	}
+	return printAs(o.Out, o.output.value, d, o.showText)
+}
+
+func (o *budgetOptions) showText(d budgetDocument) error {
 	if o.dryRun {
 		fmt.Fprintf(o.Out, "Now: %s\n\n", strings.Join(d.Before.text(), "\n  "))
 	}
 	if d.plan != nil && len(d.Steps) > 0 {
-		if err := (planPrinter{o.Out, o.paint(), o.output.value == "wide"}).steps(*d.plan); err != nil {
+		if err := (planPrinter{out: o.Out, paint: o.paint(), wide: o.output.value == "wide"}).steps(*d.plan); err != nil {
 			return err
 		}
 		fmt.Fprintln(o.Out)
@@ -38,8 +42,8 @@ func (o *budgetOptions) show(d budgetDocument) error {
 
 // handOver brings the budget of a finished run to the side that it is asked for, from here.
 func (o *budgetOptions) handOver(ctx context.Context, k *kept) error {
-	stopper := &brake{}
-	t, err := o.reconnect(ctx, k, stopper)
+	writes := &brake{}
+	t, err := o.reconnect(ctx, k, writes)
 	if err != nil {
 		return err
 	}
@@ -64,29 +68,27 @@ func (o *budgetOptions) handOver(ctx context.Context, k *kept) error {
 	if o.dryRun {
 		return o.show(d)
 	}
-	if err := o.change(ctx, k); err != nil {
+	if err := k.change(ctx, records.Change{SplitBudget: m.Spec.SplitBudget}); err != nil {
 		return err
 	}
-	run := &runOptions{moveOptions: moveOptions{common: o.common, set: o.name, namespace: k.Namespace}, output: newChoice("text", "text")}
-	n := newNarrator(o.clock.Now(), m)
-	shown := run.display()
-	err = run.drive(ctx, runner{options: run, task: t, narrator: n, display: shown, brake: stopper, asked: m.Spec.Mode})
+	shown := newDisplay(o.common, "text", false)
+	err = driver{common: o.common, task: t, narrator: newNarrator(o.clock.Now(), m), display: shown, writes: writes, mode: m.Spec.Mode}.drive(ctx)
 	shown.close()
 	if err != nil {
 		return err
 	}
-	d.plan = nil // what was written has been told
+	d.plan = nil // what was written has been shown
 	return o.show(d)
 }
 
 // reconnect opens both clusters of a run that is recorded.
-func (o *budgetOptions) reconnect(ctx context.Context, k *kept, stopper *brake) (*task, error) {
+func (o *budgetOptions) reconnect(ctx context.Context, k *kept, writes *brake) (*task, error) {
 	from, err := o.source()
 	if err != nil {
 		return nil, err
 	}
 	t := &task{program: o.program}
-	if t.source, err = from.connect(stopper.wrap); err != nil {
+	if t.source, err = from.connect(writes.wrap); err != nil {
 		return nil, err
 	}
 	t.destination = t.source
@@ -96,7 +98,7 @@ func (o *budgetOptions) reconnect(ctx context.Context, k *kept, stopper *brake) 
 		if reach == (destinationFlags{}) {
 			reach.context = k.Annotations[records.DestinationNameAnnotationKey]
 		}
-		if t.destination, err = o.otherCluster(ctx, reach, stopper, string(base.DestinationCluster)); err != nil {
+		if t.destination, err = o.otherCluster(ctx, reach, writes, string(base.DestinationCluster)); err != nil {
 			return nil, err
 		}
 	}
@@ -104,12 +106,12 @@ func (o *budgetOptions) reconnect(ctx context.Context, k *kept, stopper *brake) 
 	return t, nil
 }
 
-func (o *budgetOptions) otherCluster(ctx context.Context, reach destinationFlags, stopper *brake, want string) (*clusters.Connection, error) {
-	to, err := o.destination(reach)
+func (o *budgetOptions) otherCluster(ctx context.Context, reach destinationFlags, writes *brake, want string) (*clusters.Connection, error) {
+	to, err := reach.place(o.common)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := to.connect(stopper.wrap)
+	connection, err := to.connect(writes.wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +133,6 @@ func (o *budgetOptions) await(ctx context.Context, k *kept, after planSplit) err
 		}
 		return after.isAs(recordedSplit(m)), nil
 	})
-}
-
-// isAs says whether both sides have the same shares.
-func (s planSplit) isAs(other planSplit) bool {
-	same := func(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
-	return same(s.Source.MaxUnavailable, other.Source.MaxUnavailable) && same(s.Destination.MaxUnavailable, other.Destination.MaxUnavailable)
 }
 
 // clusterOf is the cluster of a slice: what comes before its namespace.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,20 +55,6 @@ func budgetOf(m *api.Migration, allows int32) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// both is a kubeconfig of two servers.
-func both(t *testing.T, east, west *sliceServer) string {
-	t.Helper()
-	data, err := os.ReadFile(east.kubeconfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "both")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), "http://127.0.0.1:1'", west.URL+"'")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func allows(t *testing.T, s *sliceServer) int {
 	t.Helper()
 	budget := &policyv1.PodDisruptionBudget{}
@@ -85,13 +69,11 @@ func allows(t *testing.T, s *sliceServer) int {
 func TestBudgetOfARun(t *testing.T) {
 	m, here, there := splitApplication()
 	east, west := serve(t, servedToMove(), append(here, recorded(t, m))...), serve(t, servedToMove(), there...)
-	kubeconfig := both(t, east, west)
+	kubeconfig := east.kubeconfigWith(t, west.URL)
 	try := func(args ...string) *console {
 		t.Helper()
-		c := newConsole(append([]string{"budget", "web", "-n", "shop", "--kubeconfig", kubeconfig}, args...)...)
-		code := make(chan int, 1)
-		go func() { code <- execute(t.Context(), c.environment) }()
-		if got := c.passTime(t, code, 100*time.Millisecond); got != exitDone {
+		c := moveConsole(append([]string{"budget", "web", "-n", "shop", "--kubeconfig", kubeconfig}, args...)...)
+		if got := c.passTime(t, c.begin(t), 100*time.Millisecond); got != exitDone {
 			t.Fatalf("%v: exit code %d\n%s%s", args, got, c.out, c.err)
 		}
 		return c
@@ -114,7 +96,7 @@ func TestBudgetOfAResource(t *testing.T) {
 	m, here, _ := splitApplication()
 	m.Annotations, m.ResourceVersion = nil, ""
 	east := serve(t, servedToMove(api.GroupVersion), append(here, m)...)
-	c := newConsole("budget", "web", "-n", "shop", "--to", "source", "--kubeconfig", east.kubeconfig(t))
+	c := moveConsole("budget", "web", "-n", "shop", "--to", "source", "--kubeconfig", east.kubeconfig(t))
 	if got := c.run(t); got != exitDone || !strings.Contains(c.out.String(), "its manager hands the budget over") {
 		t.Errorf("exit code %d\n%s%s", got, c.out, c.err)
 	}
@@ -146,7 +128,7 @@ func TestBudgetIsRefused(t *testing.T) {
 			m, here, _ := splitApplication()
 			tc.change(m)
 			east := serve(t, servedToMove(), append(here, recorded(t, m))...)
-			c := newConsole(append([]string{"budget", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)}, tc.args...)...)
+			c := moveConsole(append([]string{"budget", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)}, tc.args...)...)
 			if got := c.run(t); got != tc.want || !strings.Contains(c.err.String(), tc.says) {
 				t.Errorf("exit code %d, want %d: %s", got, tc.want, c.err)
 			}
@@ -162,7 +144,7 @@ func TestTheRestOfAPart(t *testing.T) {
 	m, here, there := splitApplication()
 	m.Spec.Source.APIVersion = "apps/v1"
 	east, west := serve(t, servedToMove(), append(here, recorded(t, m))...), serve(t, servedToMove(), there...)
-	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", both(t, east, west))
+	c := moveConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", east.kubeconfigWith(t, west.URL))
 	if got := c.run(t); got != exitDone || !strings.Contains(c.out.String(), "To take the rest, begin another move: kubectl delete configmap -n shop sliceshift-web") {
 		t.Errorf("exit code %d\n%s%s", got, c.out, c.err)
 	}

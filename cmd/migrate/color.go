@@ -5,18 +5,6 @@ import "strings"
 // painter colours text, or leaves it as it is.
 type painter struct{ on bool }
 
-// paint decides about colour: the flag first, then https://no-color.org, then
-// whether anybody looks.
-func (c *common) paint() painter {
-	switch c.color.value {
-	case "always":
-		return painter{true}
-	case "never":
-		return painter{}
-	}
-	return painter{c.getenv("NO_COLOR") == "" && c.terminal()}
-}
-
 func (p painter) sgr(code, text string) string {
 	if !p.on || text == "" {
 		return text

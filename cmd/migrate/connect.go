@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
@@ -22,24 +21,6 @@ import (
 // cluster that hangs must be noticed.
 const requestTimeout = 15 * time.Second
 
-// destinationFlags say where the replicas go.
-type destinationFlags struct {
-	kubeconfig, context, namespace, name string
-}
-
-func (f *destinationFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
-	flags.StringVar(&f.context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
-	f.addPlace(flags)
-}
-
-func (f *destinationFlags) addPlace(flags *pflag.FlagSet) {
-	flags.StringVar(&f.namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
-	flags.StringVar(&f.name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
-}
-
-func (f *destinationFlags) none() bool { return *f == destinationFlags{} }
-
 // place is a cluster of a kubeconfig that has not been connected to.
 type place struct {
 	name string
@@ -51,20 +32,21 @@ type place struct {
 // source is where the flags --kubeconfig and --context lead to.
 func (c *common) source() (place, error) { return locate(c.config, "--kubeconfig or --context") }
 
-// destination is where the flags --to-kubeconfig and --to-context lead to.
-func (c *common) destination(to destinationFlags) (place, error) {
+// other is where --kubeconfig and --context would lead with these values; what is empty stays as
+// it is. flags are those that give the values.
+func (c *common) other(kubeconfig, kubecontext, flags string) (place, error) {
 	config := genericclioptions.NewConfigFlags(false)
 	config.KubeConfig, config.Timeout, config.CacheDir = c.config.KubeConfig, c.config.Timeout, nil
-	if to.kubeconfig != "" {
-		config.KubeConfig = &to.kubeconfig
+	if kubeconfig != "" {
+		config.KubeConfig = &kubeconfig
 	}
 	switch {
-	case to.context != "":
-		config.Context = &to.context
-	case to.kubeconfig == "":
+	case kubecontext != "":
+		config.Context = &kubecontext
+	case kubeconfig == "":
 		config.Context = c.config.Context
 	}
-	return locate(config, "--to-kubeconfig or --to-context")
+	return locate(config, flags)
 }
 
 func locate(config *genericclioptions.ConfigFlags, flags string) (place, error) {
@@ -124,6 +106,15 @@ func (c *common) namespace() (string, error) {
 		return "", fmt.Errorf("reading the kubeconfig: %w; set --namespace", err)
 	}
 	return namespace, nil
+}
+
+// connect prepares the connection to the source.
+func (c *common) connect() (*clusters.Connection, error) {
+	where, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	return where.connect(nil)
 }
 
 // connect prepares the connection to a place.

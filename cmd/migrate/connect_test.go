@@ -8,33 +8,32 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestPlaces(t *testing.T) {
-	two, other := writeKubeconfig(t, "east", "west"), writeKubeconfig(t, "north")
+	two, other := silentKubeconfig(t, "east", "west"), silentKubeconfig(t, "north")
 	for name, tc := range map[string]struct {
 		context          string
-		to               destinationFlags
+		to               [2]string // the file and the context
 		wantFrom, wantTo string
 	}{
-		"the current context":        {"", destinationFlags{namespace: "x"}, "east", "east"},
-		"another context":            {"west", destinationFlags{namespace: "x"}, "west", "west"},
-		"to another context":         {"", destinationFlags{context: "west"}, "east", "west"},
-		"to another file":            {"west", destinationFlags{kubeconfig: other}, "west", "north"},
-		"to another file's context":  {"east", destinationFlags{kubeconfig: two, context: "west"}, "east", "west"},
-		"to the context of the same": {"west", destinationFlags{context: "east"}, "west", "east"},
+		"the current context":        {"", [2]string{}, "east", "east"},
+		"another context":            {"west", [2]string{}, "west", "west"},
+		"to another context":         {"", [2]string{"", "west"}, "east", "west"},
+		"to another file":            {"west", [2]string{other, ""}, "west", "north"},
+		"to another file's context":  {"east", [2]string{two, "west"}, "east", "west"},
+		"to the context of the same": {"west", [2]string{"", "east"}, "west", "east"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &common{environment: newConsole().environment, config: genericclioptions.NewConfigFlags(false)}
+			c := newCommon(environment{})
 			c.config.KubeConfig, c.config.Context = &two, &tc.context
 			from, err := c.source()
 			if err != nil {
 				t.Fatal(err)
 			}
-			to, err := c.destination(tc.to)
+			to, err := c.other(tc.to[0], tc.to[1], "--to-context")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,10 +50,10 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestRequestTimeout(t *testing.T) {
-	path, timeout := writeKubeconfig(t, "east"), "3s"
-	c := &common{config: genericclioptions.NewConfigFlags(false)}
+	path, timeout := silentKubeconfig(t, "east"), "3s"
+	c := newCommon(environment{})
 	c.config.KubeConfig, c.config.Timeout = &path, &timeout
-	for _, locate := range []func() (place, error){c.source, func() (place, error) { return c.destination(destinationFlags{}) }} {
+	for _, locate := range []func() (place, error){c.source, func() (place, error) { return c.other("", "", "--to-context") }} {
 		p, err := locate()
 		if err != nil || p.config.Timeout != 3*time.Second {
 			t.Errorf("%v, timeout %v", err, p.config.Timeout)
@@ -65,7 +64,7 @@ func TestRequestTimeout(t *testing.T) {
 func TestNoKubeconfig(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/nowhere")
 	t.Setenv("HOME", t.TempDir())
-	c := &common{config: genericclioptions.NewConfigFlags(false)}
+	c := newCommon(environment{})
 	if _, err := c.source(); err == nil || !strings.Contains(err.Error(), "set --kubeconfig or --context") {
 		t.Errorf("error %v", err)
 	}

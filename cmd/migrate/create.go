@@ -10,11 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -27,11 +24,11 @@ type createOptions struct {
 	// sourceSecret and destinationSecret are NAME or NAME/KEY.
 	sourceSecret, destinationSecret string
 	serviceAccount                  string
-	mode, dryRun                    *choice
-	format                          *genericclioptions.PrintFlags
+	mode                            *choice
+	dryRun                          dryRun
+	result                          result
 
 	migration *api.Migration
-	printer   printers.ResourcePrinter
 }
 
 const createHelp = `Writes a Migration for a manager to carry out.
@@ -50,26 +47,13 @@ const createExamples = `  # From the manager's cluster to the one whose kubeconf
   migrate create web -n shop --source-secret east --destination-secret west/kubeconfig --dry-run=client -o yaml`
 
 func newCreate(c *common) *cobra.Command {
-	o := &createOptions{
-		common: c, mode: newChoice("run", "run", "pause"), dryRun: newChoice("none", "none", "client", "server"),
-		format: genericclioptions.NewPrintFlags("created").WithTypeSetter(clusters.NewScheme()),
-	}
-	o.format.TemplatePrinterFlags = nil
-	cmd := &cobra.Command{
+	o := &createOptions{common: c, mode: newChoice("run", "run", "pause")}
+	cmd := c.command(o, &cobra.Command{
 		Use:     "create STATEFULSET",
 		Short:   "Write a Migration for a manager to carry out",
 		Long:    createHelp,
-		Example: c.example(createExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: createExamples,
+	})
 	flags := cmd.Flags()
 	o.to.addPlace(flags)
 	o.spec.add(flags)
@@ -78,9 +62,8 @@ func newCreate(c *common) *cobra.Command {
 	flags.StringVar(&o.destinationSecret, "destination-secret", "", "Secret with the kubeconfig of the destination's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
 	flags.StringVar(&o.serviceAccount, "service-account", "", "ServiceAccount under which the manager's cluster is read and written")
 	flags.Var(o.mode, "mode", "begin at once, or wait for migrate resume")
-	flags.Var(o.dryRun, "dry-run", "client: only print; server: let the API server judge it, without keeping it")
-	flags.Lookup("dry-run").NoOptDefVal = "client"
-	flags.StringVarP(o.format.OutputFormat, "output", "o", "", "format of the output: yaml, json or name")
+	o.dryRun = addDryRun(flags, "only print")
+	o.result = addResult(cmd)
 	return cmd
 }
 
@@ -112,18 +95,6 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 		o.name = set
 	}
 	o.migration = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.name}, Spec: spec}
-	return o.completePrinter()
-}
-
-func (o *createOptions) completePrinter() error {
-	suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[o.dryRun.value]
-	if err := o.format.Complete("%s" + suffix); err != nil {
-		return err
-	}
-	var err error
-	if o.printer, err = o.format.ToPrinter(); err != nil {
-		return usageError(err)
-	}
 	return nil
 }
 
@@ -149,12 +120,12 @@ func (o *createOptions) Validate() error {
 	if spec.Source.KubeConfigSecretRef == nil && spec.Destination.KubeConfigSecretRef == nil && spec.Destination.Namespace == "" && sameName {
 		return usagef("source and destination are the same StatefulSet: give --destination-secret, --source-secret, --to-namespace or --to-name")
 	}
-	return nil
+	return o.result.validate()
 }
 
 // Run writes the Migration and prints it.
 func (o *createOptions) Run(ctx context.Context) error {
-	if o.dryRun.value != "client" {
+	if !o.dryRun.client() {
 		if err := o.write(ctx); err != nil {
 			return err
 		}
@@ -163,7 +134,7 @@ func (o *createOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.printer.PrintObj(shown, o.Out)
+	return o.printResult(o.result, shown, "created"+o.dryRun.suffix())
 }
 
 // withoutStatus is a Migration as a person would write it into a file.
@@ -177,32 +148,24 @@ func withoutStatus(m *api.Migration) (*unstructured.Unstructured, error) {
 }
 
 func (o *createOptions) write(ctx context.Context) error {
-	where, err := o.source()
-	if err != nil {
-		return err
-	}
-	connection, err := where.connect(nil)
+	connection, err := o.connect()
 	if err != nil {
 		return err
 	}
 	served, err := connection.Serves(ctx, &api.Migration{})
 	switch {
 	case err != nil:
-		return unreachable(where.name, err)
+		return unreachable(connection.Name(), err)
 	case !served:
-		return fmt.Errorf("cluster %s does not serve %s Migrations: install the manager there first, or use %q, which needs nothing installed", where.name, api.GroupVersion, o.program+" run")
+		return fmt.Errorf("cluster %s does not serve %s Migrations: install the manager there first, or use %q, which needs nothing installed", connection.Name(), api.GroupVersion, o.program+" run")
 	}
-	var options []client.CreateOption
-	if o.dryRun.value == "server" {
-		options = append(options, client.DryRunAll)
-	}
-	err = connection.Live().Create(ctx, o.migration, options...)
+	err = connection.Live().Create(ctx, o.migration, &client.CreateOptions{DryRun: o.dryRun.ofRequest()})
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("migration %s/%s exists already in cluster %s: look at it with %q, or give another --name",
-			o.migration.Namespace, o.name, where.name, fmt.Sprintf("%s status %s -n %s", o.program, o.name, o.migration.Namespace))
+			o.migration.Namespace, o.name, connection.Name(), fmt.Sprintf("%s status %s -n %s", o.program, o.name, o.migration.Namespace))
 	}
 	if err != nil {
-		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", where.name, o.migration.Namespace, o.name, err)
+		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", connection.Name(), o.migration.Namespace, o.name, err)
 	}
 	return nil
 }

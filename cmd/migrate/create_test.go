@@ -6,10 +6,10 @@ import (
 )
 
 func TestCreateDryRun(t *testing.T) {
-	c := newConsole("create", "web", "-n", "shop", "--source-secret", "east", "--destination-secret", "west/kubeconfig",
+	c := moveConsole("create", "web", "-n", "shop", "--source-secret", "east", "--destination-secret", "west/kubeconfig",
 		"--service-account", "mover", "--mode", "pause", "--count", "2", "--max-unavailable", "10%", "--storage-class", "data=fast",
 		"--export-services", "--create-namespace", "--to-namespace", "store", "--name", "web-2", "--dry-run=client", "-o", "yaml",
-		"--kubeconfig", writeKubeconfig(t, "east"))
+		"--kubeconfig", silentKubeconfig(t, "east"))
 	if code := c.run(t); code != 0 {
 		t.Fatalf("exit code %d: %s", code, c.err)
 	}
@@ -23,7 +23,7 @@ func TestCreateFormats(t *testing.T) {
 		"":     "migration.migration.sliceshift.io/web created (dry run)\n",
 	} {
 		t.Run("format "+format, func(t *testing.T) {
-			c := newConsole("create", "sts/web", "--to-namespace", "store", "--dry-run=client", "-o", format, "--kubeconfig", writeKubeconfig(t, "east"))
+			c := moveConsole("create", "sts/web", "--to-namespace", "store", "--dry-run=client", "-o", format, "--kubeconfig", silentKubeconfig(t, "east"))
 			if code := c.run(t); code != 0 || !strings.Contains(c.out.String(), want) {
 				t.Errorf("exit code %d, output %q, want %q; %s", code, c.out, want, c.err)
 			}

@@ -7,11 +7,25 @@ import (
 	"strings"
 )
 
-// display is where a run tells what happens.
+// display is where a run reports what happens.
 type display interface {
 	show(event)
 	update(progress)
 	close()
+}
+
+// newDisplay is the one that the flags of a command ask for.
+func newDisplay(c *common, format string, quiet bool) display {
+	switch {
+	case quiet:
+		return quietDisplay{c.ErrOut}
+	case format == "json":
+		return jsonDisplay{c.Out}
+	case c.terminal():
+		return newScreen(c.environment, c.paint())
+	default:
+		return plainDisplay{c.Out, c.paint()}
+	}
 }
 
 // plainDisplay writes lines, as into a file or a pipe.
@@ -35,7 +49,7 @@ func (d jsonDisplay) show(e event) {
 func (d jsonDisplay) update(progress) {}
 func (d jsonDisplay) close()          {}
 
-// quietDisplay says only what a person must know.
+// quietDisplay writes only what a person must know.
 type quietDisplay struct{ errOut io.Writer }
 
 func (d quietDisplay) show(e event) {

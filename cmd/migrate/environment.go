@@ -20,7 +20,7 @@ type environment struct {
 	hostname func() (string, error)
 	// width is that of the terminal which Out is; 0 when it is none.
 	width func() int
-	// asks says whether a person can be asked: what In and ErrOut are is a terminal.
+	// asks says whether a person can be asked: In and ErrOut are a terminal.
 	asks func() bool
 }
 
@@ -68,4 +68,9 @@ func quote(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// example puts the command's name into examples.
+func (e environment) example(text string) string {
+	return strings.ReplaceAll(text, "  migrate ", "  "+e.program+" ")
 }

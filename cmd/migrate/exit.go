@@ -69,10 +69,6 @@ func refusedf(format string, args ...any) error {
 	return &exitError{code: exitStalled, err: fmt.Errorf(format, args...)}
 }
 
-// errPending is what plan --exit-code ends with when steps are pending. It is no
-// failure.
-var errPending = &exitError{code: 1, err: errors.New("steps are pending"), silent: true}
-
 // errInterrupted is what a verb ends with after a signal.
 var errInterrupted = errors.New("interrupted")
 

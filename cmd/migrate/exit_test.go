@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// pending is an error that says nothing.
+var pending = &exitError{code: exitFailure, err: errors.New("steps are pending"), silent: true}
+
 func TestExitCode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
@@ -18,7 +21,7 @@ func TestExitCode(t *testing.T) {
 		"usage":           {usagef("no such flag"), 2},
 		"refused":         {refusedf("not healthy"), 3},
 		"timeout":         {errTimeout(time.Minute), 4},
-		"pending":         {errPending, 1},
+		"pending":         {pending, 1},
 		"interrupted":     {errInterrupted, 1},
 		"wrapped":         {fmt.Errorf("run: %w", refusedf("stalled")), 3},
 		"wrapped twice":   {fmt.Errorf("a: %w", fmt.Errorf("b: %w", errTimeout(time.Second))), 4},
@@ -47,7 +50,7 @@ func TestEnded(t *testing.T) {
 		"context alive":        {ended(alive, broken), broken},
 		"after a signal":       {ended(cancelled, broken), errInterrupted},
 		"after the timeout":    {ended(late, broken), context.Cause(late)},
-		"refused all the same": {ended(cancelled, errPending), errPending},
+		"refused all the same": {ended(cancelled, pending), pending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !errors.Is(tc.got, tc.want) || (tc.got == nil) != (tc.want == nil) {

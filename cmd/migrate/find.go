@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// kept is a migration and where it is kept.
+// kept is a migration and where it is stored.
 type kept struct {
 	*api.Migration
 	connection *clusters.Connection
@@ -22,27 +24,35 @@ type kept struct {
 	record bool
 }
 
-// find looks for a migration: the resource first, then the record of a run.
-func (c *common) find(ctx context.Context, name string) (*kept, error) {
-	namespace, err := c.namespace()
+// named are the options of a command for one migration.
+type named struct {
+	*common
+	name string
+}
+
+// Complete takes the name.
+func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
+	o.name, err = oneArg(cmd, args, "migration")
+	return err
+}
+
+// find looks for the migration: the resource first, then the record of a run.
+func (o *named) find(ctx context.Context) (*kept, error) {
+	namespace, err := o.namespace()
 	if err != nil {
 		return nil, err
 	}
-	where, err := c.source()
-	if err != nil {
-		return nil, err
-	}
-	connection, err := where.connect(nil)
+	connection, err := o.connect()
 	if err != nil {
 		return nil, err
 	}
 	served, err := connection.Serves(ctx, &api.Migration{})
 	if err != nil {
-		return nil, unreachable(where.name, err)
+		return nil, unreachable(connection.Name(), err)
 	}
-	record := records.ConfigMap{Client: connection.Live(), Namespace: namespace, Name: name}
+	record := records.ConfigMap{Client: connection.Live(), Namespace: namespace, Name: o.name}
 	candidates := []*kept{
-		{store: records.Resource{Client: connection.Live(), Namespace: namespace, Name: name}, where: fmt.Sprintf("Migration %s/%s", namespace, name)},
+		{store: records.Resource{Client: connection.Live(), Namespace: namespace, Name: o.name}, where: fmt.Sprintf("Migration %s/%s", namespace, o.name)},
 		{store: record, where: fmt.Sprintf("ConfigMap %s/%s", namespace, record.ObjectName()), record: true},
 	}
 	if !served {
@@ -55,12 +65,31 @@ func (c *common) find(ctx context.Context, name string) (*kept, error) {
 			return k, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("cluster %s: reading %s: %w", where.name, k.where, err)
+			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)
 		}
 	}
 	return nil, fmt.Errorf("no migration %s/%s in cluster %s: neither a Migration nor a ConfigMap %s, the record of a run; "+
-		"look for it: kubectl get configmaps -A -l %s", namespace, name, where.name, record.ObjectName(), records.LabelKey)
+		"look for it: kubectl get configmaps -A -l %s", namespace, o.name, connection.Name(), record.ObjectName(), records.LabelKey)
 }
 
 // title names the migration, for people.
 func (k *kept) title() string { return "migration " + k.Namespace + "/" + k.Name }
+
+// change writes some fields of its spec.
+func (k *kept) change(ctx context.Context, change records.Change) error {
+	if err := k.store.Change(ctx, change); err != nil {
+		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
+	}
+	return nil
+}
+
+// follow calls look with the migration now and after each change, until look says
+// that it is enough, or ctx ends.
+func (k *kept) follow(ctx context.Context, ticks clock.WithTicker, look func(*api.Migration) (bool, error)) error {
+	return watched[*api.Migration]{
+		title: k.where, cluster: k.connection.Name(), now: k.Migration, refresh: k.store.Load,
+		changes: func(ctx context.Context) (<-chan *api.Migration, func(), error) {
+			return records.Follow(ctx, k.connection, k.store)
+		},
+	}.follow(ctx, ticks, look)
+}

@@ -75,20 +75,12 @@ func newInstall(c *common) *cobra.Command { return newInstallOf(&installOptions{
 
 func newInstallOf(o *installOptions) *cobra.Command {
 	o.dryRun, o.output = newChoice("none", "none", "client"), newChoice("", "json", "yaml")
-	cmd := &cobra.Command{
+	cmd := o.command(o, &cobra.Command{
 		Use:     "install",
 		Short:   "Put the manager and its resource definitions into a cluster",
 		Long:    installHelp,
-		Example: o.example(installExamples),
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Complete(cmd)
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: installExamples,
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed, or "+config.ManagerImage+")")
 	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
@@ -106,12 +98,13 @@ func newInstallOf(o *installOptions) *cobra.Command {
 
 // Complete takes from the flags what has no variable. A namespace of the context is
 // that of the user's applications, not of the manager.
-func (o *installOptions) Complete(cmd *cobra.Command) {
+func (o *installOptions) Complete(cmd *cobra.Command, args []string) error {
 	o.namespace = *o.config.Namespace
 	o.asked = map[string]bool{}
 	for _, flag := range []string{authorsFlag, fenceFlag, volumesFlag} {
 		o.asked[flag] = cmd.Flags().Changed(flag)
 	}
+	return o.common.Complete(cmd, args)
 }
 
 // Validate refuses what cannot be meant.
@@ -130,9 +123,9 @@ func (o *installOptions) Validate() error {
 // Run installs.
 func (o *installOptions) Run(ctx context.Context) error {
 	if o.dryRun.value == "client" {
-		return o.print()
+		return o.printManifests()
 	}
-	target, err := o.target(o.timeout)
+	target, err := connect(o.common, o.timeout)
 	if err != nil {
 		return err
 	}
@@ -145,8 +138,8 @@ func (o *installOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// print writes what an installation from nothing would apply.
-func (o *installOptions) print() error {
+// printManifests writes what an installation from nothing would apply.
+func (o *installOptions) printManifests() error {
 	p, err := o.parts("")
 	if err != nil {
 		return err
@@ -220,4 +213,9 @@ func (t *target) keepImage(ctx context.Context, p *parts) error {
 		return errors.Join(fmt.Errorf("cluster %s: %s has no image; set --image", t.cluster, titleOf(deployment)), err)
 	}
 	return setImage(deployment, image)
+}
+
+// installCommands put the manager into a cluster, and take it away.
+func installCommands(c *common) []*cobra.Command {
+	return []*cobra.Command{newInstall(c), newUninstall(c)}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// mostChanges bounds how many fields of one object are told.
+// mostChanges bounds how many fields of one object are shown.
 const mostChanges = 8
 
 // ofServer are the fields that the API server writes by itself.

@@ -30,7 +30,7 @@ type policy struct {
 	want    wish
 	// asked is false when it is wanted by default: then a cluster need not know its kind.
 	asked bool
-	// means is told when it was not there before.
+	// means is said when it was not there before.
 	means string
 }
 

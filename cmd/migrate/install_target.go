@@ -32,17 +32,13 @@ type target struct {
 	tally tally
 }
 
-// target connects to the cluster of the flags.
-func (c *common) target(timeout time.Duration) (*target, error) {
-	where, err := c.source()
+// connect connects to the cluster of the flags.
+func connect(c *common, timeout time.Duration) (*target, error) {
+	connection, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	connection, err := where.connect(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &target{cluster: where.name, client: connection.Live(), out: c.Out, clock: c.clock, timeout: timeout}, nil
+	return &target{cluster: connection.Name(), client: connection.Live(), out: c.Out, clock: c.clock, timeout: timeout}, nil
 }
 
 // tally counts what was done.
@@ -107,7 +103,7 @@ func (t *target) applyAll(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// apply applies one object on the server's side, and tells what that has changed.
+// apply applies one object on the server's side, and shows what that has changed.
 func (t *target) apply(ctx context.Context, object *unstructured.Unstructured) error {
 	before, err := t.get(ctx, object)
 	exists := err == nil
@@ -134,6 +130,7 @@ func foreignNamespace(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Namespace" && object.GetLabels()["app.kubernetes.io/name"] != "sliceshift"
 }
 
+// tell shows what was done to an object.
 func (t *target) tell(after, before *unstructured.Unstructured, exists bool) {
 	paths := changes(before.Object, after.Object)
 	switch {

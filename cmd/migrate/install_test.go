@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	utilclock "k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +30,9 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// installConsole is a process with the commands that install.
+func installConsole(args ...string) *console { return newConsole(installCommands, args...) }
+
 // TestInstallPrints what would be applied. What the resource definitions, roles and policies
 // say is tested in package config.
 func TestInstallPrints(t *testing.T) {
@@ -41,7 +43,7 @@ func TestInstallPrints(t *testing.T) {
 		"install_without.yaml": {"--crds-only", "--check-authors=false", "--guard-volumes=false"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole(append([]string{"install", "--dry-run=client", "-o", "yaml"}, args...)...)
+			c := installConsole(append([]string{"install", "--dry-run=client", "-o", "yaml"}, args...)...)
 			if code := c.run(t); code != exitDone {
 				t.Fatalf("exit code %d: %s", code, c.err)
 			}
@@ -77,13 +79,15 @@ func TestInstallPolicies(t *testing.T) {
 		"definitions, none": {[]string{"--crds-only", "--check-authors=false"}, []wish{removed, asItIs, asItIs}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole()
-			o := &installOptions{common: &common{environment: c.environment, config: genericclioptions.NewConfigFlags(false)}}
+			c := installConsole()
+			o := &installOptions{common: newCommon(c.environment)}
 			cmd := newInstallOf(o)
 			if err := cmd.ParseFlags(tc.args); err != nil {
 				t.Fatal(err)
 			}
-			o.Complete(cmd)
+			if err := o.Complete(cmd, nil); err != nil {
+				t.Fatal(err)
+			}
 			var got []wish
 			for _, policy := range o.policies(&parts{}) {
 				got = append(got, policy.want)
@@ -135,7 +139,7 @@ func TestInstallUsage(t *testing.T) {
 		"uninstall, a past moment": {[]string{"uninstall", "--timeout", "-1s"}, "must be above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole(tc.args...)
+			c := installConsole(tc.args...)
 			if code := c.run(t); code != exitUsage || !strings.Contains(c.err.String(), tc.want) {
 				t.Errorf("exit code %d, want 2 and %q:\n%s", code, tc.want, c.err)
 			}
@@ -201,7 +205,7 @@ func managerIn(namespace string) client.Object {
 
 func installOf(t *testing.T, namespace string) *installOptions {
 	t.Helper()
-	return &installOptions{common: &common{environment: newConsole().environment}, namespace: namespace}
+	return &installOptions{common: newCommon(installConsole().environment), namespace: namespace}
 }
 
 func TestInstallRefusesASecondManager(t *testing.T) {
@@ -323,7 +327,7 @@ func TestUninstallChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := newInstallation(t, interceptor.Funcs{}, tc.objects...)
-			o := &uninstallOptions{common: &common{environment: newConsole().environment}, crds: tc.crds}
+			o := &uninstallOptions{common: newCommon(installConsole().environment), crds: tc.crds}
 			err := o.check(t.Context(), at.target)
 			if (err == nil) != (tc.want == "") || err != nil && (exitCode(err) != exitStalled || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)

@@ -23,40 +23,40 @@ func (t *target) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, t.timeout, errTimeout(t.timeout))
 }
 
-// await looks again and again until nothing is missing, and tells each state once. An
-// error of a look may be over soon, so it is told as a state.
+// await looks again and again until nothing is missing, and shows each state once. An
+// error of a look may be over soon, so it is shown as a state.
 func (t *target) await(ctx context.Context, look func(context.Context) (missing string, err error)) error {
 	ticker := t.clock.NewTicker(lookEvery)
 	defer ticker.Stop()
-	for told := ""; ; {
+	for shown := ""; ; {
 		missing, err := look(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return t.gaveUp(ctx, told)
+			return t.gaveUp(ctx, shown)
 		case err != nil:
 			missing = fmt.Sprintf("cluster %s cannot be read: %v", t.cluster, err)
 		case missing == "":
 			return nil
 		}
-		if missing != told {
-			told = missing
+		if missing != shown {
+			shown = missing
 			fmt.Fprintf(t.out, "waiting: %s\n", missing)
 		}
 		select {
 		case <-ctx.Done():
-			return t.gaveUp(ctx, told)
+			return t.gaveUp(ctx, shown)
 		case <-ticker.C():
 		}
 	}
 }
 
 // gaveUp says what was waited for when the time was over.
-func (t *target) gaveUp(ctx context.Context, told string) error {
+func (t *target) gaveUp(ctx context.Context, missing string) error {
 	cause := causeOf(ctx)
-	if errors.Is(cause, errInterrupted) || told == "" {
+	if errors.Is(cause, errInterrupted) || missing == "" {
 		return cause
 	}
-	return withCode(exitTimeout, fmt.Errorf("not completed after %s: %s", t.timeout, told))
+	return withCode(exitTimeout, fmt.Errorf("not completed after %s: %s", t.timeout, missing))
 }
 
 // awaitEstablished waits until the API server serves the definitions.
@@ -129,7 +129,7 @@ func (t *target) unavailable(ctx context.Context, deployment *appsv1.Deployment,
 	return text
 }
 
-// keptBy is what keeps a pod from running, when it is more than time.
+// keptBy is why a pod does not run, when it is more than a matter of time.
 func keptBy(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {

@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks to stop; a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, environment{
+	env := environment{
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		clock:     clock.RealClock{},
 		program:   programName(os.Args[0]),
@@ -36,7 +36,8 @@ func main() {
 		hostname:  os.Hostname,
 		width:     func() int { return widthOf(os.Stdout) },
 		asks:      func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) },
-	}))
+	}
+	os.Exit(execute(ctx, env, newRoot(), groups...))
 }
 
 // widthOf is the width of the terminal that a file is, or 0.

@@ -7,59 +7,73 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// modeOptions are those of the verbs pause, resume and rollback.
+// modeOptions are those of the commands that set the mode of a migration.
 type modeOptions struct {
-	*common
+	named
 	mode api.Mode
 	// done is what the migration is afterwards, in one word.
 	done    string
-	name    string
 	wait    bool
 	timeout time.Duration
 }
 
-func (o *modeOptions) command(use, short, long, examples string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Long: long, Example: o.example(examples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+const pauseHelp = `Begins no further handoff. An ordinal that has been stopped already is started at
+the destination first, so that a pause never keeps a replica down.`
+
+func newPause(c *common) *cobra.Command {
+	return c.command(&modeOptions{named: named{common: c}, mode: api.ModePause, done: "paused"}, &cobra.Command{
+		Use: "pause NAME", Short: "Begin no further handoff", Long: pauseHelp, Example: `  # Whatever drives it, a manager or a run
+  migrate pause web -n shop --context east`,
+	})
 }
 
-// Complete takes the name.
-func (o *modeOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	o.name, err = oneArg(cmd, args, "migration")
-	return err
+const resumeHelp = `Lets a migration that was paused, or that is being rolled back, go on to its
+destination.`
+
+func newResume(c *common) *cobra.Command {
+	return c.command(&modeOptions{named: named{common: c}, mode: api.ModeRun, done: "resumed"}, &cobra.Command{
+		Use: "resume NAME", Short: "Let a paused migration go on", Long: resumeHelp, Example: `  # Go on where it was
+  migrate resume web -n shop --context east`,
+	})
+}
+
+const rollbackHelp = `Takes every ordinal back to the source, one at a time and under the same budget, and
+removes what the migration had made at the destination. It can be done at any moment
+until the migration is completed.`
+
+func newRollback(c *common) *cobra.Command {
+	o := &modeOptions{named: named{common: c}, mode: api.ModeRollback, done: "is being rolled back"}
+	cmd := c.command(o, &cobra.Command{
+		Use: "rollback NAME", Short: "Take every ordinal back to the source", Long: rollbackHelp, Example: `  # Turn round
+  migrate rollback web -n shop --context east
+
+  # Wait until everything is back; exit 4 after half an hour
+  migrate rollback web -n shop --context east --wait --timeout 30m`,
+	})
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until it is completed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
+	return cmd
 }
 
 // Validate refuses what cannot be meant.
 func (o *modeOptions) Validate() error {
-	switch {
-	case o.timeout < 0:
-		return usagef("--timeout must not be negative")
-	case o.timeout > 0 && !o.wait:
+	if o.timeout > 0 && !o.wait {
 		return usagef("--timeout is for --wait")
 	}
-	return nil
+	return validTimeout(o.timeout)
 }
 
 // Run sets the mode.
 func (o *modeOptions) Run(ctx context.Context) error {
-	k, err := o.find(ctx, o.name)
+	k, err := o.find(ctx)
 	if err != nil {
 		return err
 	}
-	if completed := completedReason(k.Migration); completed != "" {
+	if completed := records.Completed(k.Migration); completed != "" {
 		if done, err := o.afterCompleted(k, completed); done || err != nil {
 			return err
 		}
@@ -71,8 +85,8 @@ func (o *modeOptions) Run(ctx context.Context) error {
 	if now == o.mode {
 		fmt.Fprintf(o.Out, "%s is %s already\n", k.title(), o.state())
 	} else {
-		if err := k.store.SetMode(ctx, o.mode); err != nil {
-			return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
+		if err := k.change(ctx, records.Change{Mode: o.mode}); err != nil {
+			return err
 		}
 		fmt.Fprintf(o.Out, "%s %s\n", k.title(), o.done)
 	}
@@ -98,7 +112,7 @@ func (o *modeOptions) state() string {
 }
 
 // afterCompleted says what a mode means once nothing is left to do. A migration
-// that was rolled back may be begun anew.
+// that was rolled back may begin again.
 func (o *modeOptions) afterCompleted(k *kept, reason string) (done bool, err error) {
 	switch {
 	case reason == api.ReasonMoved && o.mode == api.ModeRollback:
@@ -113,25 +127,22 @@ func (o *modeOptions) afterCompleted(k *kept, reason string) (done bool, err err
 
 // await waits until the migration is completed in this mode.
 func (o *modeOptions) await(ctx context.Context, k *kept) error {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
-		defer cancel()
-	}
-	stalled := ""
-	return k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
-		if completed := completedReason(m); o.ends(m, completed) {
-			fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
-			return true, nil
-		}
-		if stall := stallOf(m); stall != nil && stall.Message != stalled {
-			stalled = stall.Message
-			fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
-			if stall.Remedy != "" {
-				fmt.Fprintf(o.ErrOut, "  to mend it: %s\n", stall.Remedy)
+	return within(ctx, o.timeout, func(ctx context.Context) error {
+		stalled := ""
+		return k.follow(ctx, o.clock, func(m *api.Migration) (bool, error) {
+			if completed := records.Completed(m); o.ends(m, completed) {
+				fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
+				return true, nil
 			}
-		}
-		return false, nil
+			if stall := stallOf(m); stall != nil && stall.Message != stalled {
+				stalled = stall.Message
+				fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
+				if stall.Remedy != "" {
+					fmt.Fprintf(o.ErrOut, "  to mend it: %s\n", stall.Remedy)
+				}
+			}
+			return false, nil
+		})
 	})
 }
 
@@ -139,8 +150,4 @@ func (o *modeOptions) await(ctx context.Context, k *kept) error {
 // it was to be recovered says so until its manager has taken notice.
 func (o *modeOptions) ends(m *api.Migration, completed string) bool {
 	return completed != "" && m.Spec.Mode == o.mode && (o.mode != api.ModeRecover || completed != api.ReasonMoved)
-}
-
-func errTimeout(after time.Duration) error {
-	return &exitError{code: exitTimeout, err: fmt.Errorf("not completed after %s", after)}
 }

@@ -5,23 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
-
-func rolledBack() *api.Migration {
-	m := moving(0, 4)
-	m.Spec.Mode = api.ModeRollback
-	m.Status.Conditions = conditions(0, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRolledBack})
-	return m
-}
-
-func inMode(mode api.Mode) *api.Migration {
-	m := onItsWay()
-	m.Spec.Mode = mode
-	return m
-}
 
 // TestSteering runs the verbs that read and steer a migration against the record of
 // a run in a cluster without the resource definition.
@@ -62,12 +47,11 @@ func TestSteering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			east := newCluster(t)
 			if tc.record.Spec.Ordinals.Order == "" {
 				tc.record.Spec.Ordinals.Order = api.HighestFirst
 			}
-			east.keep(t, tc.record)
-			c := newConsole(append(tc.args, "--kubeconfig", east.kubeconfig(t), "--request-timeout", "5s")...)
+			east := serveRecord(t, tc.record)
+			c := moveConsole(append(tc.args, "--kubeconfig", east.kubeconfig(t), "--request-timeout", "5s")...)
 			if got := c.run(t); got != tc.want {
 				t.Errorf("exit code %d, want %d", got, tc.want)
 			}
@@ -77,10 +61,10 @@ func TestSteering(t *testing.T) {
 			if text := c.err.String(); !strings.Contains(text, tc.wantErr) || tc.wantErr == "" && text != "" {
 				t.Errorf("stderr %q, want %q", text, tc.wantErr)
 			}
-			if wrote := len(east.writes); wrote != map[bool]int{true: 1}[tc.wantMode != ""] {
+			if wrote := len(east.wrote()); wrote != map[bool]int{true: 1}[tc.wantMode != ""] {
 				t.Errorf("%d writes", wrote)
 			}
-			if mode := east.kept(t).Spec.Mode; tc.wantMode != "" && mode != tc.wantMode {
+			if mode := storedRecord(t, east).Spec.Mode; tc.wantMode != "" && mode != tc.wantMode {
 				t.Errorf("mode %q, want %q", mode, tc.wantMode)
 			}
 		})
@@ -89,13 +73,12 @@ func TestSteering(t *testing.T) {
 
 // TestWatchIsLeft: a signal ends a watch, and nothing needs to be said.
 func TestWatchIsLeft(t *testing.T) {
-	east := newCluster(t)
-	east.keep(t, onItsWay())
-	c, shown := newConsole("status", "web", "-w", "--kubeconfig", east.kubeconfig(t)), &terminal{}
+	east := serveRecord(t, onItsWay())
+	c, shown := moveConsole("status", "web", "-w", "--kubeconfig", east.kubeconfig(t)), &terminal{}
 	c.Out = shown
 	ctx, leave := context.WithCancel(t.Context())
 	code := make(chan int)
-	go func() { code <- execute(ctx, c.environment) }()
+	go func() { code <- c.execute(ctx) }()
 	shown.await(t, "1/4 moved")
 	leave()
 	if got := <-code; got != exitFailure || c.err.Len() > 0 {

@@ -9,16 +9,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// narrator turns the passes of an engine into what people want to know: each thing
-// once, when it happens.
+// narrator turns the passes of an engine into events for people: each thing once, when it
+// happens.
 type narrator struct {
 	progress
 	mode     api.Mode
 	replicas int32
-	// shown is the hold that was told last.
+	// shown is the hold that was reported last.
 	shown *migration.Hold
 	took  []time.Duration
-	// fewest is the fewest available replicas that were seen; -1: none yet.
+	// fewest is the fewest available replicas that were observed; -1: none yet.
 	fewest int32
 	writes int
 }
@@ -33,6 +33,9 @@ func newNarrator(now time.Time, m *api.Migration) *narrator {
 	return n
 }
 
+// expect says how many ordinals are to move, of how many replicas, before anything was seen.
+func (n *narrator) expect(total, replicas int32) { n.total, n.replicas = total, replicas }
+
 // event fills in what all events say.
 func (n *narrator) event(now time.Time, kind eventKind, message string) event {
 	elapsed := now.Sub(n.start)
@@ -45,7 +48,7 @@ func (e event) of(ordinal *int32, step api.Step) event {
 	return e
 }
 
-// tell returns what a pass has brought.
+// tell returns the events of a pass.
 func (n *narrator) tell(now time.Time, m *api.Migration, outcome migration.Outcome) []event {
 	var events []event
 	if mode := m.Spec.Mode; mode != n.mode && mode != "" {
@@ -67,8 +70,8 @@ func (n *narrator) tell(now time.Time, m *api.Migration, outcome migration.Outco
 	return events
 }
 
-// written tells of a write. The names of volumes are long and say little: for
-// people their claim template stands for them.
+// written is the event of a write. The names of volumes are long and say little: people
+// read the claim template instead.
 func (n *narrator) written(now time.Time, outcome migration.Outcome) event {
 	n.writes++
 	effect := *outcome.Decision.Effect
@@ -97,7 +100,7 @@ func modeText(mode api.Mode) string {
 	}
 }
 
-// landed tells that an ordinal's handoff is done.
+// landed is the event of a finished handoff.
 func (n *narrator) landed(now time.Time, done *api.Handoff) event {
 	began := done.StartTime.Time
 	if n.ordinal != nil && *n.ordinal == done.Ordinal {
@@ -122,12 +125,12 @@ func (n *narrator) landed(now time.Time, done *api.Handoff) event {
 	return e
 }
 
-// holds tells of a wait or a stall when it is a new one.
+// holds are the events of a wait or a stall, when it is a new one.
 func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outcome) []event {
 	hold := outcome.Decision.Hold
 	switch {
 	case hold == nil && !outcome.Wrote && !outcome.Saved, hold != nil && hold.Reason == api.ReasonMoving:
-		return nil // nothing was looked at, or the world had moved on meanwhile
+		return nil // nothing was observed, or it has changed since
 	case hold == nil:
 		stalled := n.shown != nil && n.shown.Stalled
 		n.shown, n.hold = nil, nil
@@ -139,14 +142,14 @@ func (n *narrator) holds(now time.Time, m *api.Migration, outcome migration.Outc
 	return n.holdOn(now, *hold, m.Status.Handoff)
 }
 
-// holdOn tells of a hold, unless it was told already.
+// holdOn is the event of a hold, unless it was reported already.
 func (n *narrator) holdOn(now time.Time, hold migration.Hold, handoff *api.Handoff) []event {
 	if n.hold == nil || n.hold.Reason != hold.Reason {
 		n.holdSince = now
 	}
-	told := n.shown != nil && same(*n.shown, hold)
+	known := n.shown != nil && same(*n.shown, hold)
 	n.hold, n.shown = &hold, &hold
-	if told {
+	if known {
 		return nil
 	}
 	kind := eventWaiting
@@ -195,7 +198,7 @@ func (n *narrator) summary(now time.Time, outcome string) *summary {
 	return s
 }
 
-// stopped tells where things stand when a run ends before its time.
+// stopped is the event of a run that ends before its time.
 func (n *narrator) stopped(now time.Time) event {
 	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", n.moved, n.total)
 	if n.ordinal != nil {

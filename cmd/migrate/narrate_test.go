@@ -149,7 +149,7 @@ func TestNarration(t *testing.T) {
 		show  func(*bytes.Buffer) display
 	}{
 		"run.txt":          {aMove(), func(out *bytes.Buffer) display { return plainDisplay{out: out} }},
-		"run_color.txt":    {aMove(), func(out *bytes.Buffer) display { return plainDisplay{out, painter{true}} }},
+		"run_color.txt":    {aMove(), func(out *bytes.Buffer) display { return plainDisplay{out, painter{on: true}} }},
 		"run.json":         {aMove(), func(out *bytes.Buffer) display { return jsonDisplay{out} }},
 		"run_quiet.txt":    {aMove(), func(out *bytes.Buffer) display { return quietDisplay{out} }},
 		"run_rollback.txt": {aReturn(), func(out *bytes.Buffer) display { return plainDisplay{out: out} }},
@@ -247,5 +247,32 @@ func TestStopped(t *testing.T) {
 		if got := n.stopped(noon.Add(time.Minute)); got.Message != want || got.Kind != eventStopped {
 			t.Errorf("%s: %q, want %q", step, got.Message, want)
 		}
+	}
+}
+
+// TestArrived: an ordinal counts once it is available, and until it has left.
+func TestArrived(t *testing.T) {
+	at := func(moved, ordinal int32, direction api.Direction) api.MigrationStatus {
+		status := moving(moved, 4).Status
+		status.Handoff = &api.Handoff{Ordinal: ordinal}
+		status.Claim.Direction = direction
+		return status
+	}
+	for name, tc := range map[string]struct {
+		status api.MigrationStatus
+		want   int32
+	}{
+		"none on its way":        {moving(2, 4).Status, 2},
+		"still at the source":    {at(2, 1, api.Forward), 2},
+		"not yet available":      {at(2, 2, api.Forward), 1},
+		"not yet taken back":     {at(2, 2, api.Back), 2},
+		"on its way back":        {at(1, 2, api.Back), 2},
+		"nothing was looked at ": {api.MigrationStatus{Moved: 3, Handoff: &api.Handoff{}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := arrived(tc.status); got != tc.want {
+				t.Errorf("%d have arrived, want %d", got, tc.want)
+			}
+		})
 	}
 }

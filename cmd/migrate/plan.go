@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
-
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // planOptions are those of the verb plan.
@@ -45,26 +43,12 @@ const planExamples = `  # To another cluster of the same kubeconfig
 
 func newPlan(c *common) *cobra.Command {
 	o := &planOptions{moveOptions: moveOptions{common: c}, output: newChoice("table", "table", "wide", "json", "yaml")}
-	cmd := &cobra.Command{
+	cmd := c.command(o, &cobra.Command{
 		Use:     "plan STATEFULSET",
 		Short:   "Show each step of a move and what stands in its way; writes nothing",
 		Long:    planHelp,
-		Example: c.example(planExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			err := o.Run(cmd.Context())
-			if o.exitCode {
-				// 1 is taken: it says that steps are pending.
-				err = withCode(exitUsage, err)
-			}
-			return err
-		},
-	}
+		Example: planExamples,
+	})
 	o.to.add(cmd.Flags())
 	o.spec.add(cmd.Flags())
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
@@ -72,20 +56,21 @@ func newPlan(c *common) *cobra.Command {
 	return cmd
 }
 
-// Complete fills in the defaults.
-func (o *planOptions) Complete(cmd *cobra.Command, args []string) error {
-	set, err := oneArg(cmd, args, "StatefulSet")
-	if err != nil {
-		return err
-	}
-	return o.complete(set)
-}
-
-// Validate refuses what cannot be meant.
-func (o *planOptions) Validate() error { return o.validate() }
+// errPending is what plan --exit-code ends with when steps are pending. It is no
+// failure.
+var errPending = &exitError{code: 1, err: errors.New("steps are pending"), silent: true}
 
 // Run plans and prints.
 func (o *planOptions) Run(ctx context.Context) error {
+	err := o.run(ctx)
+	if o.exitCode {
+		// 1 is taken: it says that steps are pending.
+		err = withCode(exitUsage, err)
+	}
+	return err
+}
+
+func (o *planOptions) run(ctx context.Context) error {
 	t, err := o.open(ctx, nil)
 	if err != nil {
 		return err
@@ -104,14 +89,10 @@ func (o *planOptions) Run(ctx context.Context) error {
 		}
 	}
 	document := newPlanDocument(m, stands, snapshot)
-	if o.output.value == "json" || o.output.value == "yaml" {
-		err = printData(o.Out, o.output.value, document)
-	} else {
-		err = planPrinter{o.Out, o.paint(), o.output.value == "wide"}.print(document)
+	if err := printAs(o.Out, o.output.value, document, planPrinter{out: o.Out, paint: o.paint(), wide: o.output.value == "wide"}.print); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case document.Refused:
 		return refusedf("the move of StatefulSet %s/%s would be refused", o.namespace, o.set)
 	case document.Stalled != nil:
@@ -120,15 +101,4 @@ func (o *planOptions) Run(ctx context.Context) error {
 		return errPending
 	}
 	return nil
-}
-
-// simulate runs the planner to the end, as a resumed migration would.
-func simulate(s migration.Snapshot) (simulation migration.Simulation, paused bool) {
-	if s.Spec.Mode == api.ModePause {
-		s.Spec.Mode, paused = api.ModeRun, true
-		if claim := s.Record.Claim; claim != nil && claim.Direction == api.Back {
-			s.Spec.Mode = api.ModeRollback
-		}
-	}
-	return migration.Simulate(s), paused
 }

@@ -8,13 +8,25 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// standing is where a move is when a verb begins.
+type standing string
+
+const (
+	// beginning: nothing has been written in its name.
+	beginning standing = "beginning"
+	// underway: an earlier run has begun it.
+	underway standing = "underway"
+	// over: an earlier run has completed it.
+	over standing = "over"
+)
+
 // planDocument is a plan, for people and for programs.
 type planDocument struct {
 	Source      planSide `json:"source"`
 	Destination planSide `json:"destination"`
 	// Standing is beginning, underway or over.
 	Standing standing `json:"standing"`
-	// Mode is what the migration is told to do; a paused one is planned as if resumed.
+	// Mode is that of the migration; a paused one is planned as if resumed.
 	Mode api.Mode `json:"mode"`
 	// Findings are what the preflight found; Refused is true when one of them is
 	// more than a warning.
@@ -103,7 +115,7 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d
 	if first := migration.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
 		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
-	simulation, _ := simulate(s)
+	simulation := simulate(s)
 	d.steps(s, simulation.Steps)
 	d.Summary.Writes, d.Summary.FewestAvailable = len(simulation.Steps), simulation.Fewest
 	d.Outcome = simulation.Outcome
@@ -113,8 +125,8 @@ func newPlanDocument(m *api.Migration, stands standing, s migration.Snapshot) (d
 	return d
 }
 
-// steps numbers the writes, tells which part of the move each belongs to, and
-// counts what they move.
+// steps numbers the writes, sorts them into the parts of the move, and counts what they
+// move.
 func (d *planDocument) steps(s migration.Snapshot, steps []migration.PlannedStep) {
 	next := nextOrdinals(steps)
 	sourceExists := s.Source.Set.Presence == migration.Seen
@@ -212,4 +224,15 @@ func objectOf(e migration.Effect) string {
 		kind = "statefulset"
 	}
 	return kind + "/" + e.Name
+}
+
+// simulate runs the planner to the end, as a resumed migration would.
+func simulate(s migration.Snapshot) migration.Simulation {
+	if s.Spec.Mode == api.ModePause {
+		s.Spec.Mode = api.ModeRun
+		if claim := s.Record.Claim; claim != nil && claim.Direction == api.Back {
+			s.Spec.Mode = api.ModeRollback
+		}
+	}
+	return migration.Simulate(s)
 }

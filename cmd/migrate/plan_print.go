@@ -73,7 +73,7 @@ func (p planPrinter) steps(d planDocument) error {
 }
 
 // action is what a step does. The names of volumes are long and say little: without
-// -o wide their claim template stands for them.
+// -o wide people read the claim template instead.
 func (p planPrinter) action(step planStep) string {
 	if name, volume := strings.CutPrefix(step.Object, "persistentvolume/"); volume && !p.wide && step.Volume != "" {
 		return strings.ReplaceAll(step.Action, name, step.Volume)
@@ -177,4 +177,15 @@ func findingsText(findings []migration.Finding, paint painter) string {
 		}
 	}
 	return b.String()
+}
+
+// refusals are the findings that forbid a move.
+func refusals(findings []migration.Finding) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Warning {
+			n++
+		}
+	}
+	return n
 }

@@ -29,7 +29,7 @@ type planShare struct {
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
-// splits tells whether the application is split before the move and after it.
+// splits finds out whether the application is split before the move and after it.
 func (d *planDocument) splits(s migration.Snapshot) {
 	if s.Destination.Lost {
 		return
@@ -119,4 +119,10 @@ func (s planSplit) waits() (side string, waits bool) {
 	default:
 		return "destination", none(s.Destination)
 	}
+}
+
+// isAs says whether both sides have the same shares.
+func (s planSplit) isAs(other planSplit) bool {
+	same := func(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return same(s.Source.MaxUnavailable, other.Source.MaxUnavailable) && same(s.Destination.MaxUnavailable, other.Destination.MaxUnavailable)
 }

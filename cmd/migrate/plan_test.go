@@ -42,7 +42,7 @@ func TestPlanTable(t *testing.T) {
 	}{
 		"plan.txt":         {snapshot: whole},
 		"plan_wide.txt":    {snapshot: whole, wide: true},
-		"plan_color.txt":   {snapshot: warned, paint: painter{true}},
+		"plan_color.txt":   {snapshot: warned, paint: painter{on: true}},
 		"plan_refused.txt": {snapshot: sick},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,22 +95,6 @@ func TestPlanPhases(t *testing.T) {
 	if diff := cmp.Diff(want, groups); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-}
-
-// underWay is a snapshot and a record after the first of three ordinals has moved.
-func underWay(t *testing.T) (*api.Migration, migration.Snapshot) {
-	t.Helper()
-	s := application{replicas: 3}.snapshot()
-	m := moving(1, 3)
-	m.Status.Baseline.SourceUID = "source"
-	s.Record = migration.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
-	s.Source.Budgets = nil
-	s.Source.Set.Replicas = 2
-	moved := s.Source.Pods[2]
-	s.Source.Pods = s.Source.Pods[:2]
-	s.Destination.Set = migration.Set{Presence: migration.Seen, Name: "web", UID: "destination", ResourceVersion: "1", Start: 2, Replicas: 1, Observed: true, RolledOut: true}
-	s.Destination.Pods = []migration.Pod{moved}
-	return m, s
 }
 
 func TestPlanOfARunUnderWay(t *testing.T) {
@@ -215,4 +199,20 @@ func theRest(s migration.Snapshot) migration.Snapshot {
 	budget.UID, budget.Form = "here", pdb.Unavailable(0)
 	s.Source.Budgets = []migration.Budget{budget}
 	return s
+}
+
+// underWay is a snapshot and a record after the first of three ordinals has moved.
+func underWay(t *testing.T) (*api.Migration, migration.Snapshot) {
+	t.Helper()
+	s := application{replicas: 3}.snapshot()
+	m := moving(1, 3)
+	m.Status.Baseline.SourceUID = "source"
+	s.Record = migration.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
+	s.Source.Budgets = nil
+	s.Source.Set.Replicas = 2
+	moved := s.Source.Pods[2]
+	s.Source.Pods = s.Source.Pods[:2]
+	s.Destination.Set = migration.Set{Presence: migration.Seen, Name: "web", UID: "destination", ResourceVersion: "1", Start: 2, Replicas: 1, Observed: true, RolledOut: true}
+	s.Destination.Pods = []migration.Pod{moved}
+	return m, s
 }

@@ -27,6 +27,14 @@ func printData(out io.Writer, format string, value any) error {
 	return encoder.Encode(value)
 }
 
+// printAs writes a value as JSON or YAML where that is the format, and else as people read it.
+func printAs[T any](out io.Writer, format string, value T, text func(T) error) error {
+	if format == "json" || format == "yaml" {
+		return printData(out, format, value)
+	}
+	return text(value)
+}
+
 // duration is short and does not jump in width: 0.4s, 12.3s, 2m05s, 1h02m.
 func duration(d time.Duration) string {
 	switch {
@@ -75,6 +83,9 @@ func clip(text string, width int) string {
 	}
 	return string(runes[:width-len(dots)]) + dots
 }
+
+// leastWidth is that of lines which are worth breaking.
+const leastWidth = 20
 
 // wrap breaks text at blanks into lines of at most a width. Names are long, so
 // where there is little room nothing is broken.

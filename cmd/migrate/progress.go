@@ -26,8 +26,8 @@ type progress struct {
 	mean time.Duration
 }
 
-// measure takes from a snapshot what counts. A pass that looked at nothing, or
-// could not read both sides, says nothing.
+// measure updates the figures from a snapshot. A pass that observed nothing, or could not
+// read both sides, changes none.
 func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
 	s := outcome.Snapshot
 	if s.Source.Reach != migration.Seen || s.Destination.Reach != migration.Seen || m.Status.Baseline == nil {
@@ -40,7 +40,7 @@ func (n *narrator) measure(now time.Time, m *api.Migration, outcome migration.Ou
 	}
 	claim := m.Status.Claim
 	if back := claim != nil && claim.Direction == api.Back; back != n.back {
-		// The time of an ordinal that is turned round counts anew.
+		// The time of an ordinal that is turned round starts again.
 		n.back, n.since = back, now
 	}
 	has := migration.DestinationSlice(s)
@@ -69,4 +69,21 @@ func (n *narrator) follow(now time.Time, m *api.Migration, decision migration.De
 	if n.step = h.Step; decision.Step != "" {
 		n.step = decision.Step
 	}
+}
+
+// arrived is how many ordinals are at the destination: status.moved without the one
+// that still has to become available there, and with the one that is on its way back.
+func arrived(status api.MigrationStatus) int32 {
+	h, to := status.Handoff, status.Destination
+	if h == nil || to == nil {
+		return status.Moved
+	}
+	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
+	switch back := status.Claim != nil && status.Claim.Direction == api.Back; {
+	case there && !back:
+		return status.Moved - 1
+	case !there && back:
+		return status.Moved + 1
+	}
+	return status.Moved
 }

@@ -6,34 +6,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// standing is where a move is when a verb begins.
-type standing string
-
-const (
-	// beginning: nothing has been written in its name.
-	beginning standing = "beginning"
-	// underway: an earlier run has begun it.
-	underway standing = "underway"
-	// over: an earlier run has completed it.
-	over standing = "over"
-)
-
-// resolve puts what is asked for together with what is recorded. The result is the
-// migration to go on with; its status is empty when the move is to begin.
+// resolve merges what the flags ask for with what is recorded. The result is the migration
+// to go on with; its status is empty when the move is to begin.
 func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 	if t.recorded == nil {
 		return t.asked, beginning, nil
@@ -42,7 +26,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 	if err := ofItsSource(t.store, m); err != nil {
 		return nil, "", err
 	}
-	completed := completedReason(m)
+	completed := records.Completed(m)
 	if completed == api.ReasonMoved {
 		back, err := t.isBack(ctx, m)
 		if err != nil {
@@ -70,14 +54,6 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, standing, error) {
 	return m, underway, nil
 }
 
-// completedReason is the reason of the condition Completed when it is True.
-func completedReason(m *api.Migration) string {
-	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); c != nil && c.Status == metav1.ConditionTrue {
-		return c.Reason
-	}
-	return ""
-}
-
 // isBack says whether the source of a completed move has replicas that it had
 // given away: somebody has moved them back since, and they may be moved again.
 func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
@@ -102,8 +78,8 @@ func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 	return replicas > int64(base.Replicas-base.DestinationReplicas-m.Status.Total), nil
 }
 
-// differences names what is asked for otherwise than recorded and cannot be changed
-// any more: where to, always; the rest when a flag was given for it.
+// differences are the settings that the flags ask for, that are recorded otherwise, and that
+// cannot be changed any more: where to, always; the rest when a flag was given for it.
 func (t *task) differences() []string {
 	have, want := t.recorded.Spec, t.asked.Spec
 	var out []string
@@ -208,20 +184,4 @@ func (t *task) keep(ctx context.Context, m *api.Migration) error {
 		return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
 	}
 	return nil
-}
-
-// refusals are the findings that forbid a move.
-func refusals(findings []migration.Finding) int {
-	n := 0
-	for _, f := range findings {
-		if !f.Warning {
-			n++
-		}
-	}
-	return n
-}
-
-// since is how long ago something recorded was; never negative, whatever the clocks.
-func since(now, then time.Time) time.Duration {
-	return max(0, now.Sub(then))
 }

@@ -16,8 +16,7 @@ import (
 
 // recoverOptions are those of the verb recover.
 type recoverOptions struct {
-	*common
-	name          string
+	named
 	off           string
 	sourceContext string
 	output        *choice
@@ -58,22 +57,13 @@ const recoverExamples = `  # What is known of each disk, and each step; writes n
   migrate recover web -n shop --context hub --source-context east --wait`
 
 func newRecover(c *common) *cobra.Command {
-	o := &recoverOptions{common: c, output: newChoice("table", "table", "wide", "json", "yaml")}
-	cmd := &cobra.Command{
+	o := &recoverOptions{named: named{common: c}, output: newChoice("table", "table", "wide", "json", "yaml")}
+	cmd := c.command(o, &cobra.Command{
 		Use:     "recover NAME",
 		Short:   "Take every ordinal back to the source when the destination is lost for good",
 		Long:    recoverHelp,
-		Example: c.example(recoverExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: recoverExamples,
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&o.off, "destination-is-off", "", "confirm, without being asked, that nothing runs any more in the cluster whose namespace kube-system has this `UID`")
 	flags.StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
@@ -86,41 +76,28 @@ func newRecover(c *common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name.
-func (o *recoverOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	o.name, err = oneArg(cmd, args, "migration")
-	return err
-}
-
 // Validate refuses what cannot be meant.
 func (o *recoverOptions) Validate() error {
 	switch {
-	case o.timeout < 0:
-		return usagef("--timeout must not be negative")
 	case o.output.value != "table" && !o.dryRun:
 		return usagef("-o %s is for --dry-run", o.output.value)
 	case o.dryRun && o.wait:
 		return usagef("--dry-run and --wait exclude each other")
 	}
-	return nil
+	return validTimeout(o.timeout)
 }
 
 // Run shows what is known, asks, and recovers.
 func (o *recoverOptions) Run(ctx context.Context) error {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
-		defer cancel()
-	}
-	return ended(ctx, o.run(ctx))
+	return within(ctx, o.timeout, o.run)
 }
 
 func (o *recoverOptions) run(ctx context.Context) error {
-	k, err := o.find(ctx, o.name)
+	k, err := o.find(ctx)
 	if err != nil {
 		return err
 	}
-	switch completed := completedReason(k.Migration); {
+	switch completed := records.Completed(k.Migration); {
 	case completed == api.ReasonRecovered || completed == api.ReasonRolledBack:
 		fmt.Fprintf(o.Out, "%s is completed (%s): every ordinal runs at the source\n", k.title(), completed)
 		return nil
@@ -151,8 +128,8 @@ func (o *recoverOptions) run(ctx context.Context) error {
 		return err
 	}
 	change := records.Change{Mode: api.ModeRecover, Recovery: &api.RecoverySpec{DestinationIsOff: id}}
-	if err := k.store.Change(ctx, change); err != nil {
-		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
+	if err := k.change(ctx, change); err != nil {
+		return err
 	}
 	if k.record {
 		return o.drive(ctx, k)
@@ -161,8 +138,15 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	if !o.wait {
 		return nil
 	}
-	waiting := &modeOptions{common: o.common, mode: api.ModeRecover, name: o.name, timeout: o.timeout}
+	waiting := &modeOptions{named: o.named, mode: api.ModeRecover, timeout: o.timeout}
 	return waiting.await(ctx, k)
+}
+
+func (o *recoverOptions) show(d recoverDocument) error {
+	if o.quiet && !o.dryRun {
+		return nil
+	}
+	return printAs(o.Out, o.output.value, d, recoverPrinter{planPrinter: planPrinter{out: o.Out, paint: o.paint(), wide: o.output.value == "wide"}}.print)
 }
 
 // examine looks at the source, and at nothing else that could change anything.
@@ -201,7 +185,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *kept) (recoverDocument,
 func (o *recoverOptions) sourceOf(ctx context.Context, k *kept) (*clusters.Connection, error) {
 	source := k.connection
 	if o.sourceContext != "" {
-		where, err := o.destination(destinationFlags{context: o.sourceContext})
+		where, err := o.other("", o.sourceContext, "--source-context")
 		if err != nil {
 			return nil, err
 		}
@@ -221,12 +205,12 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *kept) (*clusters.Conne
 
 // drive runs the engine from here until every ordinal is back.
 func (o *recoverOptions) drive(ctx context.Context, k *kept) error {
-	stopper := &brake{}
+	writes := &brake{}
 	where, err := o.source()
 	if err != nil {
 		return err
 	}
-	source, err := where.connect(stopper.wrap)
+	source, err := where.connect(writes.wrap)
 	if err != nil {
 		return err
 	}
@@ -239,13 +223,12 @@ func (o *recoverOptions) drive(ctx context.Context, k *kept) error {
 	if err != nil {
 		return unreachable(source.Name(), err)
 	}
-	run := &runOptions{moveOptions: moveOptions{common: o.common, set: o.name, namespace: k.Namespace}, output: newChoice("text", "text"), quiet: o.quiet, exitOnStall: o.exitOnStall}
-	shown := run.display()
+	shown := newDisplay(o.common, "text", o.quiet)
 	defer shown.close()
 	n := newNarrator(o.clock.Now(), m)
 	shown.show(n.event(o.clock.Now(), eventStarted, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))
-	return run.drive(ctx, runner{
-		options: run, task: &task{source: source, destination: off, store: store, program: o.program},
-		narrator: n, display: shown, brake: stopper, asked: api.ModeRecover,
-	})
+	return driver{
+		common: o.common, task: &task{source: source, destination: off, store: store, program: o.program},
+		narrator: n, display: shown, writes: writes, mode: api.ModeRecover, exitOnStall: o.exitOnStall,
+	}.drive(ctx)
 }

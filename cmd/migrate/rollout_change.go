@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// rolloutChange is a verb that changes one thing of a StatefulSet.
-type rolloutChange struct {
-	use, short, long, examples string
+// changeOptions are those of a command that changes one thing of a StatefulSet.
+type changeOptions struct {
+	ofSlice
+	result result
 	// change is the merge patch and what is done by it; a nil patch when there is nothing
 	// to do.
 	change func(*common, *slice) (patch map[string]any, done string, err error)
@@ -22,28 +22,23 @@ type rolloutChange struct {
 	template bool
 }
 
-func (v rolloutChange) command(c *common) *cobra.Command {
-	var format *genericclioptions.PrintFlags
-	cmd := &cobra.Command{
-		Use: v.use, Short: v.short, Long: v.long, Example: c.example(v.examples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := sliceArg(cmd, args)
-			if err != nil {
-				return err
-			}
-			return v.run(cmd.Context(), c, name, format)
-		},
-	}
-	format = resultFlags(cmd)
+func newChange(c *common, o *changeOptions, cmd *cobra.Command) *cobra.Command {
+	o.common = c
+	cmd = c.command(o, cmd)
+	o.result = addResult(cmd)
 	return cmd
 }
 
-func (v rolloutChange) run(ctx context.Context, c *common, name string, format *genericclioptions.PrintFlags) error {
-	s, err := c.findSlice(ctx, name)
+// Validate refuses a format that there is not.
+func (o *changeOptions) Validate() error { return o.result.validate() }
+
+// Run changes it.
+func (o *changeOptions) Run(ctx context.Context) error {
+	s, err := o.findSlice(ctx)
 	if err != nil {
 		return err
 	}
-	patch, done, err := v.change(c, s)
+	patch, done, err := o.change(o.common, s)
 	if err != nil {
 		return err
 	}
@@ -52,10 +47,10 @@ func (v rolloutChange) run(ctx context.Context, c *common, name string, format *
 			return err
 		}
 	}
-	if v.template {
-		c.warnMoving(s)
+	if o.template {
+		o.warnMoving(s)
 	}
-	return c.printResult(format, s.StatefulSet, done)
+	return o.printResult(o.result, s.StatefulSet, done)
 }
 
 // updatesPaused says whether updates are stopped, by either of the two fields.
@@ -70,51 +65,52 @@ func (s *slice) kubectlName() string {
 }
 
 func newRolloutPause(c *common) *cobra.Command {
-	return rolloutChange{
-		use: "pause NAME", short: "Stop a roll-out where it is",
-		long: `Stops updates (spec.paused). Pods are still made, healed and removed. A pod that is being
+	return newChange(c, &changeOptions{change: paused}, &cobra.Command{
+		Use: "pause NAME", Short: "Stop a roll-out where it is",
+		Long: `Stops updates (spec.paused). Pods are still made, healed and removed. A pod that is being
 updated is finished.`,
-		examples: `  # Stop where it is
+		Example: `  # Stop where it is
   migrate rollout pause web -n shop`,
-		change: func(_ *common, s *slice) (map[string]any, string, error) {
-			if updatesPaused(s.StatefulSet) {
-				return nil, "already paused", nil
-			}
-			return map[string]any{"spec": map[string]any{"paused": true}}, "paused", nil
-		},
-	}.command(c)
+	})
+}
+
+func paused(_ *common, s *slice) (map[string]any, string, error) {
+	if updatesPaused(s.StatefulSet) {
+		return nil, "already paused", nil
+	}
+	return map[string]any{"spec": map[string]any{"paused": true}}, "paused", nil
 }
 
 func newRolloutResume(c *common) *cobra.Command {
-	return rolloutChange{
-		use: "resume NAME", short: "Let a roll-out go on that was paused",
-		long: `Lets updates go on: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
+	return newChange(c, &changeOptions{change: resumed}, &cobra.Command{
+		Use: "resume NAME", Short: "Let a roll-out go on that was paused",
+		Long: `Lets updates go on: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
 where that is set.`,
-		examples: `  # Go on
+		Example: `  # Go on
   migrate rollout resume web -n shop`,
-		change: func(_ *common, s *slice) (map[string]any, string, error) {
-			if !updatesPaused(s.StatefulSet) {
-				return nil, "already resumed", nil
-			}
-			spec := map[string]any{"paused": nil}
-			if s.Spec.UpdateStrategy.RollingUpdate != nil {
-				spec["updateStrategy"] = map[string]any{"rollingUpdate": map[string]any{"paused": nil}}
-			}
-			return map[string]any{"spec": spec}, "resumed", nil
-		},
-	}.command(c)
+	})
+}
+
+func resumed(_ *common, s *slice) (map[string]any, string, error) {
+	if !updatesPaused(s.StatefulSet) {
+		return nil, "already resumed", nil
+	}
+	spec := map[string]any{"paused": nil}
+	if s.Spec.UpdateStrategy.RollingUpdate != nil {
+		spec["updateStrategy"] = map[string]any{"rollingUpdate": map[string]any{"paused": nil}}
+	}
+	return map[string]any{"spec": spec}, "resumed", nil
 }
 
 func newRolloutRestart(c *common) *cobra.Command {
-	return rolloutChange{
-		use: "restart NAME", short: "Make every pod anew",
-		long: `Has every pod made anew under the update strategy: it writes the time into an
+	return newChange(c, &changeOptions{change: restarted, template: true}, &cobra.Command{
+		Use: "restart NAME", Short: "Make every pod anew",
+		Long: `Has every pod made anew under the update strategy: it writes the time into an
 annotation of the template.`,
-		examples: `  # Restart, and wait for it
+		Example: `  # Restart, and wait for it
   migrate rollout restart web -n shop
   migrate rollout status web -n shop`,
-		change: restarted, template: true,
-	}.command(c)
+	})
 }
 
 func restarted(c *common, s *slice) (map[string]any, string, error) {

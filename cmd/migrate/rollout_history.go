@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -25,10 +24,9 @@ const changeCauseAnnotationKey = "kubernetes.io/change-cause"
 
 // rolloutHistoryOptions are those of the verb rollout history.
 type rolloutHistoryOptions struct {
-	*common
-	name     string
+	ofSlice
 	revision int64
-	format   *genericclioptions.PrintFlags
+	result   result
 }
 
 const rolloutHistoryHelp = `Lists the revisions of a StatefulSet that are kept, the one of its template last; with
@@ -41,34 +39,27 @@ const rolloutHistoryExamples = `  # Which revisions there are
   migrate rollout history web -n shop --revision 3`
 
 func newRolloutHistory(c *common) *cobra.Command {
-	o := &rolloutHistoryOptions{common: c}
-	cmd := &cobra.Command{
+	o := &rolloutHistoryOptions{ofSlice: ofSlice{common: c}}
+	cmd := c.command(o, &cobra.Command{
 		Use: "history NAME", Short: "List the revisions of a StatefulSet",
-		Long: rolloutHistoryHelp, Example: c.example(rolloutHistoryExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Long: rolloutHistoryHelp, Example: rolloutHistoryExamples,
+	})
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show the template of this revision")
-	o.format = resultFlags(cmd)
+	o.result = addResult(cmd)
 	return cmd
 }
 
-// Complete takes the name.
-func (o *rolloutHistoryOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+// Validate refuses what cannot be meant.
+func (o *rolloutHistoryOptions) Validate() error {
 	if o.revision < 0 {
 		return usagef("--revision must not be negative")
 	}
-	o.name, err = sliceArg(cmd, args)
-	return err
+	return o.result.validate()
 }
 
 // Run prints the revisions.
 func (o *rolloutHistoryOptions) Run(ctx context.Context) error {
-	s, err := o.findSlice(ctx, o.name)
+	s, err := o.findSlice(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +74,7 @@ func (o *rolloutHistoryOptions) Run(ctx context.Context) error {
 		}
 		revisions = []*appsv1.ControllerRevision{revision}
 	}
-	if *o.format.OutputFormat != "" {
+	if o.result.name() != "" {
 		return o.printRevisions(revisions)
 	}
 	if o.revision > 0 {
@@ -120,13 +111,9 @@ func (s *slice) numbered(revisions []*appsv1.ControllerRevision, number int64) (
 }
 
 func (o *rolloutHistoryOptions) printRevisions(revisions []*appsv1.ControllerRevision) error {
-	printer, err := o.format.ToPrinter()
-	if err != nil {
-		return usageError(err)
-	}
-	if o.revision > 0 || *o.format.OutputFormat == "name" {
+	if o.revision > 0 || o.result.name() == "name" {
 		for _, revision := range revisions {
-			if err := printer.PrintObj(revision, o.Out); err != nil {
+			if err := o.printResult(o.result, revision, ""); err != nil {
 				return err
 			}
 		}
@@ -137,7 +124,7 @@ func (o *rolloutHistoryOptions) printRevisions(revisions []*appsv1.ControllerRev
 		revision.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
 		list.Items = append(list.Items, runtime.RawExtension{Object: revision})
 	}
-	return printer.PrintObj(list, o.Out)
+	return o.printResult(o.result, list, "")
 }
 
 // printHistory lists revisions as kubectl does.

@@ -20,8 +20,7 @@ import (
 
 // rolloutStatusOptions are those of the verb rollout status.
 type rolloutStatusOptions struct {
-	*common
-	name     string
+	ofSlice
 	watch    bool
 	timeout  time.Duration
 	revision int64
@@ -44,20 +43,11 @@ const rolloutStatusExamples = `  # Wait for the end
   migrate rollout status web -n shop --watch=false`
 
 func newRolloutStatus(c *common) *cobra.Command {
-	o := &rolloutStatusOptions{common: c}
-	cmd := &cobra.Command{
+	o := &rolloutStatusOptions{ofSlice: ofSlice{common: c}}
+	cmd := c.command(o, &cobra.Command{
 		Use: "status NAME", Short: "Show how far a roll-out is, and wait for its end",
-		Long: rolloutStatusHelp, Example: c.example(rolloutStatusExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Long: rolloutStatusHelp, Example: rolloutStatusExamples,
+	})
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.watch, "watch", "w", true, "wait for the end of the roll-out")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
@@ -65,33 +55,23 @@ func newRolloutStatus(c *common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name.
-func (o *rolloutStatusOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	o.name, err = sliceArg(cmd, args)
-	return err
-}
-
 // Validate refuses what cannot be meant.
 func (o *rolloutStatusOptions) Validate() error {
-	switch {
-	case o.timeout < 0:
-		return usagef("--timeout must not be negative")
-	case o.revision < 0:
+	if o.revision < 0 {
 		return usagef("--revision must not be negative")
 	}
-	return nil
+	return validTimeout(o.timeout)
 }
 
-// Run tells each change until the roll-out is over.
+// Run says each change until the roll-out is over.
 func (o *rolloutStatusOptions) Run(ctx context.Context) error {
-	s, err := o.findSlice(ctx, o.name)
+	return within(ctx, o.timeout, o.run)
+}
+
+func (o *rolloutStatusOptions) run(ctx context.Context) error {
+	s, err := o.findSlice(ctx)
 	if err != nil {
 		return err
-	}
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
-		defer cancel()
 	}
 	last := ""
 	look := func(set *slicesapi.StatefulSet) (bool, error) {
@@ -182,7 +162,7 @@ func progressing(set *slicesapi.StatefulSet) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, slicesapi.ConditionProgressing)
 }
 
-// heldText says what holds a roll-out up, a line for each condition that tells.
+// heldText says what holds a roll-out up, a line for each condition.
 func heldText(set *slicesapi.StatefulSet, done bool) string {
 	if done || !observed(set) {
 		return ""

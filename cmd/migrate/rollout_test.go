@@ -226,7 +226,7 @@ func TestRollout(t *testing.T) {
 				objects = append(objects, object.DeepCopyObject().(client.Object))
 			}
 			east := newSliceServer(t, objects...)
-			c := newConsole(append([]string{"rollout"}, append(tc.args, "-n", "shop", "--kubeconfig", east.kubeconfig(t), "--request-timeout", "5s")...)...)
+			c := sliceConsole(append([]string{"rollout"}, append(tc.args, "-n", "shop", "--kubeconfig", east.kubeconfig(t), "--request-timeout", "5s")...)...)
 			if got := c.run(t); got != tc.want {
 				t.Errorf("exit code %d, want %d", got, tc.want)
 			}
@@ -240,7 +240,7 @@ func TestRollout(t *testing.T) {
 				t.Errorf("writes %v", wrote)
 			}
 			if tc.check != nil {
-				tc.check(t, east.slice(t))
+				tc.check(t, storedSlice(t, east))
 			}
 		})
 	}
@@ -313,12 +313,12 @@ func restartedAt(want string) func(*testing.T, *slicesapi.StatefulSet) {
 // once, and its end is the end of the verb.
 func TestRolloutFollowed(t *testing.T) {
 	east := newSliceServer(t, webSlice(updating))
-	c, shown := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)), &terminal{}
+	c, shown := sliceConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t)), &terminal{}
 	c.Out = shown
 	code := c.begin(t)
 	set := func(change func(*slicesapi.StatefulSet)) {
 		t.Helper()
-		next := east.slice(t)
+		next := storedSlice(t, east)
 		change(next)
 		if err := east.store.Update(t.Context(), next); err != nil {
 			t.Fatal(err)
@@ -361,7 +361,7 @@ func TestRolloutRefreshed(t *testing.T) {
 		}, 1, "StatefulSet shop/web is gone from cluster east"},
 		"made anew": {func(t *testing.T, s *sliceServer) {
 			t.Helper()
-			next := s.slice(t)
+			next := storedSlice(t, s)
 			next.UID = "another"
 			if err := s.store.Update(t.Context(), next); err != nil {
 				t.Error(err)
@@ -370,7 +370,7 @@ func TestRolloutRefreshed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			east := newSliceServer(t, webSlice(updating))
-			c := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
+			c := sliceConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
 			code := c.begin(t)
 			c.awaitWaiting(t)
 			tc.change(t, east)
@@ -382,8 +382,8 @@ func TestRolloutRefreshed(t *testing.T) {
 }
 
 func TestRolloutNotServed(t *testing.T) {
-	east := newCluster(t)
-	c := newConsole("rollout", "status", "web", "--kubeconfig", east.kubeconfig(t))
+	east := serve(t, nil)
+	c := sliceConsole("rollout", "status", "web", "--kubeconfig", east.kubeconfig(t))
 	if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), "cluster east does not serve apps.sliceshift.io/v1alpha1 StatefulSets: install") {
 		t.Errorf("exit code %d, stderr %q", code, c.err)
 	}
@@ -393,10 +393,10 @@ func TestRolloutNotServed(t *testing.T) {
 func TestRolloutConflict(t *testing.T) {
 	stale := webSlice()
 	east := newSliceServer(t, stale, keptRevision(2, "web:2", ""))
-	c := newConsole("rollout", "undo", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
+	c := sliceConsole("rollout", "undo", "web", "-n", "shop", "--kubeconfig", east.kubeconfig(t))
 	east.before = overtaken(t, east)
 	if code := c.run(t); code != exitFailure || !strings.Contains(c.err.String(), "StatefulSet shop/web was changed meanwhile") {
 		t.Errorf("exit code %d, stderr %q", code, c.err)
 	}
-	hasImage("web:1")(t, east.slice(t))
+	hasImage("web:1")(t, storedSlice(t, east))
 }

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/slices/history"
@@ -18,11 +19,10 @@ import (
 
 // rolloutUndoOptions are those of the verb rollout undo.
 type rolloutUndoOptions struct {
-	*common
-	name       string
+	ofSlice
 	toRevision int64
-	dryRun     *choice
-	format     *genericclioptions.PrintFlags
+	dryRun     dryRun
+	result     result
 }
 
 const rolloutUndoHelp = `Gives a StatefulSet the template of an earlier revision: that of --to-revision; without
@@ -40,36 +40,28 @@ const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last o
   migrate rollout undo web -n shop --to-revision 3 --dry-run=client`
 
 func newRolloutUndo(c *common) *cobra.Command {
-	o := &rolloutUndoOptions{common: c, dryRun: newChoice("none", "none", "client", "server")}
-	cmd := &cobra.Command{
+	o := &rolloutUndoOptions{ofSlice: ofSlice{common: c}}
+	cmd := c.command(o, &cobra.Command{
 		Use: "undo NAME", Short: "Go back to an earlier revision",
-		Long: rolloutUndoHelp, Example: c.example(rolloutUndoExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Long: rolloutUndoHelp, Example: rolloutUndoExamples,
+	})
 	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one in mid-roll-out, else the one before)")
-	cmd.Flags().Var(o.dryRun, "dry-run", "client: only print the template; server: let the API server judge it, without keeping it")
-	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
-	o.format = resultFlags(cmd)
+	o.dryRun = addDryRun(cmd.Flags(), "only print the template")
+	o.result = addResult(cmd)
 	return cmd
 }
 
-// Complete takes the name.
-func (o *rolloutUndoOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+// Validate refuses what cannot be meant.
+func (o *rolloutUndoOptions) Validate() error {
 	if o.toRevision < 0 {
 		return usagef("--to-revision must not be negative")
 	}
-	o.name, err = sliceArg(cmd, args)
-	return err
+	return o.result.validate()
 }
 
 // Run writes the template of the revision.
 func (o *rolloutUndoOptions) Run(ctx context.Context) error {
-	s, err := o.findSlice(ctx, o.name)
+	s, err := o.findSlice(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,31 +73,25 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun.value == "client" {
+	if o.dryRun.client() {
 		return printRevision(o.Out, s, revision)
 	}
-	o.tellClaims(s, revision)
+	o.warnClaims(s, revision)
 	if sameTemplate(s.StatefulSet, revision) {
-		return o.printResult(o.format, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
+		return o.printResult(o.result, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
 	}
 	template, err := history.Apply(revision)
 	if err != nil {
 		return err
 	}
-	done := "rolled back"
-	var opts []client.PatchOption
-	if o.dryRun.value == "server" {
-		done += " (server dry run)"
-		opts = append(opts, client.DryRunAll)
-	}
-	if err := s.replaceTemplate(ctx, template, opts...); err != nil {
+	if err := s.replaceTemplate(ctx, template, &client.PatchOptions{DryRun: o.dryRun.ofRequest()}); err != nil {
 		return err
 	}
 	o.warnMoving(s)
 	if updatesPaused(s.StatefulSet) {
 		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s rollout resume %s -n %s\n", s.title(), o.program, s.Name, s.Namespace)
 	}
-	return o.printResult(o.format, s.StatefulSet, done)
+	return o.printResult(o.result, s.StatefulSet, "rolled back"+o.dryRun.suffix())
 }
 
 // target is the revision to go back to, unless one was named: the current one in
@@ -137,9 +123,26 @@ func sameTemplate(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevisio
 
 // replaceTemplate writes a template in one piece, unless the set was changed since it
 // was read.
-func (s *slice) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, opts ...client.PatchOption) error {
+func (s *slice) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, opts *client.PatchOptions) error {
 	return s.patch(ctx, types.JSONPatchType, []map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion},
 		{"op": "replace", "path": "/spec/template", "value": template},
-	}, opts...)
+	}, opts)
+}
+
+// warnClaims says of which claim templates the request is not taken back to what it was at
+// a revision.
+func (o *rolloutUndoOptions) warnClaims(s *slice, revision *appsv1.ControllerRevision) {
+	var sizes map[string]resource.Quantity
+	if json.Unmarshal([]byte(revision.Annotations[history.ClaimsAnnotationKey]), &sizes) != nil {
+		return // the revision was made before sizes were recorded, by apps/v1 for example
+	}
+	for i := range s.Spec.VolumeClaimTemplates {
+		template := &s.Spec.VolumeClaimTemplates[i]
+		now := template.Spec.Resources.Requests[corev1.ResourceStorage]
+		if then, known := sizes[template.Name]; known && now.Cmp(then) != 0 {
+			fmt.Fprintf(o.ErrOut, "%s: claim template %s requested %s in revision %d, and goes on requesting %s: no volume can shrink\n",
+				s.title(), template.Name, then.String(), revision.Revision, now.String())
+		}
+	}
 }

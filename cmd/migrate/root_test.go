@@ -1,36 +1,19 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// writeKubeconfig makes a kubeconfig with contexts of these names. Nobody answers
-// at their addresses.
-func writeKubeconfig(t *testing.T, contexts ...string) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString("apiVersion: v1\nkind: Config\ncurrent-context: " + contexts[0] + "\nclusters:\n")
-	for _, name := range contexts {
-		b.WriteString("- {name: " + name + ", cluster: {server: 'https://" + name + ".invalid:1'}}\n")
-	}
-	b.WriteString("contexts:\n")
-	for _, name := range contexts {
-		b.WriteString("- {name: " + name + ", context: {cluster: " + name + ", namespace: shop}}\n")
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+// wholeConsole is a process with all commands.
+func wholeConsole(args ...string) *console {
+	c := newConsole(ownCommands, args...)
+	c.root, c.groups = newRoot(), groups
+	return c
 }
 
 func TestCommandLines(t *testing.T) {
-	kubeconfig := writeKubeconfig(t, "east", "west")
+	kubeconfig := silentKubeconfig(t, "east", "west")
 	for name, tc := range map[string]struct {
 		args     []string
 		want     int
@@ -61,7 +44,7 @@ func TestCommandLines(t *testing.T) {
 		"bad format":               {[]string{"create", "web", "--to-name", "x", "-o", "wide"}, 2, "allowed formats are"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
+			c := wholeConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
 			if tc.args == nil {
 				c.args = nil
 			}
@@ -85,26 +68,11 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-func TestProgramName(t *testing.T) {
-	for path, want := range map[string]string{
-		"/usr/bin/migrate":                 "migrate",
-		"/home/me/.krew/kubectl-migrate":   "kubectl migrate",
-		"kubectl-migrate.exe":              "kubectl migrate",
-		"kubectl-sliceshift-migrate":       "kubectl sliceshift migrate",
-		"kubectl-stateful_migrate":         "kubectl stateful-migrate",
-		"./out/some.other.name.of-migrate": "some.other.name.of-migrate",
-	} {
-		if got := programName(path); got != want {
-			t.Errorf("programName(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 // TestHelpNamesTheCommand: each verb's help and examples call it as its user does.
 func TestHelpNamesTheCommand(t *testing.T) {
 	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
-			c := newConsole(verb, "--help")
+			c := wholeConsole(verb, "--help")
 			c.program = "kubectl migrate"
 			if code := c.run(t); code != 0 {
 				t.Fatalf("exit code %d", code)
@@ -124,50 +92,9 @@ func TestHelpNamesTheCommand(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for format, want := range map[string]string{"json": "{\n  \"version\": \"dev\"", "yaml": "version: dev\n"} {
-		c := newConsole("version", "-o", format)
+		c := wholeConsole("version", "-o", format)
 		if code := c.run(t); code != 0 || !strings.Contains(c.out.String(), want) {
 			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.out)
 		}
-	}
-}
-
-func TestAgain(t *testing.T) {
-	c := newConsole("run", "web", "-n", "my shop", "--storage-class", "a=b", "it's", "")
-	want := `migrate run web -n 'my shop' --storage-class a=b 'it'\''s' ''`
-	if diff := cmp.Diff(want, c.again()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestColor(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args  []string
-		env   map[string]string
-		width int
-		want  bool
-	}{
-		"a pipe":              {want: false},
-		"a terminal":          {width: 80, want: true},
-		"NO_COLOR":            {width: 80, env: map[string]string{"NO_COLOR": "1"}, want: false},
-		"a dumb terminal":     {width: 80, env: map[string]string{"TERM": "dumb"}, want: false},
-		"always":              {args: []string{"--color", "always"}, want: true},
-		"always, in spite of": {args: []string{"--color=always"}, env: map[string]string{"NO_COLOR": "1"}, want: true},
-		"never":               {args: []string{"--color", "never"}, width: 80, want: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newConsole()
-			c.width = func() int { return tc.width }
-			c.getenv = func(name string) string { return tc.env[name] }
-			shared := &common{environment: c.environment, color: newChoice("auto", "auto", "always", "never")}
-			if len(tc.args) > 0 {
-				value := strings.TrimPrefix(tc.args[len(tc.args)-1], "--color=")
-				if err := shared.color.Set(value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := shared.paint().on; got != tc.want {
-				t.Errorf("colour %v, want %v", got, tc.want)
-			}
-		})
 	}
 }

@@ -46,21 +46,12 @@ const runExamples = `  # To another cluster
 
 func newRun(c *common) *cobra.Command {
 	o := &runOptions{moveOptions: moveOptions{common: c}, output: newChoice("text", "text", "json")}
-	cmd := &cobra.Command{
+	cmd := c.command(o, &cobra.Command{
 		Use:     "run STATEFULSET",
 		Short:   "Move a StatefulSet from here, or go on with a move",
 		Long:    runHelp,
-		Example: c.example(runExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: runExamples,
+	})
 	flags := cmd.Flags()
 	o.to.add(flags)
 	o.spec.add(flags)
@@ -71,39 +62,25 @@ func newRun(c *common) *cobra.Command {
 	return cmd
 }
 
-// Complete fills in the defaults.
-func (o *runOptions) Complete(cmd *cobra.Command, args []string) error {
-	set, err := oneArg(cmd, args, "StatefulSet")
-	if err != nil {
-		return err
-	}
-	return o.complete(set)
-}
-
 // Validate refuses what cannot be meant.
 func (o *runOptions) Validate() error {
-	switch {
-	case o.timeout < 0:
-		return usagef("--timeout must not be negative")
-	case o.quiet && o.output.value == "json":
+	if o.quiet && o.output.value == "json" {
 		return usagef("--quiet and -o json exclude each other")
 	}
-	return o.validate()
+	if err := validTimeout(o.timeout); err != nil {
+		return err
+	}
+	return o.moveOptions.Validate()
 }
 
 // Run moves the StatefulSet.
 func (o *runOptions) Run(ctx context.Context) error {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout(o.timeout))
-		defer cancel()
-	}
-	return ended(ctx, o.run(ctx))
+	return within(ctx, o.timeout, o.run)
 }
 
 func (o *runOptions) run(ctx context.Context) error {
-	stopper := &brake{}
-	t, err := o.open(ctx, stopper.wrap)
+	writes := &brake{}
+	t, err := o.open(ctx, writes.wrap)
 	if err != nil {
 		return err
 	}
@@ -114,7 +91,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if stands == over {
 		return o.alreadyOver(t, m)
 	}
-	d := o.display()
+	d := newDisplay(o.common, o.output.value, o.quiet)
 	defer d.close()
 	n := newNarrator(o.clock.Now(), m)
 	if stands == beginning {
@@ -130,7 +107,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := t.keep(ctx, m); err != nil {
 		return err
 	}
-	return o.drive(ctx, runner{options: o, task: t, narrator: n, display: d, brake: stopper, asked: m.Spec.Mode})
+	return driver{common: o.common, task: t, narrator: n, display: d, writes: writes, mode: m.Spec.Mode, exitOnStall: o.exitOnStall}.drive(ctx)
 }
 
 func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
@@ -146,19 +123,6 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	return err
 }
 
-func (o *runOptions) display() display {
-	switch {
-	case o.quiet:
-		return quietDisplay{o.ErrOut}
-	case o.output.value == "json":
-		return jsonDisplay{o.Out}
-	case o.terminal():
-		return newScreen(o.environment, o.paint())
-	default:
-		return plainDisplay{o.Out, o.paint()}
-	}
-}
-
 // preflight looks at everything before anything is written.
 func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n *narrator, d display) error {
 	snapshot, err := t.look(ctx, m)
@@ -168,7 +132,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	findings := migration.Preflight(snapshot)
 	if refusals(findings) > 0 && o.output.value != "json" {
 		// What was found is the reason of the error, so it goes where errors go.
-		fmt.Fprint(o.ErrOut, findingsText(findings, painter{o.paint().on && o.terminal()}))
+		fmt.Fprint(o.ErrOut, findingsText(findings, painter{on: o.paint().on && o.terminal()}))
 	} else {
 		for _, f := range findings {
 			e := n.event(o.clock.Now(), eventFinding, f.Message)
@@ -182,8 +146,9 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
 	if first := migration.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
 		base := first.Record.Baseline
-		n.total, n.replicas = migration.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas), base.Replicas
-		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", n.total, base.Replicas, base.Budget)
+		total := migration.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas)
+		n.expect(total, base.Replicas)
+		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", total, base.Replicas, base.Budget)
 	}
 	d.show(n.event(o.clock.Now(), eventStarted, text))
 	return nil

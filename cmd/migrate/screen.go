@@ -28,28 +28,18 @@ type screen struct {
 	drawn []string
 	last  time.Time
 
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	stop func()
 }
 
 func newScreen(env environment, paint painter) *screen {
 	s := &screen{
 		out: env.Out, width: env.width, clock: env.clock, paint: paint,
-		bar: bar{paint: paint, unicode: env.unicode()}, stop: make(chan struct{}),
+		bar: bar{paint: paint, unicode: env.unicode()},
 	}
-	ticker := s.clock.NewTicker(redrawEvery)
-	s.stopped.Go(func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-s.stop:
-				return
-			case <-ticker.C():
-				s.mu.Lock()
-				s.draw()
-				s.mu.Unlock()
-			}
-		}
+	s.stop = redraw(s.clock, redrawEvery, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.draw()
 	})
 	return s
 }
@@ -106,8 +96,7 @@ func (s *screen) drawing() string {
 
 // close takes the bar away.
 func (s *screen) close() {
-	close(s.stop)
-	s.stopped.Wait()
+	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = io.WriteString(s.out, s.erased())

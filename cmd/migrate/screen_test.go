@@ -15,74 +15,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// terminal is what a terminal shows of what is written to it: it knows the few
-// sequences that a screen uses.
-type terminal struct {
-	mu     sync.Mutex
-	lines  []string
-	row    int
-	writes int
-}
-
-func (t *terminal) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.writes++
-	text := string(data)
-	for text != "" {
-		var up int
-		switch {
-		case strings.HasPrefix(text, "\r"):
-			text = text[1:]
-		case strings.HasPrefix(text, "\x1b[J"):
-			t.lines, text = t.lines[:t.row], text[3:]
-		case strings.HasPrefix(text, "\x1b[2K"):
-			text = text[4:]
-		case strings.HasPrefix(text, "\x1b["):
-			if _, err := fmt.Sscanf(text, "\x1b[%dA", &up); err != nil {
-				return 0, err
-			}
-			t.row, text = t.row-up, text[strings.Index(text, "A")+1:]
-		default:
-			line, rest, _ := strings.Cut(text, "\n")
-			t.lines = append(t.lines[:t.row], append([]string{line}, t.lines[min(t.row+1, len(t.lines)):]...)...)
-			t.row, text = t.row+1, rest
-		}
-	}
-	return len(data), nil
-}
-
-func (t *terminal) shown() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(t.lines, "\n")
-}
-
-// await waits until it shows a text.
-func (t *terminal) await(test *testing.T, text string) {
-	test.Helper()
-	await(test, func() bool { return strings.Contains(t.shown(), text) }, func() string {
-		return fmt.Sprintf("%q is not shown, but %q", text, t.shown())
-	})
-}
-
-func (t *terminal) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.writes
-}
-
-func terminalConsole(width int) (*console, *terminal) {
-	c, shown := newConsole(), &terminal{}
-	c.Out = shown
-	c.width = func() int { return width }
-	c.getenv = func(name string) string { return map[string]string{"LANG": "C.UTF-8", "NO_COLOR": "1"}[name] }
-	return c, shown
-}
-
 // TestScreen: lines above, one bar below, and nothing but the lines at the end.
 func TestScreen(t *testing.T) {
-	c, shown := terminalConsole(100)
+	c := newConsole(nil)
+	shown := c.onTerminal(100)
 	s := newScreen(c.environment, painter{})
 	events, n := aMove().tell()
 	for i, e := range events {
@@ -107,7 +43,7 @@ func TestScreen(t *testing.T) {
 // looks as before.
 func TestScreenIsCalm(t *testing.T) {
 	out, clock := &terminal{}, clocktesting.NewFakeClock(noon)
-	s := &screen{out: out, clock: clock, width: func() int { return 80 }, stop: make(chan struct{})}
+	s := &screen{out: out, clock: clock, width: func() int { return 80 }}
 	p := progress{start: noon, total: 1000}
 	for moved := range int32(100) {
 		p.moved = moved
@@ -128,7 +64,8 @@ func TestScreenIsCalm(t *testing.T) {
 
 // TestScreenTicks: the seconds of a wait go on while nothing happens.
 func TestScreenTicks(t *testing.T) {
-	c, shown := terminalConsole(80)
+	c := newConsole(nil)
+	shown := c.onTerminal(80)
 	s := newScreen(c.environment, painter{})
 	defer s.close()
 	s.update(progress{start: noon, total: 1, hold: &migration.Hold{Message: "waiting"}, holdSince: noon})
@@ -142,7 +79,8 @@ func TestScreenTicks(t *testing.T) {
 
 // TestScreenOfManyWriters is for the race detector.
 func TestScreenOfManyWriters(t *testing.T) {
-	c, shown := terminalConsole(80)
+	c := newConsole(nil)
+	shown := c.onTerminal(80)
 	s := newScreen(c.environment, painter{})
 	var group sync.WaitGroup
 	for range 4 {

@@ -11,8 +11,7 @@ import (
 
 // statusOptions are those of the verb status.
 type statusOptions struct {
-	*common
-	name   string
+	named
 	output *choice
 	watch  bool
 }
@@ -35,45 +34,32 @@ const statusExamples = `  # Where it is
   migrate status web -n shop --context east -o json | jq .status.moved`
 
 func newStatus(c *common) *cobra.Command {
-	o := &statusOptions{common: c, output: newChoice("table", "table", "json", "yaml")}
-	cmd := &cobra.Command{
+	o := &statusOptions{named: named{common: c}, output: newChoice("table", "table", "json", "yaml")}
+	cmd := c.command(o, &cobra.Command{
 		Use:     "status NAME",
 		Short:   "Show where a migration is",
 		Long:    statusHelp,
-		Example: c.example(statusExamples),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(cmd, args); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: statusExamples,
+	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
 	return cmd
 }
 
-// Complete takes the name.
-func (o *statusOptions) Complete(cmd *cobra.Command, args []string) (err error) {
-	o.name, err = oneArg(cmd, args, "migration")
-	return err
-}
-
 // Run prints the status once, or until it is completed.
 func (o *statusOptions) Run(ctx context.Context) error {
-	k, err := o.find(ctx, o.name)
+	k, err := o.find(ctx)
 	if err != nil {
 		return err
 	}
 	if o.watch {
 		return o.follow(ctx, k)
 	}
-	if o.output.value != "table" {
-		err = printData(o.Out, o.output.value, exported(k.Migration))
-	} else {
-		_, err = fmt.Fprint(o.Out, o.page(0).show(k))
+	text := func(*api.Migration) error {
+		_, err := fmt.Fprint(o.Out, o.page(0, k))
+		return err
 	}
-	if err != nil {
+	if err := printAs(o.Out, o.output.value, exported(k.Migration), text); err != nil {
 		return err
 	}
 	if stall := stallOf(k.Migration); stall != nil {
@@ -82,8 +68,13 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-func (o *statusOptions) page(width int) *page {
-	return &page{now: o.clock.Now(), paint: o.paint(), unicode: o.unicode() && o.terminal(), width: width}
+func (o *statusOptions) page(width int, k *kept) string {
+	g := &page{now: o.clock.Now(), paint: o.paint(), unicode: o.unicode() && o.terminal(), width: width}
+	record := ""
+	if k.record {
+		record = k.where
+	}
+	return g.show(k.Migration, k.connection.Name(), record)
 }
 
 // exported is the migration as kubectl would print it.

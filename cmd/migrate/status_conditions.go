@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,4 +50,9 @@ func (g *page) condition(kind string, c *metav1.Condition) (text string, paint f
 	default:
 		return text, g.paint.dim
 	}
+}
+
+// since is how long ago something recorded was; never negative, whatever the clocks.
+func since(now, then time.Time) time.Duration {
+	return max(0, now.Sub(then))
 }

@@ -7,29 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
-
-// stall is why a migration is stalled.
-type stall struct{ Reason, Message, Remedy string }
-
-func stallOf(m *api.Migration) *stall {
-	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return nil
-	}
-	message, remedy := cutRemedy(c.Message)
-	return &stall{c.Reason, message, remedy}
-}
-
-// cutRemedy takes the way out off a condition's message.
-func cutRemedy(message string) (what, remedy string) {
-	what, remedy, _ = strings.Cut(message, ". To mend it: ")
-	return what, remedy
-}
 
 // page is a migration's status for people.
 type page struct {
@@ -58,22 +38,23 @@ func (g *page) field(name, text string) { g.line(pad(name, fieldWidth), text, ni
 // fieldWidth is where the values of fields begin.
 const fieldWidth = 13
 
-// show returns the page of a migration.
-func (g *page) show(k *kept) string {
-	status := k.Status
-	g.line("", fmt.Sprintf("Migration %s/%s", k.Namespace, k.Name), g.paint.bold)
-	if k.record {
-		g.field("Record", k.where+" in cluster "+k.connection.Name())
+// show returns the page of a migration that is kept in a cluster, in the object that record
+// names; that is empty for a resource.
+func (g *page) show(m *api.Migration, cluster, record string) string {
+	status := m.Status
+	g.line("", fmt.Sprintf("Migration %s/%s", m.Namespace, m.Name), g.paint.bold)
+	if record != "" {
+		g.field("Record", record+" in cluster "+cluster)
 	} else {
-		g.field("Cluster", k.connection.Name())
+		g.field("Cluster", cluster)
 	}
-	g.field("Mode", string(cmp.Or(k.Spec.Mode, api.ModeRun)))
-	if k.Spec.Mode == api.ModeRecover {
-		g.field("Recovery", recoveryText(k.Migration))
+	g.field("Mode", string(cmp.Or(m.Spec.Mode, api.ModeRun)))
+	if m.Spec.Mode == api.ModeRecover {
+		g.field("Recovery", recoveryText(m))
 	}
-	from, to := k.Spec.Source, k.Spec.Destination
-	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, k.Namespace)+"/"+from.Name))
-	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, k.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
+	from, to := m.Spec.Source, m.Spec.Destination
+	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, m.Namespace)+"/"+from.Name))
+	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, m.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
 	if status.Baseline != nil {
 		const width = 20
 		done := progress{moved: arrived(status), total: status.Total}
@@ -82,13 +63,13 @@ func (g *page) show(k *kept) string {
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	g.field("Handoff", handoffText(status.Handoff, g.now))
-	if stall := stallOf(k.Migration); stall != nil {
+	if stall := stallOf(m); stall != nil {
 		g.line(pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.paint.red)
 		if stall.Remedy != "" {
 			g.field("", "to mend it: "+stall.Remedy)
 		}
 	}
-	if claim := status.Claim; claim != nil && completedReason(k.Migration) == "" {
+	if claim := status.Claim; claim != nil && records.Completed(m) == "" {
 		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
 	}
 	g.line("Conditions", "", nil)
@@ -105,23 +86,6 @@ func recoveryText(m *api.Migration) string {
 		return "not confirmed: " + id + " is not the destination's cluster"
 	}
 	return "without the destination, cluster " + id + ": a person has said that it is off"
-}
-
-// arrived is how many ordinals are at the destination: status.moved without the one
-// that still has to become available there, and with the one that is on its way back.
-func arrived(status api.MigrationStatus) int32 {
-	h, to := status.Handoff, status.Destination
-	if h == nil || to == nil {
-		return status.Moved
-	}
-	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
-	switch back := status.Claim != nil && status.Claim.Direction == api.Back; {
-	case there && !back:
-		return status.Moved - 1
-	case !there && back:
-		return status.Moved + 1
-	}
-	return status.Moved
 }
 
 func sliceText(s *api.SliceStatus, name string) string {

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -39,7 +40,7 @@ func (o *statusOptions) follow(ctx context.Context, k *kept) error {
 		if err := show(&shown, &last); err != nil {
 			return false, err
 		}
-		return completedReason(m) != "", nil
+		return records.Completed(m) != "", nil
 	})
 	if errors.Is(err, errInterrupted) {
 		// This is how a watch is left: there is nothing to say.
@@ -56,30 +57,6 @@ func (o *statusOptions) lineOfChange(k *kept, last *string) error {
 	*last = text
 	_, err := fmt.Fprintf(o.Out, "%s  %s\n", o.clock.Now().Format(time.TimeOnly), text)
 	return err
-}
-
-// changeText says in one line where a migration is.
-func changeText(m *api.Migration) string {
-	status := m.Status
-	words := []string{fmt.Sprintf("%d/%d moved", arrived(status), status.Total)}
-	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
-		words = append(words, "mode "+string(m.Spec.Mode))
-	}
-	if h := status.Handoff; h != nil {
-		words = append(words, strings.TrimSpace(fmt.Sprintf("ordinal %d %s", h.Ordinal, h.Step)))
-	}
-	if completed := completedReason(m); completed != "" {
-		return strings.Join(append(words, "completed: "+completed), "  ")
-	}
-	if stall := stallOf(m); stall != nil {
-		return strings.Join(append(words, "STALLED "+stall.Reason+": "+stall.Message), "  ")
-	}
-	for _, c := range status.Conditions {
-		if c.Type == api.ConditionProgressing && c.Message != "" {
-			words = append(words, c.Message)
-		}
-	}
-	return strings.Join(words, "  ")
 }
 
 func (o *statusOptions) jsonOfChange(k *kept, last *string) error {
@@ -108,24 +85,12 @@ type redrawing struct {
 	mu    sync.Mutex
 	shown *kept
 	drawn int
-	stop  chan struct{}
-	group sync.WaitGroup
+	stop  func()
 }
 
 func newRedrawing(o *statusOptions) *redrawing {
-	r := &redrawing{o: o, stop: make(chan struct{})}
-	ticker := o.clock.NewTicker(redrawStatusEvery)
-	r.group.Go(func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-r.stop:
-				return
-			case <-ticker.C():
-				r.draw()
-			}
-		}
-	})
+	r := &redrawing{o: o}
+	r.stop = redraw(o.clock, redrawStatusEvery, r.draw)
 	return r
 }
 
@@ -143,7 +108,7 @@ func (r *redrawing) draw() {
 	if r.shown == nil {
 		return
 	}
-	lines := strings.Split(strings.TrimRight(r.o.page(r.o.width()-1).show(r.shown), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(r.o.page(r.o.width()-1, r.shown), "\n"), "\n")
 	var b strings.Builder
 	if r.drawn > 0 {
 		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
@@ -158,8 +123,7 @@ func (r *redrawing) draw() {
 
 // close leaves the last state on the terminal, in full.
 func (r *redrawing) close() {
-	close(r.stop)
-	r.group.Wait()
+	r.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.shown == nil {
@@ -169,5 +133,5 @@ func (r *redrawing) close() {
 	if r.drawn > 0 {
 		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
 	}
-	_, _ = io.WriteString(r.o.Out, erase+r.o.page(0).show(r.shown))
+	_, _ = io.WriteString(r.o.Out, erase+r.o.page(0, r.shown))
 }

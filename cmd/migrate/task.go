@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -15,6 +17,30 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// destinationFlags say where the replicas go.
+type destinationFlags struct {
+	kubeconfig, context, namespace, name string
+}
+
+func (f *destinationFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&f.context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
+	f.addPlace(flags)
+}
+
+// addPlace adds those that say where in the cluster.
+func (f *destinationFlags) addPlace(flags *pflag.FlagSet) {
+	flags.StringVar(&f.namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
+	flags.StringVar(&f.name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+}
+
+func (f *destinationFlags) none() bool { return *f == destinationFlags{} }
+
+// place is where the flags lead to.
+func (f *destinationFlags) place(c *common) (place, error) {
+	return c.other(f.kubeconfig, f.context, "--to-kubeconfig or --to-context")
+}
+
 // moveOptions are what plan and run share: which StatefulSet goes where, and how.
 type moveOptions struct {
 	*common
@@ -25,10 +51,11 @@ type moveOptions struct {
 	asked     *api.Migration
 }
 
-// complete fills in the defaults, without a request to any cluster.
-func (o *moveOptions) complete(set string) error {
-	o.set = set
-	var err error
+// Complete fills in the defaults.
+func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+	if o.set, err = oneArg(cmd, args, "StatefulSet"); err != nil {
+		return err
+	}
 	if o.namespace, err = o.common.namespace(); err != nil {
 		return err
 	}
@@ -37,17 +64,18 @@ func (o *moveOptions) complete(set string) error {
 		to.namespace = o.namespace
 	}
 	if to.name == "" {
-		to.name = set
+		to.name = o.set
 	}
-	spec, err := o.spec.spec(set, to)
+	spec, err := o.spec.spec(o.set, to)
 	if err != nil {
 		return err
 	}
-	o.asked = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: set}, Spec: spec}
+	o.asked = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.set}, Spec: spec}
 	return nil
 }
 
-func (o *moveOptions) validate() error {
+// Validate refuses what cannot be meant.
+func (o *moveOptions) Validate() error {
 	if o.to.none() {
 		return usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
 	}
@@ -58,7 +86,7 @@ func (o *moveOptions) validate() error {
 type task struct {
 	source, destination *clusters.Connection
 	store               records.ConfigMap
-	// asked is what the flags say; recorded is what an earlier run left, if any.
+	// asked is what the flags ask for; recorded is what an earlier run left, if any.
 	asked, recorded *api.Migration
 	spec            *specFlags
 	// program is how people call this command.
@@ -71,7 +99,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err != nil {
 		return nil, err
 	}
-	to, err := o.destination(o.to)
+	to, err := o.to.place(o.common)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +142,7 @@ func (t *task) load(ctx context.Context) error {
 	return nil
 }
 
-// believes looks at both sides, and refuses a record that they do not bear out.
+// believes observes both sides, and refuses a record that does not match them.
 func (t *task) believes(ctx context.Context, m *api.Migration) error {
 	snapshot, err := t.look(ctx, m)
 	if err != nil {
@@ -123,7 +151,7 @@ func (t *task) believes(ctx context.Context, m *api.Migration) error {
 	return believe(t.store, m, snapshot)
 }
 
-// unrecorded is the UID of a migration that is not kept anywhere yet. An empty one
+// unrecorded is the UID of a migration that is not stored anywhere yet. An empty one
 // would be that of every object which no migration has touched.
 const unrecorded = "unrecorded"
 

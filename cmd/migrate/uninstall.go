@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -43,19 +44,12 @@ const uninstallExamples = `  # All but the resource definitions
 
 func newUninstall(c *common) *cobra.Command {
 	o := &uninstallOptions{common: c}
-	cmd := &cobra.Command{
+	cmd := c.command(o, &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Take the manager away from a cluster",
 		Long:    uninstallHelp,
-		Example: c.example(uninstallExamples),
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
-	}
+		Example: uninstallExamples,
+	})
 	cmd.Flags().BoolVar(&o.crds, "crds", false, "the resource definitions, too")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until everything is gone")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
@@ -72,7 +66,7 @@ func (o *uninstallOptions) Validate() error {
 
 // Run uninstalls.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	target, err := o.target(o.timeout)
+	target, err := connect(o.common, o.timeout)
 	if err != nil {
 		return err
 	}
@@ -100,7 +94,7 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 	for i := range migrations.Items {
 		m := &migrations.Items[i]
 		all = append(all, "Migration "+m.Namespace+"/"+m.Name)
-		if m.Status.Baseline != nil && completedReason(m) == "" {
+		if m.Status.Baseline != nil && records.Completed(m) == "" {
 			running = append(running, m.Namespace+"/"+m.Name)
 		}
 	}

@@ -17,23 +17,22 @@ type versionOptions struct {
 
 func newVersion(c *common) *cobra.Command {
 	o := &versionOptions{common: c, output: newChoice("", "json", "yaml")}
-	cmd := &cobra.Command{
+	cmd := c.command(o, &cobra.Command{
 		Use:     "version",
 		Short:   "Print which build this is",
-		Example: c.example("  migrate version -o json"),
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context()) },
-	}
+		Example: "  migrate version -o json",
+	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	return cmd
 }
 
 // Run prints the version.
 func (o *versionOptions) Run(context.Context) error {
-	info := version.Get()
-	if o.output.value != "" {
-		return printData(o.Out, o.output.value, info)
-	}
+	return printAs(o.Out, o.output.value, version.Get(), o.line)
+}
+
+// line writes it for people.
+func (o *versionOptions) line(info version.Info) error {
 	line := "migrate " + info.Version
 	if info.Commit != "" {
 		line += " (" + info.Commit + ")"
@@ -42,9 +41,5 @@ func (o *versionOptions) Run(context.Context) error {
 	return err
 }
 
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, %q was given", cmd.CommandPath(), args[0])
-	}
-	return nil
-}
+// ownCommands are those about the program.
+func ownCommands(c *common) []*cobra.Command { return []*cobra.Command{newVersion(c)} }

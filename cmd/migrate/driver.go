@@ -13,77 +13,78 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// runner drives a migration in this process and tells what happens.
-type runner struct {
-	options  *runOptions
+// driver drives a migration in this process and reports what happens.
+type driver struct {
+	*common
 	task     *task
 	narrator *narrator
 	display  display
-	brake    *brake
-	// asked is the mode that the run began with.
-	asked api.Mode
+	writes   *brake
+	// mode is the one that the run began with.
+	mode        api.Mode
+	exitOnStall bool
 }
 
 // drive runs the engine until it is done, stalled or told to stop.
-func (o *runOptions) drive(ctx context.Context, r runner) error {
+func (d driver) drive(ctx context.Context) error {
 	// A signal or the timeout must not tear a write apart: the engine's own context
 	// ends only when none is on its way.
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {
-		r.brake.press()
+		d.writes.press()
 		end(causeOf(ctx))
 	})()
 
-	changes, stop, err := records.Follow(running, r.task.source, r.task.store)
+	changes, stop, err := records.Follow(running, d.task.source, d.task.store)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	m, err := r.task.store.Load(running)
+	m, err := d.task.store.Load(running)
 	if err != nil {
-		return unreachable(r.task.source.Name(), err)
+		return unreachable(d.task.source.Name(), err)
 	}
 	bell := migration.NewBell()
 	engine := migration.NewEngine(m, migration.Options{
-		Source: r.task.source, Destination: r.task.destination, Records: r.task.store, Holder: o.holder(), Notify: bell.Ring, Clock: o.clock,
+		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.clock,
 		Policy: volumes.Unrestricted(),
 	})
-	err = migration.Loop{Engine: engine, Store: r.task.store, Bell: bell, Changes: changes, Report: r.report, Unsaved: r.unsaved}.Run(running)
+	err = migration.Loop{Engine: engine, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {
 		err = context.Cause(running)
 	}
-	return r.ended(err)
+	return d.ended(err)
 }
 
 // holder identifies this process among all that ever drove a migration.
-func (o *runOptions) holder() string {
+func (d driver) holder() string {
 	const letters = 8
-	name, err := o.hostname()
+	name, err := d.hostname()
 	if err != nil {
 		name = "cli"
 	}
 	return name + "-" + rand.String(letters)
 }
 
-// report tells what a pass has brought, and says whether to go on.
-func (r *runner) report(m *api.Migration, outcome migration.Outcome) error {
-	for _, e := range r.narrator.tell(r.options.clock.Now(), m, outcome) {
-		r.display.show(e)
+// report shows what a pass of the engine has done, and decides whether to go on.
+func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
+	for _, e := range d.narrator.tell(d.clock.Now(), m, outcome) {
+		d.display.show(e)
 	}
-	r.display.update(r.narrator.progress)
+	d.display.update(d.narrator.progress)
 	decision := outcome.Decision
 	switch hold := decision.Hold; {
 	case outcome.Done:
-		return r.done(decision)
+		return d.done(decision)
 	case hold == nil || !hold.Stalled:
 		return nil
 	case hold.Reason == api.ReasonSuperseded:
-		return fmt.Errorf("%s; look at it with %s status %s", hold.Message, r.options.program, r.options.set)
+		return fmt.Errorf("%s; look at it with %s status %s", hold.Message, d.program, d.task.store.Name)
 	case m.Status.Baseline == nil && hold.Reason != api.ReasonClusterUnreachable:
 		// Something has changed since the preflight.
 		return refusedf("the move is refused: %s; nothing has been changed", hold.Message)
-	case r.options.exitOnStall:
+	case d.exitOnStall:
 		return refusedf("stalled: %s: %s", hold.Reason, hold.Message)
 	}
 	return nil
@@ -91,48 +92,48 @@ func (r *runner) report(m *api.Migration, outcome migration.Outcome) error {
 
 // done says what it means that nothing is left to do. A run that was turned round
 // from elsewhere has not done what it was called for.
-func (r *runner) done(decision migration.Decision) error {
+func (d driver) done(decision migration.Decision) error {
 	switch hold := decision.Hold; {
 	case hold != nil && hold.Stalled || hold != nil && hold.Reason == api.ReasonAlreadyCompleted:
 		return fmt.Errorf("%s; %s", hold.Message, hold.Remedy)
-	case decision.Done == api.ReasonRolledBack && r.asked != api.ModeRollback:
+	case decision.Done == api.ReasonRolledBack && d.mode != api.ModeRollback:
 		return errors.New("rolled back: somebody has set the mode to Rollback meanwhile")
-	case decision.Done == api.ReasonRecovered && r.asked != api.ModeRecover:
+	case decision.Done == api.ReasonRecovered && d.mode != api.ModeRecover:
 		return errors.New("recovered: somebody has set the mode to Recover meanwhile")
 	}
 	return nil
 }
 
-// unsaved tells that the record cannot be written, and says whether to go on. The
+// unsaved shows that the record cannot be written, and decides whether to go on. The
 // engine goes no further then.
-func (r *runner) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
+func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
 	if errors.Is(err, errBraked) {
-		return nil // it was told to end
+		return nil // it is stopping
 	}
 	hold := migration.Hold{
 		Reason: api.ReasonClusterUnreachable, Stalled: true,
-		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", r.task.source.Name(), err),
+		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", d.task.source.Name(), err),
 		Remedy:  "nothing is done on either side until it can; check the cluster and the kubeconfig",
 	}
 	if found := outcome.Decision.Hold; found != nil && found.Stalled {
 		hold = *found
 	}
-	for _, e := range r.narrator.holdOn(r.options.clock.Now(), hold, m.Status.Handoff) {
-		r.display.show(e)
+	for _, e := range d.narrator.holdOn(d.clock.Now(), hold, m.Status.Handoff) {
+		d.display.show(e)
 	}
-	r.display.update(r.narrator.progress)
-	if r.options.exitOnStall {
+	d.display.update(d.narrator.progress)
+	if d.exitOnStall {
 		return refusedf("stalled: %s: %s", hold.Reason, hold.Message)
 	}
 	return nil
 }
 
-// ended tells how to go on when a run ends before its time.
-func (r *runner) ended(err error) error {
+// ended says how to go on when a run ends before its time.
+func (d driver) ended(err error) error {
 	code := exitCode(err)
 	if code == exitDone || code == exitFailure && !errors.Is(err, errInterrupted) {
 		return err
 	}
-	r.display.show(r.narrator.stopped(r.options.clock.Now()))
-	return withCode(code, fmt.Errorf("%w\nto go on: %s", err, r.options.again()))
+	d.display.show(d.narrator.stopped(d.clock.Now()))
+	return withCode(code, fmt.Errorf("%w\nto go on: %s", err, d.again()))
 }

@@ -1,109 +1,22 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
-
-var update = flag.Bool("update", false, "write the golden files of testdata")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update writes it):\n%s", path, diff)
-	}
-}
-
-// noon is when every test begins.
-var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-
-// console is a process of a test.
-type console struct {
-	environment
-	out, err *bytes.Buffer
-	clock    *clocktesting.FakeClock
-}
-
-func newConsole(args ...string) *console {
-	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	c := &console{out: out, err: errOut, clock: clocktesting.NewFakeClock(noon)}
-	c.environment = environment{
-		IOStreams: streams, clock: c.clock, program: "migrate", args: args,
-		getenv:   func(string) string { return "" },
-		hostname: func() (string, error) { return "machine", nil },
-		width:    func() int { return 0 },
-		asks:     func() bool { return false },
-	}
-	return c
-}
-
-// run executes the command line.
-func (c *console) run(t *testing.T) int {
-	t.Helper()
-	return execute(context.WithoutCancel(t.Context()), c.environment)
-}
-
-// await looks until a condition holds. failed says what is wrong when it never does.
-func await(t *testing.T, holds func() bool, failed func() string) {
-	t.Helper()
-	const patience = 20 * time.Second
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", failed(), err)
-	}
-}
-
-// awaitWaiting waits until the command waits for time to pass.
-func (c *console) awaitWaiting(t *testing.T) {
-	t.Helper()
-	await(t, c.clock.HasWaiters, func() string { return "the command does not wait" })
-}
-
-// passTime lets time pass, step by step, until the command ends, and returns its exit
-// code.
-func (c *console) passTime(t *testing.T, code <-chan int, step time.Duration) (got int) {
-	t.Helper()
-	await(t, func() bool {
-		c.clock.Step(step)
-		select {
-		case got = <-code:
-			return true
-		case <-time.After(10 * time.Millisecond): // what the step has set off takes its time
-			return false
-		}
-	}, func() string { return "the command does not end" })
-	return got
-}
 
 // application describes the snapshot of a healthy StatefulSet shop/web in cluster
 // east, which is to move to cluster west.
@@ -177,5 +90,69 @@ func moving(moved, total int32) *api.Migration {
 		Destination: &api.SliceStatus{Slice: fmt.Sprintf("west/shop/web [%d,%d)", total-moved, total), Start: total - moved, Replicas: moved, Available: moved},
 		Moved:       moved, Total: total,
 	}
+	return m
+}
+
+// offline is a connection that nobody answers at.
+func offline(t *testing.T, name string) *clusters.Connection {
+	t.Helper()
+	connection, err := clusters.Connect(name, &rest.Config{Host: "https://" + name + ".invalid:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+func conditions(ago time.Duration, all ...metav1.Condition) []metav1.Condition {
+	for i := range all {
+		all[i].LastTransitionTime = metav1.NewTime(noon.Add(-ago))
+	}
+	return all
+}
+
+// onItsWay is a migration with an ordinal on its way.
+func onItsWay() *api.Migration {
+	m := moving(2, 4)
+	m.Status.Handoff = &api.Handoff{
+		Ordinal: 2, Step: api.StepAwaitReadiness, Attempts: 2,
+		StepTime: metav1.NewMicroTime(noon.Add(-12 * time.Second)), StartTime: metav1.NewMicroTime(noon.Add(-95 * time.Second)),
+	}
+	m.Status.Conditions = conditions(2*time.Minute,
+		metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: api.ReasonReady, Message: "source, destination and rights were checked"},
+		metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionFalse, Reason: api.ReasonReady},
+		metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready"},
+	)
+	return m
+}
+
+func stalledMigration() *api.Migration {
+	m := onItsWay()
+	m.Status.Conditions[1] = metav1.Condition{
+		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonPodNotReady, LastTransitionTime: metav1.NewTime(noon),
+		Message: "ordinal 2 has been at AwaitReadiness for longer than 10s. To mend it: kubectl describe pod -n shop web-2",
+	}
+	m.Status.Conditions[2].Status = metav1.ConditionFalse
+	return m
+}
+
+func completedMigration() *api.Migration {
+	m := moving(4, 4)
+	m.Status.Conditions = conditions(time.Hour,
+		metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonMoved},
+		metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved, Message: "every ordinal that was asked for runs at the destination"},
+	)
+	return m
+}
+
+func rolledBack() *api.Migration {
+	m := moving(0, 4)
+	m.Spec.Mode = api.ModeRollback
+	m.Status.Conditions = conditions(0, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRolledBack})
+	return m
+}
+
+func inMode(mode api.Mode) *api.Migration {
+	m := onItsWay()
+	m.Spec.Mode = mode
 	return m
 }

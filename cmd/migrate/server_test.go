@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,11 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// sliceServer is an API server that keeps StatefulSets of both kinds and
-// ControllerRevisions, or what else is served.
+// sliceServer is an API server that keeps what it is told to serve.
 type sliceServer struct {
 	*httptest.Server
 	served map[schema.GroupVersion]map[string]string
@@ -43,26 +39,6 @@ type sliceServer struct {
 	untaken bool
 	// before is asked before each request; an error is its answer.
 	before func(r *http.Request) error
-}
-
-// served are the resources that it knows, by group and version.
-var servedResources = map[schema.GroupVersion]map[string]string{
-	appsv1.SchemeGroupVersion:             {"statefulsets": "StatefulSet", "controllerrevisions": "ControllerRevision"},
-	slicesapi.GroupVersion:                {"statefulsets": "StatefulSet"},
-	{Group: "autoscaling", Version: "v2"}: {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
-}
-
-// kruiseResources are those of a cluster with OpenKruise.
-func kruiseResources() map[schema.GroupVersion]map[string]string {
-	served := maps.Clone(servedResources)
-	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod"}
-	served[kruiseVersion] = map[string]string{"statefulsets": "StatefulSet"}
-	return served
-}
-
-func newSliceServer(t *testing.T, objects ...client.Object) *sliceServer {
-	t.Helper()
-	return serve(t, servedResources, objects...)
 }
 
 // serve starts an API server that serves these resources.
@@ -113,11 +89,18 @@ func resourceList(version schema.GroupVersion, resources map[string]string) meta
 	return list
 }
 
-// kubeconfig names this server east.
+// kubeconfig names this server east, and one west that does not answer.
 func (s *sliceServer) kubeconfig(t *testing.T) string {
-	return (&cluster{Server: s.Server}).kubeconfig(t)
+	return s.kubeconfigWith(t, "http://127.0.0.1:1")
 }
 
+// kubeconfigWith names this server east, and the one at an address west.
+func (s *sliceServer) kubeconfigWith(t *testing.T, west string) string {
+	t.Helper()
+	return writeKubeconfig(t, map[string]string{"east": s.URL, "west": west})
+}
+
+// wrote are the writes that it was asked for.
 func (s *sliceServer) wrote() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,39 +266,46 @@ func finish(w http.ResponseWriter, value any, err error) {
 	answer(w, http.StatusOK, value)
 }
 
-// slice is what is kept of shop/web of our kind.
-func (s *sliceServer) slice(t *testing.T) *slicesapi.StatefulSet {
+func kind(name string) metav1.TypeMeta { return metav1.TypeMeta{Kind: name, APIVersion: "v1"} }
+
+func answer(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
+	answer(w, int(code), metav1.Status{TypeMeta: kind("Status"), Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message})
+}
+
+// writeKubeconfig makes a kubeconfig with contexts of these names for servers at these
+// addresses. The first is the current one.
+func writeKubeconfig(t *testing.T, servers map[string]string) string {
 	t.Helper()
-	set := &slicesapi.StatefulSet{}
-	if err := s.store.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: "shop", Name: "web"}, set); err != nil {
+	contexts := slices.Sorted(maps.Keys(servers))
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Config\ncurrent-context: " + contexts[0] + "\nclusters:\n")
+	for _, name := range contexts {
+		b.WriteString("- {name: " + name + ", cluster: {server: '" + servers[name] + "'}}\n")
+	}
+	b.WriteString("contexts:\n")
+	for _, name := range contexts {
+		b.WriteString("- {name: " + name + ", context: {cluster: " + name + ", namespace: shop}}\n")
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return set
+	return path
 }
 
-// inTemp runs a test in a directory of its own, and says which files it leaves there.
-func inTemp(t *testing.T) (files func() []string) {
+// silentKubeconfig is a kubeconfig with contexts of these names. Nobody answers at their
+// addresses.
+func silentKubeconfig(t *testing.T, contexts ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	t.Chdir(dir)
-	return func() []string {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, entry := range entries {
-			names = append(names, filepath.Base(entry.Name()))
-		}
-		return names
+	servers := map[string]string{}
+	for _, name := range contexts {
+		servers[name] = "https://" + name + ".invalid:1"
 	}
-}
-
-// begin executes the command line beside the test, and ends it with the test: the
-// server that is closed then waits for what is watched.
-func (c *console) begin(t *testing.T) (code <-chan int) {
-	t.Helper()
-	ended := make(chan int, 1)
-	go func() { ended <- execute(t.Context(), c.environment) }()
-	return ended
+	return writeKubeconfig(t, servers)
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-func newRunner(t *testing.T, m *api.Migration) (*runner, *console) {
+func newDriver(t *testing.T, m *api.Migration) (*driver, *console) {
 	t.Helper()
-	c := newConsole("run", "web", "--to-context", "west")
-	o := &runOptions{moveOptions: moveOptions{common: &common{environment: c.environment}, set: "web", namespace: "shop"}}
-	return &runner{
-		options: o, task: &task{source: offline(t, "east"), destination: offline(t, "west")},
-		narrator: newNarrator(noon, m), display: plainDisplay{out: c.out}, brake: &brake{}, asked: api.ModeRun,
+	c := moveConsole("run", "web", "--to-context", "west")
+	between := &task{source: offline(t, "east"), destination: offline(t, "west"), store: records.ConfigMap{Namespace: "shop", Name: "web"}}
+	return &driver{
+		common: newCommon(c.environment), task: between, narrator: newNarrator(noon, m), display: plainDisplay{out: c.out}, writes: &brake{}, mode: api.ModeRun,
 	}, c
 }
 
@@ -53,12 +53,12 @@ func TestReport(t *testing.T) {
 			if tc.unbegun {
 				m.Status.Baseline = nil
 			}
-			r, _ := newRunner(t, m)
-			r.options.exitOnStall = tc.exitOnStall
+			d, _ := newDriver(t, m)
+			d.exitOnStall = tc.exitOnStall
 			if tc.asked != "" {
-				r.asked = tc.asked
+				d.mode = tc.asked
 			}
-			err := r.report(m, migration.Outcome{Decision: tc.decision, Done: tc.done, Saved: true})
+			err := d.report(m, migration.Outcome{Decision: tc.decision, Done: tc.done, Saved: true})
 			if got := exitCode(err); got != tc.want {
 				t.Errorf("exit code %d, want %d (%v)", got, tc.want, err)
 			}
@@ -73,11 +73,11 @@ func TestReport(t *testing.T) {
 // the run says it.
 func TestUnsaved(t *testing.T) {
 	m := moving(1, 2)
-	r, c := newRunner(t, m)
+	d, c := newDriver(t, m)
 	outcome := migration.Outcome{}
 	unsaved := func(err error) {
 		t.Helper()
-		if err := r.unsaved(m, outcome, err); err != nil {
+		if err := d.unsaved(m, outcome, err); err != nil {
 			t.Errorf("the run ends: %v", err)
 		}
 	}
@@ -98,8 +98,8 @@ func TestUnsaved(t *testing.T) {
 	if got := c.out.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "to mend it: start it") {
 		t.Errorf("told %q", got)
 	}
-	r.options.exitOnStall = true
-	if err := r.unsaved(m, outcome, errors.New("connection reset")); exitCode(err) != exitStalled {
+	d.exitOnStall = true
+	if err := d.unsaved(m, outcome, errors.New("connection reset")); exitCode(err) != exitStalled {
 		t.Errorf("--exit-on-stall: %v", err)
 	}
 }
@@ -118,8 +118,8 @@ func TestEndedEarly(t *testing.T) {
 		"an error":    {errors.New("the record is gone"), 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, c := newRunner(t, moving(1, 2))
-			err := r.ended(tc.err)
+			d, c := newDriver(t, moving(1, 2))
+			err := d.ended(tc.err)
 			if got := exitCode(err); got != tc.want {
 				t.Errorf("exit code %d, want %d", got, tc.want)
 			}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// sliceConsole is a process with the commands for StatefulSets of ours.
+func sliceConsole(args ...string) *console { return newConsole(sliceCommands, args...) }
+
+// served are the resources that it knows, by group and version.
+var servedResources = map[schema.GroupVersion]map[string]string{
+	appsv1.SchemeGroupVersion:             {"statefulsets": "StatefulSet", "controllerrevisions": "ControllerRevision"},
+	slicesapi.GroupVersion:                {"statefulsets": "StatefulSet"},
+	{Group: "autoscaling", Version: "v2"}: {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
+}
+
+// kruiseResources are those of a cluster with OpenKruise.
+func kruiseResources() map[schema.GroupVersion]map[string]string {
+	served := maps.Clone(servedResources)
+	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod"}
+	served[kruiseVersion] = map[string]string{"statefulsets": "StatefulSet"}
+	return served
+}
+
+func newSliceServer(t *testing.T, objects ...client.Object) *sliceServer {
+	t.Helper()
+	return serve(t, servedResources, objects...)
+}
+
+// storedSlice is what is kept of shop/web of our kind.
+func storedSlice(t *testing.T, s *sliceServer) *slicesapi.StatefulSet {
+	t.Helper()
+	set := &slicesapi.StatefulSet{}
+	if err := s.store.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: "shop", Name: "web"}, set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
