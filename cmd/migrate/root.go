@@ -1,6 +1,13 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/install"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move"
+	"github.com/sliceshift/sliceshift/cmd/migrate/slice"
+)
 
 const rootHelp = `Moves a running StatefulSet to another Kubernetes cluster or namespace, one
 ordinal at a time, while the application keeps running.
@@ -27,7 +34,7 @@ const rootExamples = `  # What would be done, and what stands in the way
   migrate recover web -n shop --context east --dry-run`
 
 // groups are what the program can do.
-var groups = []group{moveCommands, sliceCommands, installCommands, ownCommands}
+var groups = []command.Group{move.Commands, slice.Commands, install.Commands, ownCommands}
 
 // newRoot is the program without what it can do.
 func newRoot() *cobra.Command {

@@ -3,17 +3,20 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 )
 
 // wholeConsole is a process with all commands.
-func wholeConsole(args ...string) *console {
-	c := newConsole(ownCommands, args...)
-	c.root, c.groups = newRoot(), groups
+func wholeConsole(args ...string) *commandtest.Console {
+	c := commandtest.New(ownCommands, args...)
+	c.Root, c.Groups = newRoot(), groups
 	return c
 }
 
 func TestCommandLines(t *testing.T) {
-	kubeconfig := silentKubeconfig(t, "east", "west")
+	kubeconfig := apitest.SilentKubeconfig(t, "east", "west")
 	for name, tc := range map[string]struct {
 		args     []string
 		want     int
@@ -46,12 +49,12 @@ func TestCommandLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := wholeConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
 			if tc.args == nil {
-				c.args = nil
+				c.Args = nil
 			}
-			if got := c.run(t); got != tc.want {
+			if got := c.Run(t); got != tc.want {
 				t.Errorf("exit code %d, want %d", got, tc.want)
 			}
-			out, other := c.out.String(), c.err.String()
+			out, other := c.Stdout.String(), c.Stderr.String()
 			if tc.want != 0 {
 				out, other = other, out
 			}
@@ -61,23 +64,23 @@ func TestCommandLines(t *testing.T) {
 			if other != "" {
 				t.Errorf("the other stream is not empty:\n%s", other)
 			}
-			if hint := strings.Contains(c.err.String(), "--help"); hint != (tc.want == 2 && name != "errors above 1") {
-				t.Errorf("hint at the help: %v\n%s", hint, c.err)
+			if hint := strings.Contains(c.Stderr.String(), "--help"); hint != (tc.want == 2 && name != "errors above 1") {
+				t.Errorf("hint at the help: %v\n%s", hint, c.Stderr)
 			}
 		})
 	}
 }
 
-// TestHelpNamesTheCommand: each verb's help and examples call it as its user does.
+// TestHelpNamesTheCommand: each command's help and examples call it as its user does.
 func TestHelpNamesTheCommand(t *testing.T) {
 	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
 			c := wholeConsole(verb, "--help")
-			c.program = "kubectl migrate"
-			if code := c.run(t); code != 0 {
+			c.Program = "kubectl migrate"
+			if code := c.Run(t); code != 0 {
 				t.Fatalf("exit code %d", code)
 			}
-			help := c.out.String()
+			help := c.Stdout.String()
 			for _, want := range []string{"kubectl migrate " + verb + " ", "Examples:"} {
 				if !strings.Contains(help, want) {
 					t.Errorf("help lacks %q:\n%s", want, help)
@@ -93,8 +96,8 @@ func TestHelpNamesTheCommand(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for format, want := range map[string]string{"json": "{\n  \"version\": \"dev\"", "yaml": "version: dev\n"} {
 		c := wholeConsole("version", "-o", format)
-		if code := c.run(t); code != 0 || !strings.Contains(c.out.String(), want) {
-			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.out)
+		if code := c.Run(t); code != 0 || !strings.Contains(c.Stdout.String(), want) {
+			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.Stdout)
 		}
 	}
 }

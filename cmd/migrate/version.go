@@ -6,18 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/version"
 )
 
-// versionOptions are those of the verb version.
+// versionOptions are those of the command version.
 type versionOptions struct {
-	*common
-	output *choice
+	*command.Common
+	output *command.Choice
 }
 
-func newVersion(c *common) *cobra.Command {
-	o := &versionOptions{common: c, output: newChoice("", "json", "yaml")}
-	cmd := c.command(o, &cobra.Command{
+func newVersion(c *command.Common) *cobra.Command {
+	o := &versionOptions{Common: c, output: command.NewChoice("", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
 		Use:     "version",
 		Short:   "Print which build this is",
 		Example: "  migrate version -o json",
@@ -28,7 +30,7 @@ func newVersion(c *common) *cobra.Command {
 
 // Run prints the version.
 func (o *versionOptions) Run(context.Context) error {
-	return printAs(o.Out, o.output.value, version.Get(), o.line)
+	return terminal.Print(o.Out, o.output.Value, version.Get(), o.line)
 }
 
 // line writes it for people.
@@ -42,4 +44,4 @@ func (o *versionOptions) line(info version.Info) error {
 }
 
 // ownCommands are those about the program.
-func ownCommands(c *common) []*cobra.Command { return []*cobra.Command{newVersion(c)} }
+func ownCommands(c *command.Common) []*cobra.Command { return []*cobra.Command{newVersion(c)} }
