@@ -16,10 +16,12 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
 func main() {
-	// What the client libraries log says nothing that a verb does not say, and would
+	// What the client libraries log says nothing that a command does not say, and would
 	// run through the progress bar.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
@@ -27,16 +29,17 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks to stop; a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, environment{
-		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		clock:     clock.RealClock{},
-		program:   programName(os.Args[0]),
-		args:      os.Args[1:],
-		getenv:    os.Getenv,
-		hostname:  os.Hostname,
-		width:     func() int { return widthOf(os.Stdout) },
-		asks:      func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) },
-	}))
+	env := command.Environment{
+		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Clock:       clock.RealClock{},
+		Program:     command.ProgramName(os.Args[0]),
+		Args:        os.Args[1:],
+		Getenv:      os.Getenv,
+		Hostname:    os.Hostname,
+		Width:       func() int { return widthOf(os.Stdout) },
+		Interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) },
+	}
+	os.Exit(command.Execute(ctx, env, newRoot(), groups...))
 }
 
 // widthOf is the width of the terminal that a file is, or 0.

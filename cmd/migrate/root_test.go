@@ -1,36 +1,22 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 )
 
-// writeKubeconfig makes a kubeconfig with contexts of these names. Nobody answers
-// at their addresses.
-func writeKubeconfig(t *testing.T, contexts ...string) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString("apiVersion: v1\nkind: Config\ncurrent-context: " + contexts[0] + "\nclusters:\n")
-	for _, name := range contexts {
-		b.WriteString("- {name: " + name + ", cluster: {server: 'https://" + name + ".invalid:1'}}\n")
-	}
-	b.WriteString("contexts:\n")
-	for _, name := range contexts {
-		b.WriteString("- {name: " + name + ", context: {cluster: " + name + ", namespace: shop}}\n")
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+// wholeConsole is a process with all commands.
+func wholeConsole(args ...string) *commandtest.Console {
+	c := commandtest.New(ownCommands, args...)
+	c.Root, c.Groups = newRoot(), groups
+	return c
 }
 
 func TestCommandLines(t *testing.T) {
-	kubeconfig := writeKubeconfig(t, "east", "west")
+	kubeconfig := apitest.SilentKubeconfig(t, "east", "west")
 	for name, tc := range map[string]struct {
 		args     []string
 		want     int
@@ -61,14 +47,14 @@ func TestCommandLines(t *testing.T) {
 		"bad format":               {[]string{"create", "web", "--to-name", "x", "-o", "wide"}, 2, "allowed formats are"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
+			c := wholeConsole(append(tc.args, "--kubeconfig", kubeconfig)...)
 			if tc.args == nil {
-				c.args = nil
+				c.Args = nil
 			}
-			if got := c.run(t); got != tc.want {
+			if got := c.Run(t); got != tc.want {
 				t.Errorf("exit code %d, want %d", got, tc.want)
 			}
-			out, other := c.out.String(), c.err.String()
+			out, other := c.Stdout.String(), c.Stderr.String()
 			if tc.want != 0 {
 				out, other = other, out
 			}
@@ -78,38 +64,23 @@ func TestCommandLines(t *testing.T) {
 			if other != "" {
 				t.Errorf("the other stream is not empty:\n%s", other)
 			}
-			if hint := strings.Contains(c.err.String(), "--help"); hint != (tc.want == 2 && name != "errors above 1") {
-				t.Errorf("hint at the help: %v\n%s", hint, c.err)
+			if hint := strings.Contains(c.Stderr.String(), "--help"); hint != (tc.want == 2 && name != "errors above 1") {
+				t.Errorf("hint at the help: %v\n%s", hint, c.Stderr)
 			}
 		})
 	}
 }
 
-func TestProgramName(t *testing.T) {
-	for path, want := range map[string]string{
-		"/usr/bin/migrate":                 "migrate",
-		"/home/me/.krew/kubectl-migrate":   "kubectl migrate",
-		"kubectl-migrate.exe":              "kubectl migrate",
-		"kubectl-sliceshift-migrate":       "kubectl sliceshift migrate",
-		"kubectl-stateful_migrate":         "kubectl stateful-migrate",
-		"./out/some.other.name.of-migrate": "some.other.name.of-migrate",
-	} {
-		if got := programName(path); got != want {
-			t.Errorf("programName(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
-// TestHelpNamesTheCommand: each verb's help and examples call it as its user does.
+// TestHelpNamesTheCommand: each command's help and examples call it as its user does.
 func TestHelpNamesTheCommand(t *testing.T) {
 	for _, verb := range []string{"plan", "create", "run", "status", "pause", "resume", "rollback", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
-			c := newConsole(verb, "--help")
-			c.program = "kubectl migrate"
-			if code := c.run(t); code != 0 {
+			c := wholeConsole(verb, "--help")
+			c.Program = "kubectl migrate"
+			if code := c.Run(t); code != 0 {
 				t.Fatalf("exit code %d", code)
 			}
-			help := c.out.String()
+			help := c.Stdout.String()
 			for _, want := range []string{"kubectl migrate " + verb + " ", "Examples:"} {
 				if !strings.Contains(help, want) {
 					t.Errorf("help lacks %q:\n%s", want, help)
@@ -124,50 +95,9 @@ func TestHelpNamesTheCommand(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for format, want := range map[string]string{"json": "{\n  \"version\": \"dev\"", "yaml": "version: dev\n"} {
-		c := newConsole("version", "-o", format)
-		if code := c.run(t); code != 0 || !strings.Contains(c.out.String(), want) {
-			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.out)
+		c := wholeConsole("version", "-o", format)
+		if code := c.Run(t); code != 0 || !strings.Contains(c.Stdout.String(), want) {
+			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.Stdout)
 		}
-	}
-}
-
-func TestAgain(t *testing.T) {
-	c := newConsole("run", "web", "-n", "my shop", "--storage-class", "a=b", "it's", "")
-	want := `migrate run web -n 'my shop' --storage-class a=b 'it'\''s' ''`
-	if diff := cmp.Diff(want, c.again()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestColor(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args  []string
-		env   map[string]string
-		width int
-		want  bool
-	}{
-		"a pipe":              {want: false},
-		"a terminal":          {width: 80, want: true},
-		"NO_COLOR":            {width: 80, env: map[string]string{"NO_COLOR": "1"}, want: false},
-		"a dumb terminal":     {width: 80, env: map[string]string{"TERM": "dumb"}, want: false},
-		"always":              {args: []string{"--color", "always"}, want: true},
-		"always, in spite of": {args: []string{"--color=always"}, env: map[string]string{"NO_COLOR": "1"}, want: true},
-		"never":               {args: []string{"--color", "never"}, width: 80, want: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newConsole()
-			c.width = func() int { return tc.width }
-			c.getenv = func(name string) string { return tc.env[name] }
-			shared := &common{environment: c.environment, color: newChoice("auto", "auto", "always", "never")}
-			if len(tc.args) > 0 {
-				value := strings.TrimPrefix(tc.args[len(tc.args)-1], "--color=")
-				if err := shared.color.Set(value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := shared.paint().on; got != tc.want {
-				t.Errorf("colour %v, want %v", got, tc.want)
-			}
-		})
 	}
 }

@@ -6,34 +6,35 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/version"
 )
 
-// versionOptions are those of the verb version.
+// versionOptions are those of the command version.
 type versionOptions struct {
-	*common
-	output *choice
+	*command.Common
+	output *command.Choice
 }
 
-func newVersion(c *common) *cobra.Command {
-	o := &versionOptions{common: c, output: newChoice("", "json", "yaml")}
-	cmd := &cobra.Command{
+func newVersion(c *command.Common) *cobra.Command {
+	o := &versionOptions{Common: c, output: command.NewChoice("", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
 		Use:     "version",
 		Short:   "Print which build this is",
-		Example: c.example("  migrate version -o json"),
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context()) },
-	}
+		Example: "  migrate version -o json",
+	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	return cmd
 }
 
 // Run prints the version.
 func (o *versionOptions) Run(context.Context) error {
-	info := version.Get()
-	if o.output.value != "" {
-		return printData(o.Out, o.output.value, info)
-	}
+	return terminal.Print(o.Out, o.output.Value, version.Get(), o.line)
+}
+
+// line writes it for people.
+func (o *versionOptions) line(info version.Info) error {
 	line := "migrate " + info.Version
 	if info.Commit != "" {
 		line += " (" + info.Commit + ")"
@@ -42,9 +43,5 @@ func (o *versionOptions) Run(context.Context) error {
 	return err
 }
 
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, %q was given", cmd.CommandPath(), args[0])
-	}
-	return nil
-}
+// ownCommands are those about the program.
+func ownCommands(c *command.Common) []*cobra.Command { return []*cobra.Command{newVersion(c)} }

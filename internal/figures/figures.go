@@ -21,7 +21,7 @@ var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "pd
 var ofDecisions = append(slices.Clone(ofEngine), "slices")
 
 // ofPrograms are those of the whole way to an API server.
-var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "cmd/manager", "cmd/migrate")
+var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
 
 // about says of which packages each make target's figures are.
 var about = map[string][]string{

@@ -1,0 +1,162 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+)
+
+// requestTimeout bounds each request unless --request-timeout says otherwise: a
+// cluster that hangs must be noticed.
+const requestTimeout = 15 * time.Second
+
+// Endpoint is a cluster of a kubeconfig that has not been connected to.
+type Endpoint struct {
+	name string
+	// address is for people: without a password.
+	address string
+	config  *rest.Config
+}
+
+// Source is where the flags --kubeconfig and --context lead to.
+func (c *Common) Source() (Endpoint, error) { return locate(c.Config, "--kubeconfig or --context") }
+
+// EndpointAt is where --kubeconfig and --context would lead with these values; what is empty stays as
+// it is. flags are those that give the values.
+func (c *Common) EndpointAt(kubeconfig, kubecontext, flags string) (Endpoint, error) {
+	config := genericclioptions.NewConfigFlags(false)
+	config.KubeConfig, config.Timeout, config.CacheDir = c.Config.KubeConfig, c.Config.Timeout, nil
+	if kubeconfig != "" {
+		config.KubeConfig = &kubeconfig
+	}
+	switch {
+	case kubecontext != "":
+		config.Context = &kubecontext
+	case kubeconfig == "":
+		config.Context = c.Config.Context
+	}
+	return locate(config, flags)
+}
+
+func locate(config *genericclioptions.ConfigFlags, flags string) (Endpoint, error) {
+	loader := config.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("reading the kubeconfig: %w; set %s", err, flags)
+	}
+	name := raw.CurrentContext
+	if *config.Context != "" {
+		name = *config.Context
+	}
+	if name != "" && raw.Contexts[name] == nil {
+		return Endpoint{}, fmt.Errorf("the kubeconfig has no context %q, only: %s; set %s", name, contextsOf(raw), flags)
+	}
+	out, err := config.ToRESTConfig()
+	switch {
+	case err != nil:
+		return Endpoint{}, fmt.Errorf("reading the kubeconfig: %w; set %s", err, flags)
+	case len(raw.Clusters) == 0 && *config.APIServer == "" && strings.HasSuffix(out.Host, "//localhost:8080"):
+		// What client-go falls back to when there is nothing at all.
+		return Endpoint{}, fmt.Errorf("no kubeconfig was found; set %s, or KUBECONFIG", flags)
+	}
+	address, _, err := rest.DefaultServerUrlFor(out)
+	if err != nil {
+		// The cause quotes the address, and that may hold a password.
+		return Endpoint{}, fmt.Errorf("the kubeconfig's address of the API server of context %q is not a URL; set %s", name, flags)
+	}
+	if name == "" {
+		name = address.Redacted()
+	}
+	// Priority and fairness of the API server bounds us; the default here would be
+	// five requests a second.
+	out.QPS = -1
+	out.WarningHandler = rest.NoWarnings{}
+	if out.Timeout == 0 {
+		out.Timeout = requestTimeout
+	}
+	return Endpoint{name, address.Redacted(), out}, nil
+}
+
+func contextsOf(config clientcmdapi.Config) string {
+	names := slices.Sorted(maps.Keys(config.Contexts))
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Namespace is what -n or the context says.
+func (c *Common) Namespace() (string, error) {
+	namespace, _, err := c.Config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		if _, err := c.Source(); err != nil {
+			return "", err // it knows better what is wrong
+		}
+		return "", fmt.Errorf("reading the kubeconfig: %w; set --namespace", err)
+	}
+	return namespace, nil
+}
+
+// ConnectTo prepares the connection to the source, and says which namespace is meant.
+func (c *Common) ConnectTo() (connection *clusters.Connection, namespace string, err error) {
+	if namespace, err = c.Namespace(); err != nil {
+		return nil, "", err
+	}
+	connection, err = c.Connect()
+	return connection, namespace, err
+}
+
+// Connect prepares the connection to the source.
+func (c *Common) Connect() (*clusters.Connection, error) {
+	where, err := c.Source()
+	if err != nil {
+		return nil, err
+	}
+	return where.Connect(nil)
+}
+
+// Connect prepares the connection to a place.
+func (p Endpoint) Connect(wrap func(*rest.Config)) (*clusters.Connection, error) {
+	config := rest.CopyConfig(p.config)
+	if wrap != nil {
+		wrap(config)
+	}
+	return clusters.Connect(p.name, config)
+}
+
+// Distinguish gives two clusters different names in messages: contexts of two files are
+// often called alike.
+func Distinguish(source, destination *Endpoint) {
+	if source.name == destination.name && source.address != destination.address {
+		source.name += " (" + source.address + ")"
+		destination.name += " (" + destination.address + ")"
+	}
+}
+
+// Unreachable says that a cluster gave no answer, or none that helps.
+func Unreachable(cluster string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`) {
+		return fmt.Errorf("cluster %s refuses it: %w", cluster, err) // a policy says itself what to do
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("cluster %s: a right is missing: %w; bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster", cluster, err)
+	}
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("cluster %s does not know this user: %w; log in again, or check the kubeconfig", cluster, err)
+	}
+	return fmt.Errorf("cluster %s cannot be read: %w; check that it runs and that the kubeconfig is right", cluster, err)
+}

@@ -1,0 +1,77 @@
+package commandtest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Terminal is what a terminal shows of what is written to it: it knows the few
+// sequences that a screen uses.
+type Terminal struct {
+	mu     sync.Mutex
+	lines  []string
+	row    int
+	writes int
+}
+
+// Write implements io.Writer.
+func (t *Terminal) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes++
+	text := string(data)
+	for text != "" {
+		var up int
+		switch {
+		case strings.HasPrefix(text, "\r"):
+			text = text[1:]
+		case strings.HasPrefix(text, "\x1b[J"):
+			t.lines, text = t.lines[:t.row], text[3:]
+		case strings.HasPrefix(text, "\x1b[2K"):
+			text = text[4:]
+		case strings.HasPrefix(text, "\x1b["):
+			if _, err := fmt.Sscanf(text, "\x1b[%dA", &up); err != nil {
+				return 0, err
+			}
+			t.row, text = t.row-up, text[strings.Index(text, "A")+1:]
+		default:
+			line, rest, _ := strings.Cut(text, "\n")
+			t.lines = append(t.lines[:t.row], append([]string{line}, t.lines[min(t.row+1, len(t.lines)):]...)...)
+			t.row, text = t.row+1, rest
+		}
+	}
+	return len(data), nil
+}
+
+// Shown is what is on it.
+func (t *Terminal) Shown() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}
+
+// Await waits until it shows a text.
+func (t *Terminal) Await(test *testing.T, text string) {
+	test.Helper()
+	Await(test, func() bool { return strings.Contains(t.Shown(), text) }, func() string {
+		return fmt.Sprintf("%q is not shown, but %q", text, t.Shown())
+	})
+}
+
+// Count is how many writes there were.
+func (t *Terminal) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes
+}
+
+// OnTerminal has the process write to a terminal of this width, in UTF-8 and without colour.
+func (c *Console) OnTerminal(width int) *Terminal {
+	shown := &Terminal{}
+	c.Out = shown
+	c.Width = func() int { return width }
+	c.Getenv = func(name string) string { return map[string]string{"LANG": "C.UTF-8", "NO_COLOR": "1"}[name] }
+	return shown
+}

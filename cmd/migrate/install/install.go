@@ -1,0 +1,222 @@
+// Package install has the commands that put the manager into a cluster, update it, and
+// take it away.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/config"
+)
+
+// installOptions are those of the command install.
+type installOptions struct {
+	*command.Common
+	image          string
+	crdsOnly       bool
+	authors        bool
+	fence          bool
+	volumes        bool
+	forceConflicts bool
+	wait           bool
+	timeout        time.Duration
+	dryRun, output *command.Choice
+
+	// namespace is what -n says, if anything.
+	namespace string
+	// asked are the flags of policies that were given, be it as --fence=false.
+	asked map[string]bool
+}
+
+const installHelp = `Puts into a cluster what carries out Migrations: the resource definitions, the roles,
+and the manager with its namespace, account and Service for metrics.
+
+It goes to namespace sliceshift-system unless -n says otherwise. Of one cluster, only one
+manager can be in charge.
+
+Run again, it brings everything up to date and says what it has changed. What others
+have changed of it is not overwritten, unless --force-conflicts says so.
+
+Three admission policies can come with it. They need Kubernetes 1.30.
+  --check-authors  who writes a Migration must be allowed to impersonate its
+                   ServiceAccount and to get its Secrets; on, unless it is set to false
+                   or with --crds-only
+  --fence          nobody but a migration scales what the migration holds: not kubectl
+                   scale, an autoscaler or a GitOps tool
+  --guard-volumes  movers that ConfigMaps name write no PersistentVolumes but those that
+                   the ConfigMaps allow: docs/install.md
+Set to false, a flag takes its policy away; without the flag the last two stay as they
+are. A cluster that a manager reaches from outside gets them with --crds-only.
+
+"migrate run" needs nothing of this.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
+
+const installExamples = `  # Install, or update, and wait until it runs
+  migrate install --context east --image registry.example.com/sliceshift-manager:v1
+
+  # Look at what would be applied
+  migrate install --image registry.example.com/sliceshift-manager:v1 --dry-run=client -o yaml
+
+  # Let nobody scale in the middle of a move
+  migrate install --context east --fence
+
+  # The same, and bounds for movers, in a cluster that is only moved to
+  migrate install --context west --crds-only --fence --guard-volumes`
+
+// installTimeout is how long an installation, or its removal, may take.
+const installTimeout = 5 * time.Minute
+
+func newInstall(c *command.Common) *cobra.Command { return newInstallOf(&installOptions{Common: c}) }
+
+func newInstallOf(o *installOptions) *cobra.Command {
+	o.dryRun, o.output = command.NewChoice("none", "none", "client"), command.NewChoice("", "json", "yaml")
+	cmd := o.Command(o, &cobra.Command{
+		Use: "install", Short: "Put the manager and its resource definitions into a cluster",
+		Long: installHelp, Example: installExamples,
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed, or "+config.ManagerImage+")")
+	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
+	flags.BoolVar(&o.authors, authorsFlag, true, "let nobody use by a Migration an account or a Secret that they may not use; false: let them")
+	flags.BoolVar(&o.fence, fenceFlag, false, "let nobody but a migration scale what the migration holds; false: let them again")
+	flags.BoolVar(&o.volumes, volumesFlag, false, "bound the volumes of movers that ConfigMaps name; false: let them again")
+	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
+	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
+	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
+	flags.Var(o.dryRun, "dry-run", "client: only print what would be applied")
+	flags.Lookup("dry-run").NoOptDefVal = "client"
+	flags.VarP(o.output, "output", "o", "format of what --dry-run prints (default: yaml)")
+	return cmd
+}
+
+// Complete takes from the flags what has no variable. A namespace of the context is
+// that of the user's applications, not of the manager.
+func (o *installOptions) Complete(cmd *cobra.Command, args []string) error {
+	o.namespace = *o.Config.Namespace
+	o.asked = map[string]bool{}
+	for _, flag := range []string{authorsFlag, fenceFlag, volumesFlag} {
+		o.asked[flag] = cmd.Flags().Changed(flag)
+	}
+	return o.Common.Complete(cmd, args)
+}
+
+// Validate refuses what cannot be meant.
+func (o *installOptions) Validate() error {
+	switch {
+	case o.timeout <= 0:
+		return command.Usagef("--timeout must be above 0")
+	case o.output.Value != "" && o.dryRun.Value != "client":
+		return command.Usagef("--output is for --dry-run=client")
+	case o.crdsOnly && o.image != "":
+		return command.Usagef("--image is for the manager, which --crds-only leaves out")
+	}
+	return nil
+}
+
+// Run installs.
+func (o *installOptions) Run(ctx context.Context) error {
+	if o.dryRun.Value == "client" {
+		return o.printManifests()
+	}
+	target, err := connect(o.Common, o.timeout)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := target.within(ctx)
+	defer cancel()
+	if err := o.apply(ctx, target); err != nil {
+		return command.Ended(ctx, err)
+	}
+	fmt.Fprintf(o.Out, "cluster %s: %s\n", target.cluster, target.tally)
+	return nil
+}
+
+// printManifests writes what an installation from nothing would apply.
+func (o *installOptions) printManifests() error {
+	p, err := o.parts("")
+	if err != nil {
+		return err
+	}
+	objects := slices.Concat(p.crds, p.manager)
+	for _, policy := range o.policies(p) {
+		if policy.want == applied {
+			objects = append(objects, policy.objects...)
+		}
+	}
+	return printObjects(o.Out, o.output.Value, objects)
+}
+
+func (o *installOptions) apply(ctx context.Context, target *target) error {
+	at, err := target.installed(ctx)
+	if err != nil {
+		return err
+	}
+	if at != "" && o.namespace != "" && at != o.namespace && !o.crdsOnly {
+		return command.Refusedf("cluster %s has a manager in namespace %s already, and two would act on the same Migrations: leave out --namespace to update it, or remove it first: %s uninstall",
+			target.cluster, at, o.Program)
+	}
+	p, err := o.parts(at)
+	if err != nil {
+		return err
+	}
+	if !o.crdsOnly && o.image == "" {
+		if err := target.keepImage(ctx, p); err != nil {
+			return err
+		}
+	}
+	return o.applyParts(ctx, target, p)
+}
+
+// applyParts applies the definitions first, because the policies are about them.
+func (o *installOptions) applyParts(ctx context.Context, target *target, p *parts) error {
+	target.force = o.forceConflicts
+	if err := target.applyAll(ctx, p.crds); err != nil {
+		return err
+	}
+	if err := target.awaitEstablished(ctx, p.crds); err != nil {
+		return err
+	}
+	if err := target.applyAll(ctx, p.manager); err != nil {
+		return err
+	}
+	for _, policy := range o.policies(p) {
+		if err := policy.settle(ctx, target); err != nil {
+			return err
+		}
+	}
+	if deployment := p.deployment(); deployment != nil && o.wait {
+		return target.awaitAvailable(ctx, deployment)
+	}
+	return nil
+}
+
+// keepImage puts the image that is installed into the manifests: an update of the rest
+// does not take it back.
+func (t *target) keepImage(ctx context.Context, p *parts) error {
+	deployment := p.deployment()
+	have, err := t.get(ctx, deployment)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return command.Unreachable(t.cluster, err)
+	}
+	image, err := imageOf(have)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cluster %s: %s has no image; set --image", t.cluster, titleOf(deployment)), err)
+	}
+	return setImage(deployment, image)
+}
+
+// Commands are those that put the manager into a cluster, and take it away.
+func Commands(c *command.Common) []*cobra.Command {
+	return []*cobra.Command{newInstall(c), newUninstall(c)}
+}

@@ -1,0 +1,83 @@
+package install
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The flags of the admission policies.
+const (
+	authorsFlag = "check-authors"
+	fenceFlag   = "fence"
+	volumesFlag = "guard-volumes"
+)
+
+// desired is what is to become of a policy.
+type desired int
+
+const (
+	unchanged desired = iota
+	applied
+	removed
+)
+
+// policy is an admission policy, or several, that one flag asks for.
+type policy struct {
+	objects []*unstructured.Unstructured
+	want    desired
+	// asked is false when it is wanted by default: then a cluster need not know its kind.
+	asked bool
+	// means is said when it was not there before.
+	means string
+}
+
+// policies are what the flags ask for.
+func (o *installOptions) policies(p *parts) []policy {
+	return []policy{
+		{
+			objects: p.authors, want: o.wish(authorsFlag, o.authors, !o.crdsOnly), asked: o.asked[authorsFlag],
+			means: "whoever writes a Migration must now be allowed to impersonate its ServiceAccount and to get its Secrets; --check-authors=false lets everybody",
+		},
+		{objects: p.fence, want: o.wish(fenceFlag, o.fence, false), asked: o.asked[fenceFlag]},
+		{
+			objects: p.volumes, want: o.wish(volumesFlag, o.volumes, false), asked: o.asked[volumesFlag],
+			means: "nobody is bounded until a ConfigMap of the manager's namespace names them: docs/install.md#what-movers-may-do-with-volumes",
+		},
+	}
+}
+
+// wish is what a flag asks for; byDefault is whether it holds when it was not given.
+func (o *installOptions) wish(flag string, on, byDefault bool) desired {
+	switch {
+	case on && (o.asked[flag] || byDefault):
+		return applied
+	case o.asked[flag]:
+		return removed
+	}
+	return unchanged
+}
+
+// settle applies a policy or takes it away.
+func (p policy) settle(ctx context.Context, t *target) error {
+	switch p.want {
+	case unchanged:
+		return nil
+	case removed:
+		return t.removeAll(ctx, p.objects)
+	case applied:
+	}
+	before := t.tally.created
+	err := t.applyAll(ctx, p.objects)
+	switch {
+	case err != nil && !p.asked && meta.IsNoMatchError(err):
+		fmt.Fprintf(t.out, "%s left out: cluster %s is older than Kubernetes 1.30, and does not know such policies; there, grant the right to create Migrations only to who may use every ServiceAccount and Secret of the namespace\n",
+			titleOf(p.objects[0]), t.cluster)
+		return nil
+	case err == nil && p.means != "" && t.tally.created > before:
+		fmt.Fprintf(t.out, "  %s\n", p.means)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// uninstallOptions are those of the command uninstall.
+type uninstallOptions struct {
+	*command.Common
+	crds    bool
+	wait    bool
+	timeout time.Duration
+}
+
+const uninstallHelp = `Takes away what install has put into a cluster: the manager, its roles and the admission policies.
+
+It is refused while a Migration is in progress: nobody would bring up the ordinal that
+is down, or give the disruption budget back. The resource definitions stay, because
+Migrations and StatefulSets of apps.sliceshift.io would go with them, and pods with
+those; --crds takes them away when there are none of either. A namespace that was there
+before the installation stays.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
+
+const uninstallExamples = `  # All but the resource definitions
+  migrate uninstall --context east
+
+  # Everything
+  kubectl delete migrations --all -A --context east
+  migrate uninstall --crds --context east`
+
+func newUninstall(c *command.Common) *cobra.Command {
+	o := &uninstallOptions{Common: c}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "uninstall", Short: "Take the manager away from a cluster",
+		Long: uninstallHelp, Example: uninstallExamples,
+	})
+	cmd.Flags().BoolVar(&o.crds, "crds", false, "the resource definitions, too")
+	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until everything is gone")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *uninstallOptions) Validate() error {
+	if o.timeout <= 0 {
+		return command.Usagef("--timeout must be above 0")
+	}
+	return nil
+}
+
+// Run uninstalls.
+func (o *uninstallOptions) Run(ctx context.Context) error {
+	target, err := connect(o.Common, o.timeout)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := target.within(ctx)
+	defer cancel()
+	if err := o.check(ctx, target); err != nil {
+		return command.Ended(ctx, err)
+	}
+	if err := o.remove(ctx, target); err != nil {
+		return command.Ended(ctx, err)
+	}
+	fmt.Fprintf(o.Out, "cluster %s: %s\n", target.cluster, target.tally)
+	return nil
+}
+
+// check refuses to leave behind what needs the manager.
+func (o *uninstallOptions) check(ctx context.Context, target *target) error {
+	migrations, slices := &api.MigrationList{}, &slicesapi.StatefulSetList{}
+	for _, list := range []client.ObjectList{migrations, slices} {
+		if err := target.client.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+			return command.Unreachable(target.cluster, err)
+		}
+	}
+	var running, all []string
+	for i := range migrations.Items {
+		m := &migrations.Items[i]
+		all = append(all, "Migration "+m.Namespace+"/"+m.Name)
+		if m.Status.Baseline != nil && records.Completed(m) == "" {
+			running = append(running, m.Namespace+"/"+m.Name)
+		}
+	}
+	if len(running) > 0 {
+		return command.Refusedf("cluster %s: migrations are in progress: %s; wait until they are completed, or take them back: %s rollback NAME -n NAMESPACE --wait",
+			target.cluster, strings.Join(running, ", "), o.Program)
+	}
+	for i := range slices.Items {
+		all = append(all, "StatefulSet "+slices.Items[i].Namespace+"/"+slices.Items[i].Name)
+	}
+	if o.crds && len(all) > 0 {
+		return command.Refusedf("cluster %s: the resource definitions would take these with them: %s; delete them first, or move the StatefulSets to apps/v1: %s adopt NAME -n NAMESPACE --to apps",
+			target.cluster, strings.Join(all, ", "), o.Program)
+	}
+	return nil
+}
+
+func (o *uninstallOptions) remove(ctx context.Context, target *target) error {
+	at, err := target.installed(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := embedded(cmp.Or(at, *o.Config.Namespace, defaultNamespace))
+	if err != nil {
+		return err
+	}
+	gone := [][]*unstructured.Unstructured{p.volumes, p.fence, p.authors, p.manager}
+	if o.crds {
+		gone = append(gone, p.crds)
+	}
+	for _, objects := range gone {
+		if err := target.removeAll(ctx, objects); err != nil {
+			return err
+		}
+	}
+	if !o.wait {
+		return nil
+	}
+	return o.awaitGone(ctx, target, p)
+}
+
+// awaitGone waits for what takes a while to go.
+func (o *uninstallOptions) awaitGone(ctx context.Context, target *target, p *parts) error {
+	namespace := find(p.manager, "Namespace")
+	have, err := target.get(ctx, namespace)
+	if err == nil && !foreignNamespace(have) {
+		if err := target.awaitGone(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	if !o.crds {
+		return nil
+	}
+	for _, crd := range p.crds {
+		if err := target.awaitGone(ctx, crd); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// budgetOptions are those of the command budget.
+type budgetOptions struct {
+	dryRunnable
+	// reach says how the destination's cluster is reached; its other fields are not used.
+	reach destinationFlags
+	to    *command.Choice
+}
+
+const budgetHelp = `Says which side of a split application has its disruption budget: how many of its
+replicas may be unavailable at once, and so what kubectl drain may do there. Both sides
+together never get more than the whole; the one that gives shrinks first, and the other
+grows when the disruption controller has confirmed that and no replica is down.
+
+It can be done at any time after a move of some ordinals (--count), and in a pause. For a
+move that was made with "run" it is done from here; of a Migration its manager does it.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused or stalled, 4 timeout.`
+
+const budgetExamples = `  # Before maintenance of the destination's nodes; afterwards give both sides their part
+  migrate budget web -n shop --context east --to destination
+  migrate budget web -n shop --context east --to both
+
+  # Who has what now, and what would be written; writes nothing
+  migrate budget web -n shop --context east --to source --dry-run`
+
+func newBudget(c *command.Common) *cobra.Command {
+	o := &budgetOptions{dryRunnable: newDryRunnable(c), to: command.NewChoice("", "source", "destination", "both")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "budget NAME", Short: "Say which side of a split application has its disruption budget",
+		Long: budgetHelp, Example: budgetExamples,
+	})
+	flags := cmd.Flags()
+	flags.Var(o.to, "to", "who is to have the disruption budget; both: in proportion to the slices' sizes")
+	flags.StringVar(&o.reach.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&o.reach.context, "to-context", "", "context of the destination's cluster (default: the one that the move was made with)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show who has what and each step; write nothing")
+	flags.VarP(o.output, "output", "o", "format of the dry run")
+	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until the budget is handed over")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long (default: never)")
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *budgetOptions) Validate() error {
+	if o.to.Value == "" {
+		return command.Usagef("--to says who is to have the budget: source, destination or both")
+	}
+	return o.dryRunnable.Validate()
+}
+
+// Run hands the budget over.
+func (o *budgetOptions) Run(ctx context.Context) error {
+	return command.Within(ctx, o.timeout, o.run)
+}
+
+func (o *budgetOptions) run(ctx context.Context) error {
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	if err := splittable(k); err != nil {
+		return err
+	}
+	if k.record && records.Completed(k.Migration) == api.ReasonMoved {
+		return o.handOver(ctx, k)
+	}
+	now := recordedSplit(k.Migration)
+	after := o.requested(now)
+	if o.dryRun {
+		return o.show(budgetDocument{Before: now, After: after})
+	}
+	if err := k.change(ctx, records.Change{SplitBudget: splitBudgets[o.to.Value]}); err != nil {
+		return err
+	}
+	if o.wait {
+		if err := o.await(ctx, k, after); err != nil {
+			return err
+		}
+		return o.show(budgetDocument{After: after})
+	}
+	by := "its manager hands the budget over"
+	if k.record {
+		by = "the process that runs it hands the budget over, in a pause or at the end"
+	}
+	_, err = fmt.Fprintf(o.Out, "%s: %s\n", k.title(), by)
+	return err
+}
+
+// splittable says why there is no budget that could be handed over, as far as the record says.
+func splittable(k *storedMigration) error {
+	m := k.Migration
+	base, from, to := m.Status.Baseline, m.Status.Source, m.Status.Destination
+	sameNamespace := base != nil && base.SourceCluster == base.DestinationCluster && cmp.Or(m.Spec.Source.Namespace, m.Namespace) == cmp.Or(m.Spec.Destination.Namespace, m.Namespace)
+	switch {
+	case base == nil:
+		return command.Refusedf("%s has not begun: the application is not split", k.title())
+	case base.DisruptionBudget == nil:
+		return command.Refusedf("%s: the application has no PodDisruptionBudget, so nothing is to be handed over: evictions are bounded by nobody, on both sides", k.title())
+	case sameNamespace:
+		return command.Refusedf("%s: both slices are in one namespace, and one PodDisruptionBudget is about both", k.title())
+	case from == nil || to == nil || from.Replicas == 0 || to.Replicas == 0:
+		return command.Refusedf("%s: the application is not split: one side owns all its ordinals, and has its whole budget", k.title())
+	}
+	return nil
+}
+
+// recordedSplit is who has what as the status of a migration says.
+func recordedSplit(m *api.Migration) preview.Split {
+	share := func(s *api.SliceStatus) preview.Share {
+		return preview.Share{Cluster: clusterOf(s), Start: s.Start, Replicas: s.Replicas, MaxUnavailable: s.MaxUnavailable}
+	}
+	from, to := share(m.Status.Source), share(m.Status.Destination)
+	return preview.Split{Start: min(from.Start, to.Start), Replicas: from.Replicas + to.Replicas, Budget: m.Status.Baseline.Budget, Source: from, Destination: to}
+}
+
+// requested is who has what once the budget is handed over.
+func (o *budgetOptions) requested(now preview.Split) preview.Split {
+	want := plan.SplitShare(splitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
+	after := now
+	after.Source.MaxUnavailable, after.Destination.MaxUnavailable = &want.Source, &want.Destination
+	return after
+}

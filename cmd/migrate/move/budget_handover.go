@@ -1,0 +1,148 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// budgetDocument is who has what of a split application's budget, for people and programs.
+type budgetDocument struct {
+	Before preview.Split  `json:"before"`
+	After  preview.Split  `json:"after"`
+	Steps  []preview.Step `json:"steps,omitempty"`
+
+	plan *preview.Plan
+}
+
+func (o *budgetOptions) show(d budgetDocument) error {
+	if !o.dryRun {
+		return o.showText(d)
+	}
+	return terminal.Print(o.Out, o.output.Value, d, o.showText)
+}
+
+func (o *budgetOptions) showText(d budgetDocument) error {
+	if o.dryRun {
+		fmt.Fprintf(o.Out, "Now: %s\n\n", strings.Join(d.Before.Text(), "\n  "))
+	}
+	if d.plan != nil && len(d.Steps) > 0 {
+		if err := (preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}).Steps(*d.plan); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Out)
+	}
+	_, err := fmt.Fprintf(o.Out, "Handed over: %s\n", strings.Join(d.After.Text(), "\n  "))
+	return err
+}
+
+// handOver brings the budget of a finished run to the side that it is asked for, from here.
+func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error {
+	writes := &writeDrain{}
+	t, err := o.reconnect(ctx, k, writes)
+	if err != nil {
+		return err
+	}
+	m := k.DeepCopy()
+	m.Spec.SplitBudget = splitBudgets[o.to.Value]
+	snapshot, err := t.observe(ctx, m)
+	if err != nil {
+		return err
+	}
+	plan := preview.NewPlan(m, preview.Over, snapshot)
+	switch {
+	case plan.Stalled != nil:
+		return command.Refusedf("the budget cannot be handed over: %s: %s", plan.Stalled.Reason, plan.Stalled.Message)
+	case plan.Split == nil:
+		return command.Refusedf("%s: the application is not split any more", k.title())
+	}
+	d := budgetDocument{Before: *plan.Split, After: o.requested(*plan.Split), Steps: plan.Steps, plan: &plan}
+	d.Before.Budget, d.After.Budget = m.Status.Baseline.Budget, m.Status.Baseline.Budget
+	if len(d.Steps) == 0 && !d.After.Equal(d.Before) {
+		return command.Refusedf("%s: the PodDisruptionBudgets are not as this move has left them, or another one has begun since: that one hands them over", k.title())
+	}
+	if o.dryRun {
+		return o.show(d)
+	}
+	if err := k.change(ctx, records.Change{SplitBudget: m.Spec.SplitBudget}); err != nil {
+		return err
+	}
+	shown := progress.NewDisplay(o.Common, "text", false)
+	err = driver{Common: o.Common, task: t, tracker: progress.NewTracker(o.Clock.Now(), m), display: shown, writes: writes, mode: m.Spec.Mode}.drive(ctx)
+	shown.Close()
+	if err != nil {
+		return err
+	}
+	d.plan = nil // what was written has been shown
+	return o.show(d)
+}
+
+// reconnect opens both clusters of a run that is recorded.
+func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, writes *writeDrain) (*task, error) {
+	from, err := o.Source()
+	if err != nil {
+		return nil, err
+	}
+	t := &task{program: o.Program}
+	if t.source, err = from.Connect(writes.wrap); err != nil {
+		return nil, err
+	}
+	t.destination = t.source
+	base := k.Status.Baseline
+	if base.SourceCluster != base.DestinationCluster {
+		reach := o.reach
+		if reach == (destinationFlags{}) {
+			reach.context = k.Annotations[records.DestinationNameAnnotationKey]
+		}
+		if t.destination, err = o.otherCluster(ctx, reach, writes, string(base.DestinationCluster)); err != nil {
+			return nil, err
+		}
+	}
+	t.store = records.ConfigMap{Client: t.source.Live(), Namespace: k.Namespace, Name: k.Name}
+	return t, nil
+}
+
+func (o *budgetOptions) otherCluster(ctx context.Context, reach destinationFlags, writes *writeDrain, want string) (*clusters.Connection, error) {
+	to, err := reach.endpoint(o.Common)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := to.Connect(writes.wrap)
+	if err != nil {
+		return nil, err
+	}
+	id, err := connection.ID(ctx)
+	switch {
+	case err != nil:
+		return nil, command.Unreachable(connection.Name(), err)
+	case string(id) != want:
+		return nil, fmt.Errorf("cluster %s is not the destination of the move: the UID of its namespace kube-system is %s instead of %s; give --to-context or --to-kubeconfig", connection.Name(), id, want)
+	}
+	return connection, nil
+}
+
+// await waits until the status says that the budget is handed over.
+func (o *budgetOptions) await(ctx context.Context, k *storedMigration, after preview.Split) error {
+	return k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
+		if splittable(&storedMigration{Migration: m}) != nil {
+			return false, command.Refusedf("%s: the application is not split any more", k.title())
+		}
+		return after.Equal(recordedSplit(m)), nil
+	})
+}
+
+// clusterOf is the cluster of a slice: what comes before its namespace.
+func clusterOf(s *api.SliceStatus) string {
+	slice, _, _ := strings.Cut(s.Slice, " ")
+	words := strings.Split(slice, "/")
+	const after = 2 // the namespace and the name
+	return strings.Join(words[:max(0, len(words)-after)], "/")
+}

@@ -1,0 +1,17 @@
+// Package move has the commands that move a StatefulSet, by this process or by a manager,
+// and those that steer a move.
+package move
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+)
+
+// Commands are those that move a StatefulSet, and steer its move.
+func Commands(c *command.Common) []*cobra.Command {
+	return []*cobra.Command{
+		newPlan(c), newCreate(c), newRun(c), newStatus(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c),
+	}
+}

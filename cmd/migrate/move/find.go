@@ -1,0 +1,114 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// storedMigration is a migration and where it is stored.
+type storedMigration struct {
+	*api.Migration
+	connection *clusters.Connection
+	store      records.Store
+	// where names the object that holds it.
+	where string
+	// record is true when it is a run's, not a manager's.
+	record bool
+}
+
+// named are the options of a command for one migration.
+type named struct {
+	*command.Common
+	name string
+}
+
+// Complete takes the name.
+func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
+	o.name, err = command.Argument(cmd, args, "migration")
+	return err
+}
+
+// dryRunnable are the options of a command for one migration that can show what it would do, and
+// wait until it is done.
+type dryRunnable struct {
+	named
+	output       *command.Choice
+	dryRun, wait bool
+	timeout      time.Duration
+}
+
+func newDryRunnable(c *command.Common) dryRunnable {
+	return dryRunnable{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+}
+
+// Validate refuses what cannot be meant.
+func (o *dryRunnable) Validate() error {
+	if o.output.Value != "table" && !o.dryRun {
+		return command.Usagef("-o %s is for --dry-run", o.output.Value)
+	}
+	return command.ValidateTimeout(o.timeout)
+}
+
+// find looks for the migration: the resource first, then the record of a run.
+func (o *named) find(ctx context.Context) (*storedMigration, error) {
+	connection, namespace, err := o.ConnectTo()
+	if err != nil {
+		return nil, err
+	}
+	served, err := connection.Serves(ctx, &api.Migration{})
+	if err != nil {
+		return nil, command.Unreachable(connection.Name(), err)
+	}
+	record := records.ConfigMap{Client: connection.Live(), Namespace: namespace, Name: o.name}
+	candidates := []*storedMigration{
+		{store: records.Resource{Client: connection.Live(), Namespace: namespace, Name: o.name}, where: fmt.Sprintf("Migration %s/%s", namespace, o.name)},
+		{store: record, where: fmt.Sprintf("ConfigMap %s/%s", namespace, record.ObjectName()), record: true},
+	}
+	if !served {
+		candidates = candidates[1:]
+	}
+	for _, k := range candidates {
+		k.connection = connection
+		k.Migration, err = k.store.Load(ctx)
+		if err == nil {
+			return k, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)
+		}
+	}
+	return nil, fmt.Errorf("no migration %s/%s in cluster %s: neither a Migration nor a ConfigMap %s, the record of a run; "+
+		"look for it: kubectl get configmaps -A -l %s", namespace, o.name, connection.Name(), record.ObjectName(), records.LabelKey)
+}
+
+// title names the migration, for people.
+func (k *storedMigration) title() string { return "migration " + k.Namespace + "/" + k.Name }
+
+// change writes some fields of its spec.
+func (k *storedMigration) change(ctx context.Context, change records.Change) error {
+	if err := k.store.Change(ctx, change); err != nil {
+		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
+	}
+	return nil
+}
+
+// follow calls look with the migration now and after each change, until look says
+// that it is enough, or ctx ends.
+func (k *storedMigration) follow(ctx context.Context, ticks clock.WithTicker, look func(*api.Migration) (bool, error)) error {
+	return command.Watched[*api.Migration]{
+		Title: k.where, Cluster: k.connection.Name(), Now: k.Migration, Refresh: k.store.Load,
+		Changes: func(ctx context.Context) (<-chan *api.Migration, func(), error) {
+			return records.Follow(ctx, k.connection, k.store)
+		},
+	}.Follow(ctx, ticks, look)
+}

@@ -1,0 +1,106 @@
+package move
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+)
+
+// planOptions are those of the command plan.
+type planOptions struct {
+	moveOptions
+	output   *command.Choice
+	exitCode bool
+}
+
+const planHelp = `Shows what a move would do, and what stands in its way, without writing anything.
+
+Both clusters are read live; then the planner that also does the move is run over a
+model of them, up to the end. Each numbered step is one write. SOURCE and DESTINATION
+are the ordinals of both slices after it, PDB is how many evictions their
+PodDisruptionBudgets allow (- in their author's form), and AVAILABLE is the fewest
+replicas that are available in it. When a run has been interrupted, the rest of it is
+planned.
+
+Exit codes: 0 done, 3 the move would be refused. With --exit-code: 0 nothing to do,
+1 steps are pending, above 1 an error.`
+
+const planExamples = `  # To another cluster of the same kubeconfig
+  migrate plan web -n shop --context east --to-context west
+
+  # To another namespace of the same cluster, under another name
+  migrate plan web -n shop --to-namespace store --to-name shop-web
+
+  # The three highest ordinals only, to a cluster with other storage classes
+  migrate plan web -n shop --to-kubeconfig west.yaml --count 3 --storage-class data=fast
+
+  # In a pipeline: fail when anything is left to move
+  migrate plan web -n shop --context east --to-context west --exit-code >/dev/null
+
+  # For a program
+  migrate plan web -n shop --context east --to-context west -o json | jq .summary`
+
+func newPlan(c *command.Common) *cobra.Command {
+	o := &planOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "plan STATEFULSET", Short: "Show each step of a move and what stands in its way; writes nothing",
+		Long: planHelp, Example: planExamples,
+	})
+	o.to.add(cmd.Flags())
+	o.spec.add(cmd.Flags())
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when nothing is to do, 1 when steps are pending, above 1 on an error")
+	return cmd
+}
+
+// errPending is what plan --exit-code ends with when steps are pending. It is no
+// failure.
+var errPending = &command.ExitError{Code: 1, Err: errors.New("steps are pending"), Silent: true}
+
+// Run plans and prints.
+func (o *planOptions) Run(ctx context.Context) error {
+	err := o.run(ctx)
+	if o.exitCode {
+		// 1 is taken: it says that steps are pending.
+		err = command.WithCode(command.ExitUsage, err)
+	}
+	return err
+}
+
+func (o *planOptions) run(ctx context.Context) error {
+	t, err := o.open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	m, stands, err := t.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	snapshot, err := t.observe(ctx, m)
+	if err != nil {
+		return err
+	}
+	if stands == preview.Underway {
+		if err := verify(t.store, m, snapshot); err != nil {
+			return err
+		}
+	}
+	document := preview.NewPlan(m, stands, snapshot)
+	if err := terminal.Print(o.Out, o.output.Value, document, preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}.Print); err != nil {
+		return err
+	}
+	switch {
+	case document.Refused:
+		return command.Refusedf("the move of StatefulSet %s/%s would be refused", o.namespace, o.set)
+	case document.Stalled != nil:
+		return command.Refusedf("the move of StatefulSet %s/%s would stall", o.namespace, o.set)
+	case o.exitCode && len(document.Steps) > 0:
+		return errPending
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package preview
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Printer shows a plan to people.
+type Printer struct {
+	Out   io.Writer
+	Paint terminal.Painter
+	// Wide adds the object of each step.
+	Wide bool
+}
+
+// Print shows it: the findings, the steps, and what they come to.
+func (p Printer) Print(d Plan) error {
+	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)))
+	if d.Split != nil {
+		fmt.Fprintf(p.Out, "The application is split: %s\n\n", strings.Join(d.Split.Text(), "\n  "))
+	}
+	if text := FindingsText(d.Findings, p.Paint); text != "" {
+		fmt.Fprintln(p.Out, text)
+	}
+	if d.Refused {
+		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", terminal.Count(Refusals(d.Findings), "error"))
+		return err
+	}
+	if len(d.Steps) > 0 {
+		if err := p.Steps(d); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.Out)
+	}
+	for _, line := range p.conclusion(d) {
+		fmt.Fprintln(p.Out, line)
+	}
+	return nil
+}
+
+// String names it, for people.
+func (s Side) String() string { return fmt.Sprintf("%s (cluster %s)", s.Namespace, s.Cluster) }
+
+// Steps is the table of the steps.
+func (p Printer) Steps(d Plan) error {
+	t := terminal.Table{Head: []string{"STEP", "ORDINAL", "ACTION", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
+	if p.Wide {
+		t.Head = append(t.Head, "SIDE", "OBJECT", "VOLUME")
+	}
+	for i, step := range d.Steps {
+		if i > 0 && !sameGroup(d.Steps[i-1], step) {
+			t.Blank()
+		}
+		cells := []string{
+			strconv.Itoa(step.Step), ordinalCell(step.Ordinal), p.action(step), sliceCell(step.Source), sliceCell(step.Destination),
+			budgetCell(step.Source) + "/" + budgetCell(step.Destination), fmt.Sprintf("%d/%d", step.Available, d.Summary.Replicas),
+		}
+		if p.Wide {
+			volume := step.Volume
+			if volume == "" {
+				volume = "-"
+			}
+			cells = append(cells, string(step.Side), step.Object, volume)
+		}
+		paint := func(text string) string { return text }
+		if step.Phase != phaseHandoff {
+			paint = p.Paint.Dim
+		}
+		t.Add(paint, cells...)
+	}
+	return t.Write(p.Out, p.Paint)
+}
+
+// action is what a step does. The names of volumes are long and say little: without
+// -o wide people read the claim template instead.
+func (p Printer) action(step Step) string {
+	if name, volume := strings.CutPrefix(step.Object, "persistentvolume/"); volume && !p.Wide && step.Volume != "" {
+		return strings.ReplaceAll(step.Action, name, step.Volume)
+	}
+	return step.Action
+}
+
+func sameGroup(a, b Step) bool {
+	if a.Phase != b.Phase {
+		return false
+	}
+	return a.Phase != phaseHandoff || *a.Ordinal == *b.Ordinal
+}
+
+func ordinalCell(ordinal *int32) string {
+	if ordinal == nil {
+		return "-"
+	}
+	return strconv.Itoa(int(*ordinal))
+}
+
+func sliceCell(slice *simulate.Forecast) string {
+	if slice == nil {
+		return "-"
+	}
+	return terminal.Span(slice.Start, slice.Replicas)
+}
+
+func budgetCell(slice *simulate.Forecast) string {
+	if slice == nil || slice.MaxUnavailable == nil {
+		return "-"
+	}
+	return strconv.Itoa(int(*slice.MaxUnavailable))
+}
+
+// conclusion is the last lines: what it comes to, and how to do it.
+func (p Printer) conclusion(d Plan) []string {
+	var lines []string
+	sum := d.Summary
+	switch {
+	case d.Stalled == nil && len(d.Steps) == 0:
+		lines = append(lines, "Nothing is to do"+map[string]string{
+			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source", api.ReasonRecovered: ": everything is at the source",
+		}[d.Outcome]+".")
+	case len(d.Steps) > 0:
+		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
+			terminal.Count(int(sum.Ordinals), "ordinal"), terminal.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
+		if sum.Volumes > 0 {
+			text += fmt.Sprintf("; %s carried over", terminal.Count(sum.Volumes, "volume"))
+		}
+		lines = append(lines, p.Paint.Bold(text+"."))
+	}
+	switch {
+	case d.Mode == api.ModeRecover:
+		lines = append(lines, "These are the steps to the source; nothing is asked of the destination.")
+	case d.Mode == api.ModeRollback:
+		lines = append(lines, "The migration is being rolled back: these are the steps to the source.")
+	case d.Mode == api.ModePause:
+		lines = append(lines, "The migration is paused: these are the steps once it is resumed.")
+	case d.Standing == Underway && len(d.Steps) > 0:
+		lines = append(lines, "The move is under way: these are the steps that are left.")
+	}
+	if d.SplitAfter != nil {
+		lines = append(lines, p.splitAfter(d)...)
+	}
+	if d.Stalled != nil {
+		lines = append(lines, p.Paint.Red("It would stall there: "+d.Stalled.Reason)+"\n  "+d.Stalled.Message)
+		if d.Stalled.Remedy != "" {
+			lines = append(lines, "  to mend it: "+d.Stalled.Remedy)
+		}
+	}
+	return lines
+}
+
+// splitAfter says what an application is like that stays split, and the way out of what a
+// budget of one side means for the other.
+func (p Printer) splitAfter(d Plan) []string {
+	text := "In the end it stays split: " + strings.Join(d.SplitAfter.Text(), "\n  ")
+	if side, waits := d.SplitAfter.waits(); waits {
+		text += fmt.Sprintf("\n  before maintenance of the %s: kubectl migrate budget %s -n %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, d.Source.Namespace, side, side)
+	}
+	return []string{text}
+}
+
+// FindingsText shows what a preflight found, the errors first.
+func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
+	var b strings.Builder
+	for _, warning := range []bool{false, true} {
+		for _, f := range findings {
+			if f.Warning != warning {
+				continue
+			}
+			label := paint.Red("error    ")
+			if warning {
+				label = paint.Yellow("warning  ")
+			}
+			fmt.Fprintf(&b, "%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
+			if f.Remedy != "" {
+				fmt.Fprintf(&b, "         to mend it: %s\n", f.Remedy)
+			}
+		}
+	}
+	return b.String()
+}
+
+// Refusals are the findings that forbid a move.
+func Refusals(findings []plan.Finding) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Warning {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,113 @@
+package preview
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Recovery is what is known before a recovery, for people and for programs.
+type Recovery struct {
+	Plan
+	// DestinationCluster is the UID that confirms the recovery.
+	DestinationCluster string `json:"destinationCluster"`
+	// Answers says what became of the attempt to ask the destination.
+	Answers string `json:"answers"`
+	// Running are pods of the application that the destination still has.
+	Running  []string  `json:"running,omitempty"`
+	Ordinals []Ordinal `json:"ordinals"`
+	// Unknown is what cannot be found out from here.
+	Unknown []string `json:"unknown"`
+}
+
+// Where an ordinal is when the destination is given up.
+const (
+	AtSource      = "source"
+	AtDestination = "destination"
+	OnItsWay      = "on its way"
+)
+
+// Ordinal is one ordinal with its disks.
+type Ordinal struct {
+	Ordinal int32  `json:"ordinal"`
+	At      string `json:"at"`
+	Disks   []Disk `json:"disks"`
+}
+
+// Disk is what the source still has of a disk.
+type Disk struct {
+	Template string `json:"template"`
+	Claim    string `json:"claim"`
+	Volume   string `json:"volume,omitempty"`
+	Handle   string `json:"handle,omitempty"`
+	Policy   string `json:"policy,omitempty"`
+	// State is bound, parked, or what is wrong.
+	State string `json:"state"`
+}
+
+// NewRecovery finds out what is known of each disk, and the steps to the source.
+func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
+	base := m.Status.Baseline
+	d := Recovery{
+		Plan: NewPlan(m, Underway, s), DestinationCluster: string(base.DestinationCluster),
+		Ordinals: []Ordinal{}, Unknown: unknown(LostCluster(m)),
+	}
+	for ordinal := base.Start; ordinal < base.Start+base.Replicas; ordinal++ {
+		o := Ordinal{Ordinal: ordinal, At: AtDestination, Disks: []Disk{}}
+		switch handoff := m.Status.Handoff; {
+		case s.Source.Set.Presence == plan.Seen && s.Source.Set.Has(ordinal):
+			o.At = AtSource
+		case handoff != nil && handoff.Ordinal == ordinal:
+			o.At = OnItsWay
+		}
+		for _, v := range s.Volumes {
+			if v.Ordinal == ordinal {
+				o.Disks = append(o.Disks, diskAt(v.Template, v.Source))
+			}
+		}
+		d.Ordinals = append(d.Ordinals, o)
+	}
+	return d
+}
+
+func diskAt(template string, h volumes.Holding) Disk {
+	disk := Disk{Template: template, Claim: h.Ref.Name, Volume: cmp.Or(h.Volume.Name, h.Claim.Volume), Handle: h.Volume.Handle, Policy: string(h.Volume.Policy)}
+	switch {
+	case !h.Volume.Found:
+		disk.State = "NO RECORD: the volume does not exist at the source"
+	case h.Bound():
+		disk.State = "bound"
+	case h.Parked():
+		disk.State = "parked"
+	default:
+		disk.State = fmt.Sprintf("claimed by %s/%s", h.Volume.ClaimRef.Namespace, h.Volume.ClaimRef.Name)
+	}
+	if !h.Claim.Found {
+		disk.State += ", claim missing"
+	}
+	return disk
+}
+
+// unknown is what no program can find out.
+func unknown(cluster string) []string {
+	return []string{
+		fmt.Sprintf("whether cluster %s is really off. One that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
+		"what the disks hold. What was written at the destination since an ordinal left is on the same disk, up to what its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here is as its replication has left it",
+		"whether machines there come back by themselves. They would start the same pods again: keep them off, or off the storage, for good",
+	}
+}
+
+// LostCluster is what the destination's cluster is called.
+func LostCluster(m *api.Migration) string {
+	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
+		return name
+	}
+	if ref := m.Spec.Destination.KubeConfigSecretRef; ref != nil {
+		return ref.Name
+	}
+	return "local"
+}

@@ -1,0 +1,50 @@
+package preview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+)
+
+// RecoveryPrinter shows people what is known before a recovery.
+type RecoveryPrinter struct{ Printer }
+
+// Print shows it.
+func (p RecoveryPrinter) Print(d Recovery) error {
+	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("Recover StatefulSet %s to %s, without %s", d.Source.StatefulSet, d.Source, d.Destination)))
+	t := terminal.Table{Head: []string{"ORDINAL", "WAS AT", "TEMPLATE", "VOLUME HERE", "POLICY", "STATE", "HANDLE"}}
+	const widest = 64
+	for _, o := range d.Ordinals {
+		if len(o.Disks) == 0 {
+			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, "-", "-", "-", "no volumes", "-")
+		}
+		for _, disk := range o.Disks {
+			handle := disk.Handle
+			if !p.Wide {
+				handle = terminal.Clip(handle, widest)
+			}
+			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, disk.Template, disk.Volume, disk.Policy, disk.State, handle)
+		}
+	}
+	if err := t.Write(p.Out, p.Paint); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n%s\n", d.Destination.Cluster, d.DestinationCluster, d.Answers, p.Paint.Yellow("Not known, and not to be found out from here:"))
+	for _, text := range d.Unknown {
+		const width = 100
+		fmt.Fprintf(p.Out, "  - %s\n", strings.Join(terminal.Wrap(text, width), "\n    "))
+	}
+	fmt.Fprintln(p.Out)
+	if len(d.Steps) > 0 {
+		if err := p.Steps(d.Plan); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.Out)
+	}
+	for _, line := range p.conclusion(d.Plan) {
+		fmt.Fprintln(p.Out, line)
+	}
+	return nil
+}

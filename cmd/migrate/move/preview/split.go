@@ -1,0 +1,130 @@
+package preview
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// Split is an application that both slices own a part of: [Start,Start+Replicas).
+type Split struct {
+	Start    int32 `json:"start"`
+	Replicas int32 `json:"replicas"`
+	// Budget is d, which both sides share; 0: nothing is known of it.
+	Budget      int32 `json:"budget"`
+	Source      Share `json:"source"`
+	Destination Share `json:"destination"`
+	// Common is true when one PodDisruptionBudget is about both slices.
+	Common bool `json:"common,omitempty"`
+}
+
+// Share is one side's part: its slice, and how many of it may be unavailable.
+type Share struct {
+	Cluster  string `json:"cluster"`
+	Start    int32  `json:"start"`
+	Replicas int32  `json:"replicas"`
+	// MaxUnavailable is what its PodDisruptionBudget allows; absent without one.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}
+
+// addSplits finds out whether the application is split before the move and after it.
+func (d *Plan) addSplits(s plan.Snapshot) {
+	if s.Destination.Lost {
+		return
+	}
+	now := shares(s)
+	d.Split = splitOf(s, now[0], now[1], d.Summary.Budget)
+	if d.Refused || d.Outcome != api.ReasonMoved {
+		return
+	}
+	if len(d.Steps) > 0 {
+		for i, forecast := range []*simulate.Forecast{d.Steps[len(d.Steps)-1].Source, d.Steps[len(d.Steps)-1].Destination} {
+			if forecast == nil {
+				return
+			}
+			now[i].Start, now[i].Replicas = forecast.Start, forecast.Replicas
+			if forecast.MaxUnavailable != nil { // else the budget has not been written
+				now[i].MaxUnavailable = forecast.MaxUnavailable
+			}
+		}
+	}
+	d.SplitAfter = splitOf(s, now[0], now[1], d.Summary.Budget)
+}
+
+// shares are what both sides have now.
+func shares(s plan.Snapshot) [2]Share {
+	var both [2]Share
+	for i, side := range []plan.Side{s.Source, s.Destination} {
+		both[i] = Share{Cluster: side.Cluster}
+		if side.Set.Presence != plan.Seen {
+			continue
+		}
+		both[i].Start, both[i].Replicas = side.Set.Start, side.Set.Replicas
+		if len(side.Budgets) == 1 {
+			if allows, err := pdb.Budget(side.Budgets[0].Form, side.Set.Replicas); err == nil {
+				both[i].MaxUnavailable = &allows
+			}
+		}
+	}
+	return both
+}
+
+func splitOf(s plan.Snapshot, source, destination Share, budget int32) *Split {
+	aside := source.Start+source.Replicas == destination.Start || destination.Start+destination.Replicas == source.Start
+	if source.Replicas == 0 || destination.Replicas == 0 || !aside {
+		return nil
+	}
+	return &Split{
+		Start: min(source.Start, destination.Start), Replicas: source.Replicas + destination.Replicas,
+		Budget: budget, Source: source, Destination: destination, Common: s.Spec.SameNamespace,
+	}
+}
+
+// Text says who has what of a split application, and what a drain on either side may do then.
+func (s Split) Text() []string {
+	lines := []string{fmt.Sprintf("ordinals %s; the source owns %s, the destination %s", terminal.Span(s.Start, s.Replicas), terminal.Span(s.Source.Start, s.Source.Replicas), terminal.Span(s.Destination.Start, s.Destination.Replicas))}
+	if s.Budget > 0 {
+		lines[0] += fmt.Sprintf("; %d of the whole may be unavailable at once", s.Budget)
+	}
+	switch {
+	case s.Common:
+		return append(lines, "one PodDisruptionBudget is about both slices: kubectl drain on either side draws from it")
+	case s.Source.MaxUnavailable == nil && s.Destination.MaxUnavailable == nil:
+		return append(lines, "no PodDisruptionBudget bounds evictions: kubectl drain evicts as many as it meets, on both sides")
+	}
+	return append(lines, s.Source.drain("source"), s.Destination.drain("destination"))
+}
+
+// drain says what kubectl drain may do to the replicas of a side.
+func (p Share) drain(side string) string {
+	name := fmt.Sprintf("%s (cluster %s)", side, p.Cluster)
+	switch {
+	case p.MaxUnavailable == nil:
+		return name + ": no PodDisruptionBudget there bounds kubectl drain"
+	case *p.MaxUnavailable == 0:
+		return name + ": 0 may be unavailable; kubectl drain of a node with one of its replicas waits"
+	}
+	return fmt.Sprintf("%s: %d may be unavailable; kubectl drain evicts so many at a time", name, *p.MaxUnavailable)
+}
+
+// waits says whether a drain on one of the sides would wait for ever.
+func (s Split) waits() (side string, waits bool) {
+	switch none := func(p Share) bool { return p.MaxUnavailable != nil && *p.MaxUnavailable == 0 }; {
+	case s.Common:
+		return "", false
+	case none(s.Source):
+		return "source", true
+	default:
+		return "destination", none(s.Destination)
+	}
+}
+
+// Equal says whether both sides have the same shares.
+func (s Split) Equal(other Split) bool {
+	same := func(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return same(s.Source.MaxUnavailable, other.Source.MaxUnavailable) && same(s.Destination.MaxUnavailable, other.Destination.MaxUnavailable)
+}

@@ -1,0 +1,129 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Meter draws the progress of a run in two lines.
+type Meter struct {
+	Paint   terminal.Painter
+	Unicode bool
+}
+
+const (
+	widestBar = 40
+	slimmest  = 10
+)
+
+// steps of a handoff, in their order.
+var stepOrder = []api.Step{
+	api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown,
+	api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness,
+}
+
+func (b Meter) lines(p State, now time.Time, width int) []string {
+	if width < terminal.LeastWidth {
+		return nil
+	}
+	figures := fmt.Sprintf("  %d/%d moved  %s%s", p.Moved, p.Total, terminal.Coarse(now.Sub(p.start)), b.left(p, now))
+	room := min(widestBar, width-len(figures)-3)
+	first := terminal.Clip(strings.TrimLeft(figures, " "), width-1)
+	if room >= slimmest {
+		first = "  " + b.Draw(p.Fraction(), room) + b.Paint.Bold(figures)
+	}
+	second := terminal.Clip("  "+b.doing(p, now), width-1)
+	switch {
+	case p.hold != nil && p.hold.Stalled:
+		second = b.Paint.Red(second)
+	case p.hold != nil && p.hold.Reason == api.ReasonPaused:
+		second = b.Paint.Yellow(second)
+	}
+	return []string{first, second}
+}
+
+// Fraction is how much is done. An ordinal on its way counts by its step.
+func (p State) Fraction() float64 {
+	if p.Total == 0 {
+		return 0
+	}
+	part := 0.0
+	if p.ordinal != nil {
+		part = float64(max(0, slices.Index(stepOrder, p.step))) / float64(len(stepOrder))
+	}
+	if p.back {
+		part = -part
+	}
+	return min(1, max(0, (float64(p.Moved)+part)/float64(p.Total)))
+}
+
+// Draw is the bar itself, filled as far as fraction says.
+func (b Meter) Draw(fraction float64, width int) string {
+	full, empty := "=", "."
+	if b.Unicode {
+		full, empty = "━", "─"
+	}
+	filled := int(fraction*float64(width) + 0.5)
+	return b.Paint.Green(strings.Repeat(full, filled)) + b.Paint.Dim(strings.Repeat(empty, width-filled))
+}
+
+// left estimates the time that is left by the mean of the ordinals that arrived.
+func (b Meter) left(p State, now time.Time) string {
+	if p.mean == 0 || p.hold != nil && (p.hold.Stalled || p.hold.Reason == api.ReasonPaused) {
+		return ""
+	}
+	togo := p.Total - p.Moved
+	if p.back {
+		togo = p.Moved
+	}
+	left := p.mean * time.Duration(togo)
+	if p.ordinal != nil {
+		left -= min(p.mean, now.Sub(p.since))
+	}
+	if togo <= 0 || left < time.Second {
+		return ""
+	}
+	return "  about " + terminal.Coarse(left) + " left"
+}
+
+// doing says which ordinal is where, and what is waited for.
+func (b Meter) doing(p State, now time.Time) string {
+	dot := " - "
+	if b.Unicode {
+		dot = " · "
+	}
+	var words []string
+	if p.ordinal != nil {
+		words = append(words, fmt.Sprintf("ordinal %d", *p.ordinal))
+		if p.step != "" {
+			words = append(words, string(p.step))
+		}
+	}
+	switch hold := p.hold; {
+	case hold == nil && p.ordinal == nil:
+		words = append(words, p.between())
+	case hold == nil:
+	case hold.Stalled:
+		words = append(words, "STALLED "+terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+	case hold.Reason == api.ReasonPaused:
+		words = append(words, "paused "+terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+	default:
+		words = append(words, terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+	}
+	return strings.Join(words, dot)
+}
+
+// between says what is done while no ordinal is on its way.
+func (p State) between() string {
+	switch {
+	case p.back && p.Moved == 0, !p.back && p.Moved == p.Total && p.Total > 0:
+		return "restoring what was changed for the move"
+	default:
+		return "preparing"
+	}
+}

@@ -1,0 +1,173 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Kind says what has happened.
+type Kind string
+
+// What happens in a run.
+const (
+	Started     Kind = "Started"
+	Finding     Kind = "Finding"
+	Written     Kind = "Written"
+	Waiting     Kind = "Waiting"
+	Stalled     Kind = "Stalled"
+	Resumed     Kind = "GoingOn"
+	ModeChanged Kind = "Mode"
+	OrdinalDone Kind = "OrdinalDone"
+	Completed   Kind = "Completed"
+	Stopped     Kind = "Stopped"
+)
+
+// Event is one thing that has happened in a run.
+type Event struct {
+	// Time is when, ElapsedSeconds after the run began.
+	Time           time.Time     `json:"time"`
+	ElapsedSeconds float64       `json:"elapsedSeconds"`
+	Kind           Kind          `json:"kind"`
+	Ordinal        *int32        `json:"ordinal,omitempty"`
+	Step           api.Step      `json:"step,omitempty"`
+	Side           plan.SideName `json:"side,omitempty"`
+	Verb           plan.Verb     `json:"verb,omitempty"`
+	Object         string        `json:"object,omitempty"`
+	Reason         string        `json:"reason,omitempty"`
+	Message        string        `json:"message"`
+	Remedy         string        `json:"remedy,omitempty"`
+	Warning        bool          `json:"warning,omitempty"`
+	// Seconds is how long the ordinal took.
+	Seconds *float64 `json:"seconds,omitempty"`
+	Moved   int32    `json:"moved"`
+	Total   int32    `json:"total"`
+	Summary *Summary `json:"summary,omitempty"`
+
+	elapsed time.Duration
+	// short is the message without what only a program needs.
+	short string
+}
+
+// Summary is what a run came to. The seconds are those of the ordinals that this
+// process saw from their beginning.
+type Summary struct {
+	Outcome         string  `json:"outcome,omitempty"`
+	Ordinals        int     `json:"ordinals"`
+	TotalSeconds    float64 `json:"totalSeconds"`
+	MinSeconds      float64 `json:"minSeconds,omitempty"`
+	MedianSeconds   float64 `json:"medianSeconds,omitempty"`
+	MaxSeconds      float64 `json:"maxSeconds,omitempty"`
+	FewestAvailable int32   `json:"fewestAvailable"`
+	Replicas        int32   `json:"replicas"`
+	Writes          int     `json:"writes"`
+}
+
+// times puts how long each ordinal took into the summary.
+func (s *Summary) times(took []time.Duration) {
+	if s.Ordinals = len(took); len(took) == 0 {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(took))
+	middle := sorted[len(sorted)/2]
+	if len(sorted)%2 == 0 {
+		middle = (sorted[len(sorted)/2-1] + middle) / 2
+	}
+	s.MinSeconds, s.MedianSeconds, s.MaxSeconds = rounded(sorted[0]), rounded(middle), rounded(sorted[len(sorted)-1])
+}
+
+// rounded is a duration in seconds, to the millisecond.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// indent is where the text of an event begins.
+const indent = 15
+
+// lines is what people read: the time since the start, the ordinal, what happened.
+// A width of 0 is that of a file.
+func (e Event) lines(p terminal.Painter, width int) []string {
+	ordinal := ""
+	if e.Ordinal != nil {
+		ordinal = strconv.Itoa(int(*e.Ordinal))
+	}
+	var text []string
+	for line := range strings.SplitSeq(e.text(), "\n") {
+		text = append(text, terminal.Wrap(line, width-indent-1)...)
+	}
+	paint := e.color(p)
+	out := []string{fmt.Sprintf("%s %s  %s", p.Dim(fmt.Sprintf("%8s", terminal.Duration(e.elapsed))), p.Dim(fmt.Sprintf("%4s", ordinal)), paint(text[0]))}
+	for _, more := range text[1:] {
+		out = append(out, strings.Repeat(" ", indent)+paint(more))
+	}
+	return out
+}
+
+func (e Event) text() string {
+	remedy := ""
+	if e.Remedy != "" {
+		remedy = "\nto mend it: " + e.Remedy
+	}
+	switch e.Kind {
+	case Stalled:
+		return "STALLED (" + e.Reason + ") " + e.Message + remedy
+	case Finding:
+		label := "error: "
+		if e.Warning {
+			label = "warning: "
+		}
+		return label + e.Reason + ": " + e.Message + remedy
+	case Completed:
+		return e.Message + e.Summary.text()
+	case Written:
+		return e.short
+	default:
+		return e.Message
+	}
+}
+
+// text is the summary's lines.
+func (s *Summary) text() string {
+	if s == nil {
+		return ""
+	}
+	took := func(seconds float64) string { return terminal.Duration(time.Duration(seconds * float64(time.Second))) }
+	text := fmt.Sprintf("\n%s in %s", terminal.Count(s.Writes, "write"), took(s.TotalSeconds))
+	switch s.Ordinals {
+	case 0:
+	case 1:
+		text += "; the ordinal took " + took(s.MaxSeconds)
+	default:
+		text += fmt.Sprintf("; each ordinal took %s to %s, median %s", took(s.MinSeconds), took(s.MaxSeconds), took(s.MedianSeconds))
+	}
+	if s.FewestAvailable >= 0 {
+		text += fmt.Sprintf("\nnever seen fewer than %d of %d replicas available", s.FewestAvailable, s.Replicas)
+	}
+	return text
+}
+
+func (e Event) color(p terminal.Painter) func(string) string {
+	switch e.Kind {
+	case Stalled:
+		return p.Red
+	case Waiting:
+		return p.Dim
+	case OrdinalDone, Resumed:
+		return p.Green
+	case Started, Completed:
+		return p.Bold
+	case ModeChanged, Stopped:
+		return p.Yellow
+	case Finding:
+		if e.Warning {
+			return p.Yellow
+		}
+		return p.Red
+	default:
+		return func(text string) string { return text }
+	}
+}

@@ -1,0 +1,90 @@
+package progress
+
+import (
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// State is where a run is, for the bar.
+type State struct {
+	start time.Time
+	// Moved ordinals have arrived, of total; on the way back they have not left.
+	Moved, Total int32
+	back         bool
+	// ordinal is on its way since then, if any.
+	ordinal *int32
+	since   time.Time
+	// fresh is true when this process saw the ordinal's beginning.
+	fresh bool
+	step  api.Step
+	// hold is what is waited for since then, if anything.
+	hold      *plan.Hold
+	holdSince time.Time
+	// mean is how long an ordinal takes; 0 before the first has arrived.
+	mean time.Duration
+}
+
+// measure updates the figures from a snapshot. A pass that observed nothing, or could not
+// read both sides, changes none.
+func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
+	s := outcome.Snapshot
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
+		return
+	}
+	t.replicas = m.Status.Baseline.Replicas
+	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
+	if t.fewestAvailable < 0 || available < t.fewestAvailable {
+		t.fewestAvailable = available
+	}
+	claim := m.Status.Claim
+	if back := claim != nil && claim.Direction == api.Back; back != t.back {
+		// The time of an ordinal that is turned round starts again.
+		t.back, t.since = back, now
+	}
+	has := plan.DestinationSlice(s)
+	t.Moved, t.Total = migration.Progress(s, *m.Status.Baseline)
+	if h := m.Status.Handoff; h != nil {
+		switch there := has.Presence == plan.Seen && has.Has(h.Ordinal); {
+		case there && !t.back:
+			t.Moved--
+		case !there && t.back:
+			t.Moved++
+		}
+	}
+}
+
+// follow keeps track of the ordinal on its way.
+func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision) {
+	h := m.Status.Handoff
+	switch {
+	case h == nil:
+		t.ordinal, t.step = nil, ""
+		return
+	case t.ordinal == nil || *t.ordinal != h.Ordinal:
+		ordinal := h.Ordinal
+		t.ordinal, t.since, t.fresh = &ordinal, now, true
+	}
+	if t.step = h.Step; decision.Step != "" {
+		t.step = decision.Step
+	}
+}
+
+// Arrived is how many ordinals are at the destination: status.moved without the one
+// that still has to become available there, and with the one that is on its way back.
+func Arrived(status api.MigrationStatus) int32 {
+	h, to := status.Handoff, status.Destination
+	if h == nil || to == nil {
+		return status.Moved
+	}
+	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
+	switch back := status.Claim != nil && status.Claim.Direction == api.Back; {
+	case there && !back:
+		return status.Moved - 1
+	case !there && back:
+		return status.Moved + 1
+	}
+	return status.Moved
+}

@@ -1,0 +1,222 @@
+// Package progress shows what a run does: it makes events of the passes of the engine,
+// and writes them as lines, as JSON, or above a bar on a terminal.
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Tracker turns the passes of an engine into events for people: each thing once, when it
+// happens.
+type Tracker struct {
+	State
+	mode     api.Mode
+	replicas int32
+	// reported is the hold that was reported last.
+	reported *plan.Hold
+	handoffs []time.Duration
+	// fewestAvailable is the fewest available replicas that were observed; -1: none yet.
+	fewestAvailable int32
+	writes          int
+}
+
+// NewTracker begins with what an earlier run has recorded, if any.
+func NewTracker(now time.Time, m *api.Migration) *Tracker {
+	t := &Tracker{State: State{start: now}, mode: m.Spec.Mode, fewestAvailable: -1}
+	t.Moved, t.Total = Arrived(m.Status), m.Status.Total
+	t.back = m.Status.Claim != nil && m.Status.Claim.Direction == api.Back
+	if h := m.Status.Handoff; h != nil {
+		t.ordinal, t.since = &h.Ordinal, h.StartTime.Time
+	}
+	return t
+}
+
+// Expect says how many ordinals are to move, of how many replicas, before anything was seen.
+func (t *Tracker) Expect(total, replicas int32) { t.Total, t.replicas = total, replicas }
+
+// Event fills in what all events say.
+func (t *Tracker) Event(now time.Time, kind Kind, message string) Event {
+	elapsed := now.Sub(t.start)
+	return Event{Time: now.UTC(), ElapsedSeconds: rounded(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: t.Moved, Total: t.Total}
+}
+
+// of says which ordinal an event is about.
+func (e Event) of(ordinal *int32, step api.Step) Event {
+	e.Ordinal, e.Step = ordinal, step
+	return e
+}
+
+// Observe returns the events of a pass.
+func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Outcome) []Event {
+	var events []Event
+	if mode := m.Spec.Mode; mode != t.mode && mode != "" {
+		t.mode = mode
+		events = append(events, t.Event(now, ModeChanged, modeText(mode)))
+	}
+	if outcome.Wrote {
+		events = append(events, t.written(now, outcome))
+	}
+	t.measure(now, m, outcome)
+	if done := outcome.Finished; done != nil {
+		events = append(events, t.ordinalDone(now, done))
+	}
+	t.follow(now, m, outcome.Decision)
+	events = append(events, t.holdEvents(now, m, outcome)...)
+	if outcome.Done {
+		events = append(events, t.completed(now, outcome.Decision))
+	}
+	return events
+}
+
+// written is the event of a write. The names of volumes are long and say little: people
+// read the claim template instead.
+func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
+	t.writes++
+	effect := *outcome.Decision.Effect
+	e := t.Event(now, Written, effect.String()).of(t.ordinal, outcome.Decision.Step)
+	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, preview.ObjectOf(effect), e.Message
+	if effect.OfOrdinal() {
+		e.Ordinal = &effect.Ordinal
+	}
+	name, volume := strings.CutPrefix(e.Object, "persistentvolume/")
+	if template := preview.TemplateOf(outcome.Snapshot, e.Object); volume && template != "" {
+		e.short = strings.ReplaceAll(e.Message, name, template)
+	}
+	return e
+}
+
+func modeText(mode api.Mode) string {
+	switch mode {
+	case api.ModePause:
+		return "mode is now Pause: no further ordinal begins"
+	case api.ModeRollback:
+		return "mode is now Rollback: every ordinal goes back to the source"
+	case api.ModeRecover:
+		return "mode is now Recover: every ordinal goes back to the source, and the destination is not asked"
+	default:
+		return "mode is now Run: going on to the destination"
+	}
+}
+
+// ordinalDone is the event of a finished handoff.
+func (t *Tracker) ordinalDone(now time.Time, done *api.Handoff) Event {
+	began := done.StartTime.Time
+	if t.ordinal != nil && *t.ordinal == done.Ordinal {
+		began = t.since
+	}
+	took := max(0, now.Sub(began))
+	if t.fresh {
+		t.handoffs = append(t.handoffs, took)
+		var sum time.Duration
+		for _, each := range t.handoffs {
+			sum += each
+		}
+		t.mean = sum / time.Duration(len(t.handoffs))
+	}
+	text := fmt.Sprintf("ordinal %d is available at the destination after %s (%d/%d)", done.Ordinal, terminal.Duration(took), t.Moved, t.Total)
+	if t.back {
+		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%d left)", done.Ordinal, terminal.Duration(took), t.Moved)
+	}
+	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
+	seconds := rounded(took)
+	e.Seconds = &seconds
+	return e
+}
+
+// holdEvents are the events of a wait or a stall, when it is a new one.
+func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.Outcome) []Event {
+	hold := outcome.Decision.Hold
+	switch {
+	case hold == nil && !outcome.Wrote && !outcome.Saved, hold != nil && hold.Reason == api.ReasonMoving:
+		return nil // nothing was observed, or it has changed since
+	case hold == nil:
+		stalled := t.reported != nil && t.reported.Stalled
+		t.reported, t.hold = nil, nil
+		if stalled && outcome.Finished == nil {
+			return []Event{t.Event(now, Resumed, "going on: what had stalled it is gone").of(t.ordinal, t.step)}
+		}
+		return nil
+	}
+	return t.Held(now, *hold, m.Status.Handoff)
+}
+
+// Held is the event of a hold, unless it was reported already.
+func (t *Tracker) Held(now time.Time, hold plan.Hold, handoff *api.Handoff) []Event {
+	if t.hold == nil || t.hold.Reason != hold.Reason {
+		t.holdSince = now
+	}
+	known := t.reported != nil && same(*t.reported, hold)
+	t.hold, t.reported = &hold, &hold
+	if known {
+		return nil
+	}
+	kind := Waiting
+	if hold.Stalled {
+		kind = Stalled
+	}
+	e := t.Event(now, kind, hold.Message)
+	if handoff != nil {
+		e = e.of(t.ordinal, t.step)
+	}
+	e.Reason = hold.Reason
+	if hold.Stalled {
+		e.Remedy = hold.Remedy
+	}
+	return []Event{e}
+}
+
+// same says whether two holds are one to people. The words in which a cluster does
+// not answer change with every try.
+func same(a, b plan.Hold) bool {
+	if a.Reason == api.ReasonClusterUnreachable {
+		a.Message, _, _ = strings.Cut(a.Message, ": ")
+		b.Message, _, _ = strings.Cut(b.Message, ": ")
+	}
+	return a.Reason == b.Reason && a.Stalled == b.Stalled && a.Message == b.Message
+}
+
+func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
+	text := map[string]string{
+		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
+		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",
+		api.ReasonRecovered:  "recovered: every ordinal runs at the source, on the disk as it had left it",
+	}[decision.Done]
+	if text == "" {
+		text = "completed: " + decision.Done
+	}
+	e := t.Event(now, Completed, text)
+	e.Reason = decision.Done
+	e.Summary = t.summary(now, decision.Done)
+	return e
+}
+
+func (t *Tracker) summary(now time.Time, outcome string) *Summary {
+	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.start)), FewestAvailable: t.fewestAvailable, Replicas: t.replicas, Writes: t.writes}
+	s.times(t.handoffs)
+	return s
+}
+
+// Stopped is the event of a run that ends before its time.
+func (t *Tracker) Stopped(now time.Time) Event {
+	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", t.Moved, t.Total)
+	if t.ordinal != nil {
+		text += fmt.Sprintf("; ordinal %d is on its way, at %s", *t.ordinal, t.step)
+		switch t.step { //nolint:exhaustive // in the other steps it runs
+		case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp:
+			text += ", and stays down until the run goes on"
+		case api.StepAwaitReadiness:
+			text += ", and starts by itself"
+		}
+	}
+	e := t.Event(now, Stopped, text).of(t.ordinal, t.step)
+	e.Summary = t.summary(now, "")
+	return e
+}

@@ -1,0 +1,282 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// pass is one recorded pass of an engine.
+type pass struct {
+	after   time.Duration
+	change  func(*api.Migration)
+	outcome migration.Outcome
+}
+
+// story records the passes of a move of shop/web, two replicas.
+type story struct {
+	m        *api.Migration
+	snapshot plan.Snapshot
+	passes   []pass
+}
+
+func newStory() *story {
+	return &story{m: movetest.Moving(0, 2), snapshot: movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot()}
+}
+
+// wrote records a pass that carried an effect out.
+func (s *story) wrote(after time.Duration, step api.Step, e plan.Effect) {
+	s.add(after, nil, migration.Outcome{Wrote: true, Decision: plan.Decision{Effect: &e, Step: step}})
+}
+
+// held records a pass that came to a hold.
+func (s *story) held(after time.Duration, step api.Step, hold plan.Hold) {
+	s.add(after, nil, migration.Outcome{Saved: true, Decision: plan.Decision{Hold: &hold, Step: step}})
+}
+
+func (s *story) add(after time.Duration, change func(*api.Migration), outcome migration.Outcome) {
+	outcome.Snapshot = s.snapshot
+	s.passes = append(s.passes, pass{after, change, outcome})
+}
+
+// begin records that an ordinal's handoff begins, with the end of the one before.
+func (s *story) begin(after time.Duration, ordinal int32, finished *api.Handoff) {
+	s.add(after, func(m *api.Migration) {
+		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(after)), Attempts: 1}
+	}, migration.Outcome{Saved: true, Finished: finished, Decision: plan.Decision{Record: &plan.Record{}, Step: api.StepGate}})
+}
+
+// own makes the snapshot one with so many replicas on each side.
+func (s *story) own(source, destination int32, down ...int32) {
+	s.snapshot = movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot()
+	all := s.snapshot.Source.Pods
+	s.snapshot.Source.Set.Replicas, s.snapshot.Source.Pods = source, all[:source]
+	s.snapshot.Destination.Set = plan.Set{Presence: plan.Seen, Name: "web", Start: 2 - destination, Replicas: destination, Observed: true, RolledOut: true}
+	s.snapshot.Destination.Pods = all[2-destination:]
+	for _, ordinal := range down {
+		for i := range all {
+			all[i].Ready = all[i].Ready && all[i].Ordinal != ordinal
+		}
+	}
+}
+
+func (s *story) events() (events []Event, last *Tracker) {
+	m := s.m.DeepCopy()
+	n := NewTracker(commandtest.Noon, m)
+	for _, p := range s.passes {
+		if p.change != nil {
+			p.change(m)
+		}
+		events = append(events, n.Observe(commandtest.Noon.Add(p.after), m, p.outcome)...)
+	}
+	return events, n
+}
+
+// aMove is a whole move, with a stall in the middle.
+func aMove() *story {
+	s := newStory()
+	s.wrote(100*time.Millisecond, "", plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: "web"})
+	s.own(2, 0)
+	s.begin(200*time.Millisecond, 1, nil)
+	confirming := plan.Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}
+	s.held(250*time.Millisecond, api.StepReserveBudget, confirming)
+	s.held(260*time.Millisecond, api.StepReserveBudget, confirming)
+	s.add(270*time.Millisecond, nil, migration.Outcome{}) // the cache was behind: nothing was looked at
+	s.held(280*time.Millisecond, api.StepReserveBudget, confirming)
+	s.wrote(300*time.Millisecond, api.StepSecureVolumes, plan.Effect{
+		Verb: plan.CarryVolume, Side: plan.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
+		Volume: volumes.Action{Verb: volumes.Secure, Volume: "pvc-data-web-1"},
+	})
+	s.wrote(400*time.Millisecond, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 1, Name: "web", Replicas: 1})
+	s.own(1, 0)
+	s.held(time.Second, api.StepAwaitRelease, plan.Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod shop/web-1 in cluster east is gone"})
+	s.own(1, 1, 1)
+	s.wrote(3*time.Second, api.StepScaleUp, plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 1, Name: "web", Start: 1, Replicas: 1})
+	waiting := plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready", Remedy: "kubectl describe pod -n shop web-1"}
+	s.held(4*time.Second, api.StepAwaitReadiness, waiting)
+	waiting.Message, waiting.Stalled = "ordinal 1 has been at AwaitReadiness for longer than 1m0s: "+waiting.Message, true
+	s.held(64*time.Second, api.StepAwaitReadiness, waiting)
+	s.held(65*time.Second, api.StepAwaitReadiness, waiting)
+	s.own(1, 1)
+	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)})
+	s.wrote(71*time.Second, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 0, Name: "web"})
+	s.own(0, 2)
+	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+	})
+	s.wrote(81*time.Second, "", plan.Effect{Verb: plan.ReleaseFence, Side: plan.SourceSide, Name: "web"})
+	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonMoved}})
+	return s
+}
+
+// aReturn is a move that is paused, turned round, and rolled back.
+func aReturn() *story {
+	s := newStory()
+	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(-time.Minute))}
+	s.own(1, 1, 1)
+	s.held(time.Second, api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"})
+	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, migration.Outcome{})
+	s.own(1, 1)
+	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+	})
+	s.held(4*time.Second, "", plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
+	s.add(5*time.Second, func(m *api.Migration) {
+		m.Spec.Mode = api.ModeRollback
+		m.Status.Claim = &api.Claim{Epoch: 2, Direction: api.Back}
+	}, migration.Outcome{Saved: true, Decision: plan.Decision{Record: &plan.Record{}}})
+	s.begin(6*time.Second, 1, nil)
+	s.own(2, 0)
+	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+	})
+	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonRolledBack}})
+	return s
+}
+
+func TestRunOutput(t *testing.T) {
+	for name, tc := range map[string]struct {
+		story *story
+		show  func(*bytes.Buffer) Display
+	}{
+		"run.txt":          {aMove(), func(out *bytes.Buffer) Display { return plainDisplay{out: out} }},
+		"run_color.txt":    {aMove(), func(out *bytes.Buffer) Display { return plainDisplay{out, terminal.Painter{On: true}} }},
+		"run.json":         {aMove(), func(out *bytes.Buffer) Display { return jsonDisplay{out} }},
+		"run_quiet.txt":    {aMove(), func(out *bytes.Buffer) Display { return quietDisplay{out} }},
+		"run_rollback.txt": {aReturn(), func(out *bytes.Buffer) Display { return plainDisplay{out: out} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			d := tc.show(&out)
+			events, n := tc.story.events()
+			for _, e := range events {
+				d.Show(e)
+				d.Update(n.State)
+			}
+			d.Close()
+			commandtest.Golden(t, name, out.String())
+		})
+	}
+}
+
+// TestJSONLines: each line by itself is one JSON object.
+func TestJSONLines(t *testing.T) {
+	var out bytes.Buffer
+	events, _ := aMove().events()
+	for _, e := range events {
+		jsonDisplay{&out}.Show(e)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(events) {
+		t.Fatalf("%d lines for %d events", len(lines), len(events))
+	}
+	for i, line := range lines {
+		var e Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Kind != events[i].Kind {
+			t.Errorf("line %d: %v: %s", i+1, err, line)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	for name, tc := range map[string]struct {
+		took []time.Duration
+		want Summary
+	}{
+		"none": {nil, Summary{}},
+		"one":  {[]time.Duration{2 * time.Second}, Summary{Ordinals: 1, MinSeconds: 2, MedianSeconds: 2, MaxSeconds: 2}},
+		"two":  {[]time.Duration{4 * time.Second, 2 * time.Second}, Summary{Ordinals: 2, MinSeconds: 2, MedianSeconds: 3, MaxSeconds: 4}},
+		"odd":  {[]time.Duration{9 * time.Second, 1 * time.Second, 2 * time.Second}, Summary{Ordinals: 3, MinSeconds: 1, MedianSeconds: 2, MaxSeconds: 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got Summary
+			got.times(tc.took)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestStalledTwice: a cluster that does not answer says so in other words each
+// time; it is told once.
+func TestStalledTwice(t *testing.T) {
+	n := NewTracker(commandtest.Noon, movetest.Moving(0, 2))
+	hold := func(reason, message string) plan.Hold {
+		return plan.Hold{Reason: reason, Message: message, Stalled: true}
+	}
+	for i, tc := range []struct {
+		hold plan.Hold
+		want int
+	}{
+		{hold(api.ReasonClusterUnreachable, "cluster west cannot be read: connection refused"), 1},
+		{hold(api.ReasonClusterUnreachable, "cluster west cannot be read: context deadline exceeded"), 0},
+		{hold(api.ReasonClusterUnreachable, "cluster east cannot be read: connection refused"), 1},
+		{hold(api.ReasonForeignScale, "replicas were changed: to 3"), 1},
+		{hold(api.ReasonForeignScale, "replicas were changed: to 4"), 1},
+		{hold(api.ReasonForeignScale, "replicas were changed: to 4"), 0},
+	} {
+		if got := n.Held(commandtest.Noon, tc.hold, nil); len(got) != tc.want {
+			t.Errorf("hold %d: %d events, want %d", i, len(got), tc.want)
+		}
+		if n.hold.Message != tc.hold.Message {
+			t.Errorf("hold %d: the bar shows %q", i, n.hold.Message)
+		}
+	}
+}
+
+func TestStopped(t *testing.T) {
+	for step, want := range map[api.Step]string{
+		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at ReserveBudget",
+		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at CarryVolumes, and stays down until the run goes on",
+		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at AwaitReadiness, and starts by itself",
+	} {
+		m := movetest.Moving(0, 2)
+		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}
+		n := NewTracker(commandtest.Noon, m)
+		n.step = step
+		if got := n.Stopped(commandtest.Noon.Add(time.Minute)); got.Message != want || got.Kind != Stopped {
+			t.Errorf("%s: %q, want %q", step, got.Message, want)
+		}
+	}
+}
+
+// TestArrived: an ordinal counts once it is available, and until it has left.
+func TestArrived(t *testing.T) {
+	at := func(moved, ordinal int32, direction api.Direction) api.MigrationStatus {
+		status := movetest.Moving(moved, 4).Status
+		status.Handoff = &api.Handoff{Ordinal: ordinal}
+		status.Claim.Direction = direction
+		return status
+	}
+	for name, tc := range map[string]struct {
+		status api.MigrationStatus
+		want   int32
+	}{
+		"none on its way":        {movetest.Moving(2, 4).Status, 2},
+		"still at the source":    {at(2, 1, api.Forward), 2},
+		"not yet available":      {at(2, 2, api.Forward), 1},
+		"not yet taken back":     {at(2, 2, api.Back), 2},
+		"on its way back":        {at(1, 2, api.Back), 2},
+		"nothing was looked at ": {api.MigrationStatus{Moved: 3, Handoff: &api.Handoff{}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Arrived(tc.status); got != tc.want {
+				t.Errorf("%d have arrived, want %d", got, tc.want)
+			}
+		})
+	}
+}

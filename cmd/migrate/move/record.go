@@ -1,0 +1,189 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// resolve merges what the flags ask for with what is recorded. The result is the migration
+// to go on with; its status is empty when the move is to begin.
+func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, error) {
+	if t.recorded == nil {
+		return t.requested, preview.Beginning, nil
+	}
+	m := t.recorded.DeepCopy()
+	if err := verifySource(t.store, m); err != nil {
+		return nil, "", err
+	}
+	completed := records.Completed(m)
+	if completed == api.ReasonMoved {
+		back, err := t.isBack(ctx, m)
+		if err != nil {
+			return nil, "", err
+		}
+		if !back {
+			if different := t.differences(); len(different) > 0 {
+				return nil, "", t.refuse("an earlier move of it is completed and recorded", different,
+					fmt.Sprintf("To begin another one, delete that record: kubectl delete configmap -n %s %s", t.store.Namespace, t.store.ObjectName()))
+			}
+			return m, preview.Over, nil
+		}
+	}
+	if completed != "" || m.Status.Baseline == nil {
+		m.Spec, m.Annotations = t.requested.Spec, t.requested.Annotations
+		// The epoch goes on counting: a process of before must find itself superseded.
+		m.Status = api.MigrationStatus{Claim: m.Status.Claim}
+		return m, preview.Beginning, nil
+	}
+	if different := t.differences(); len(different) > 0 {
+		return nil, "", t.refuse("a move of it is under way and recorded", different,
+			fmt.Sprintf("Go on with the recorded ones, or take the move back first: %s rollback %s -n %s", t.program, t.store.Name, t.store.Namespace))
+	}
+	t.adopt(m)
+	return m, preview.Underway, nil
+}
+
+// isBack says whether the source of a completed move has replicas that it had
+// given away: somebody has moved them back since, and they may be moved again.
+func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
+	base := m.Status.Baseline
+	if base == nil {
+		return false, nil
+	}
+	set := &unstructured.Unstructured{}
+	set.SetAPIVersion(cmp.Or(m.Spec.Source.APIVersion, "apps/v1"))
+	set.SetKind("StatefulSet")
+	err := t.source.Live().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Source.Name}, set)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, command.Unreachable(t.source.Name(), err)
+	}
+	replicas, found, err := unstructured.NestedInt64(set.Object, "spec", "replicas")
+	if !found || err != nil {
+		replicas = 1 // the default of the API
+	}
+	return replicas > int64(base.Replicas-base.DestinationReplicas-m.Status.Total), nil
+}
+
+// differences are the settings that the flags ask for, that are recorded otherwise, and that
+// cannot be changed any more: where to, always; the rest when a flag was given for it.
+func (t *task) differences() []string {
+	have, want := t.recorded.Spec, t.requested.Spec
+	var out []string
+	add := func(given bool, what, recorded, asked string) {
+		if given && recorded != asked {
+			out = append(out, fmt.Sprintf("%s: recorded %s, asked for %s", what, recorded, asked))
+		}
+	}
+	if id := t.recorded.Annotations[records.DestinationAnnotationKey]; id != t.requested.Annotations[records.DestinationAnnotationKey] {
+		name := t.recorded.Annotations[records.DestinationNameAnnotationKey]
+		if name == t.destination.Name() || name == "" {
+			name += " (another one of that name)"
+		}
+		add(true, "destination cluster", strings.TrimSpace(name), t.destination.Name())
+	}
+	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
+	add(true, "destination", place(have.Destination), place(want.Destination))
+	add(t.spec.given(flagKind), flagKind, have.Source.APIVersion, want.Source.APIVersion)
+	add(t.spec.given(flagToKind), flagToKind, have.Destination.APIVersion, want.Destination.APIVersion)
+	add(t.spec.given(flagOrder), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
+	add(t.spec.given(flagCount), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
+	if t.spec.given(flagMaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
+		recorded := "the PodDisruptionBudget's"
+		if have.MaxUnavailable != nil {
+			recorded = have.MaxUnavailable.String()
+		}
+		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
+	}
+	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
+	add(t.spec.given(flagShared), "shared paths", shared(have.Volumes), shared(want.Volumes))
+	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
+	add(t.spec.given(flagExportOrdinals), flagExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
+	return out
+}
+
+func number(n *int32, none string) string {
+	if n == nil {
+		return none
+	}
+	return strconv.Itoa(int(*n))
+}
+
+func classes(volumes []api.VolumeSpec) string {
+	words := make([]string, 0, len(volumes))
+	for _, v := range volumes {
+		if v.StorageClassName != nil {
+			words = append(words, v.ClaimTemplate+"="+*v.StorageClassName)
+		}
+	}
+	if len(words) == 0 {
+		return "the source's"
+	}
+	return strings.Join(words, ",")
+}
+
+func shared(volumes []api.VolumeSpec) string {
+	var words []string
+	for _, v := range volumes {
+		if v.Shared {
+			words = append(words, v.ClaimTemplate)
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ",")
+}
+
+func (t *task) refuse(why string, different []string, remedy string) error {
+	return command.Refusedf("StatefulSet %s/%s in cluster %s: %s in ConfigMap %s, with other settings:\n  %s\n%s",
+		t.store.Namespace, t.store.Name, t.source.Name(), why, t.store.ObjectName(), strings.Join(different, "\n  "), remedy)
+}
+
+// adopt takes over what may still be changed in mid-move.
+func (t *task) adopt(m *api.Migration) {
+	if t.spec.given(flagMinReady) {
+		m.Spec.Handoff.MinReadySeconds = t.requested.Spec.Handoff.MinReadySeconds
+	}
+	if t.spec.given(flagDeadline) {
+		m.Spec.Handoff.ProgressDeadlineSeconds = t.requested.Spec.Handoff.ProgressDeadlineSeconds
+	}
+	if t.spec.given(flagSplitBudget) {
+		m.Spec.SplitBudget = t.requested.Spec.SplitBudget
+	}
+	if t.spec.given(flagCleanup) {
+		m.Spec.Cleanup = t.requested.Spec.Cleanup
+	}
+}
+
+// save writes the record of a migration that resolve returned.
+func (t *task) save(ctx context.Context, m *api.Migration) error {
+	if t.recorded == nil {
+		if err := t.store.Create(ctx, m); err != nil {
+			return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
+		}
+		return nil
+	}
+	if equality.Semantic.DeepEqual(t.recorded, m) {
+		return nil
+	}
+	if err := t.store.Save(ctx, m); err != nil {
+		return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package move
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// taskOf is a run with these flags that finds a record.
+func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
+	t.Helper()
+	var f specFlags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.add(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := f.spec("web", destinationFlags{namespace: "shop", name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := &api.Migration{Spec: spec}
+	asked.Annotations = map[string]string{records.DestinationAnnotationKey: "cluster-2", records.DestinationNameAnnotationKey: "west"}
+	return &task{
+		source: movetest.Offline(t, "east"), destination: movetest.Offline(t, "west"), requested: asked, recorded: recorded, spec: &f, program: "migrate",
+		store: records.ConfigMap{Namespace: "shop", Name: "web"},
+	}
+}
+
+// recordOf is a record as an earlier run left it.
+func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration {
+	return func(t *testing.T) *api.Migration {
+		t.Helper()
+		earlier := taskOf(t, nil, args...).requested
+		m = m.DeepCopy()
+		m.Spec, m.Annotations = earlier.Spec, earlier.Annotations
+		return m
+	}
+}
+
+func TestResolve(t *testing.T) {
+	unbegun := movetest.Moving(0, 4)
+	unbegun.Status = api.MigrationStatus{}
+	for name, tc := range map[string]struct {
+		recorded func(*testing.T) *api.Migration
+		args     []string
+		want     preview.Standing
+		wantErr  string
+	}{
+		"not begun":                {recorded: recordOf(unbegun), args: []string{"--count", "2"}, want: preview.Beginning},
+		"under way":                {recorded: recordOf(movetest.InFlight(), "--count", "4"), want: preview.Underway},
+		"under way, said again":    {recorded: recordOf(movetest.InFlight(), "--count", "4"), args: []string{"--count", "4"}, want: preview.Underway},
+		"under way, other count":   {recorded: recordOf(movetest.InFlight()), args: []string{"--count", "2"}, wantErr: "count: recorded all, asked for 2"},
+		"under way, other classes": {recorded: recordOf(movetest.InFlight(), "--storage-class", "a=b"), args: []string{"--storage-class", "a=c"}, wantErr: "storage classes: recorded a=b, asked for a=c"},
+		"under way, other budget":  {recorded: recordOf(movetest.InFlight()), args: []string{"--max-unavailable", "2"}, wantErr: "recorded the PodDisruptionBudget's, asked for 2"},
+		"under way, exports":       {recorded: recordOf(movetest.InFlight()), args: []string{"--export-services"}, wantErr: "export-services: recorded false, asked for true"},
+		"rolled back":              {recorded: recordOf(movetest.RolledBack()), args: []string{"--count", "1"}, want: preview.Beginning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, stands, err := taskOf(t, tc.recorded(t), tc.args...).resolve(t.Context())
+			switch {
+			case tc.wantErr != "":
+				if err == nil || command.ExitCode(err) != command.ExitStalled || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("error %v, want %q", err, tc.wantErr)
+				}
+			case err != nil:
+				t.Error(err)
+			case stands != tc.want:
+				t.Errorf("stands %q, want %q", stands, tc.want)
+			}
+		})
+	}
+}
+
+// TestGoOn: what is recorded counts, less what may be changed in mid-move.
+func TestGoOn(t *testing.T) {
+	m, _, err := taskOf(t, recordOf(movetest.InFlight(), "--min-ready", "5s", "--count", "4")(t), "--deadline", "1h", "--cleanup", "delete").resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := recordOf(movetest.InFlight(), "--min-ready", "5s", "--count", "4", "--deadline", "1h", "--cleanup", "delete")(t)
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("migration (-want +got):\n%s", diff)
+	}
+}
+
+// TestBeginAnew: what was rolled back begins anew with what is asked for now, and
+// its epoch goes on counting.
+func TestBeginAnew(t *testing.T) {
+	m, _, err := taskOf(t, recordOf(movetest.RolledBack(), "--count", "4")(t), "--count", "1").resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := recordOf(movetest.Moving(0, 4), "--count", "1")(t)
+	want.Status = api.MigrationStatus{Claim: want.Status.Claim}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("migration (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnotherDestination: an ordinal that runs in one cluster must not be started in
+// a second one because somebody mistyped a context (I1).
+func TestAnotherDestination(t *testing.T) {
+	for name, tc := range map[string]struct {
+		id, name string
+		want     []string
+	}{
+		"the same":                   {"cluster-2", "west", nil},
+		"the same, called otherwise": {"cluster-2", "w", nil},
+		"another":                    {"cluster-3", "north", []string{"destination cluster: recorded north, asked for west"}},
+		"another of that name":       {"cluster-3", "west", []string{"destination cluster: recorded west (another one of that name), asked for west"}},
+		"nobody knows":               {"", "", []string{"destination cluster: recorded (another one of that name), asked for west"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorded := recordOf(movetest.InFlight())(t)
+			recorded.Annotations = map[string]string{records.DestinationAnnotationKey: tc.id, records.DestinationNameAnnotationKey: tc.name}
+			if diff := cmp.Diff(tc.want, taskOf(t, recorded).differences()); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,230 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// recoverOptions are those of the command recover.
+type recoverOptions struct {
+	dryRunnable
+	off           string
+	sourceContext string
+	quiet         bool
+	exitOnStall   bool
+}
+
+const recoverHelp = `Takes every ordinal back to the source without the destination, which is lost for good:
+on the very disks that were parked at the source when the ordinals left it. It works in
+mid-move and after the end of a move, as long as its record and the parked volumes exist,
+and whether or not the destination answers or is still in your kubeconfig.
+
+NOBODY BUT YOU CAN KNOW that the destination is off. A cluster that does not answer may
+still run every pod and write to every disk; started at the source as well, an ordinal
+runs twice on one disk and destroys it. So first turn its machines off, or cut them off
+from the storage, and make sure that they do not come back by themselves.
+
+What is known of each disk is shown, and every step; then a person is asked on the
+terminal, or --destination-is-off has the UID of that cluster. A move that was made with
+"run" is driven from here to its end; of a Migration the mode is set, and its manager
+does it.
+
+Exit codes: 0 done, 1 error or interrupted, 2 usage or not confirmed, 3 refused or
+stalled, 4 timeout.`
+
+const recoverExamples = `  # What is known of each disk, and each step; writes nothing
+  migrate recover web -n shop --context east --dry-run
+
+  # Do it: asks for the words that confirm it
+  migrate recover web -n shop --context east
+
+  # Unattended; the UID is in the output of the dry run
+  migrate recover web -n shop --context east --destination-is-off=3f0c5a52-6a1e-4d57-9a0e-0f5b8b6a1c11
+
+  # A Migration whose source is not in the manager's cluster
+  migrate recover web -n shop --context hub --source-context east --wait`
+
+func newRecover(c *command.Common) *cobra.Command {
+	o := &recoverOptions{dryRunnable: newDryRunnable(c)}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "recover NAME", Short: "Take every ordinal back to the source when the destination is lost for good",
+		Long: recoverHelp, Example: recoverExamples,
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&o.off, "destination-is-off", "", "confirm, without being asked, that nothing runs any more in the cluster whose namespace kube-system has this `UID`")
+	flags.StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what is known and each step; write nothing")
+	flags.VarP(o.output, "output", "o", "format of the dry run")
+	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until it is completed")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *recoverOptions) Validate() error {
+	if o.dryRun && o.wait {
+		return command.Usagef("--dry-run and --wait exclude each other")
+	}
+	return o.dryRunnable.Validate()
+}
+
+// Run shows what is known, asks, and recovers.
+func (o *recoverOptions) Run(ctx context.Context) error {
+	return command.Within(ctx, o.timeout, o.run)
+}
+
+func (o *recoverOptions) run(ctx context.Context) error {
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	switch completed := records.Completed(k.Migration); {
+	case completed == api.ReasonRecovered || completed == api.ReasonRolledBack:
+		fmt.Fprintf(o.Out, "%s is completed (%s): every ordinal runs at the source\n", k.title(), completed)
+		return nil
+	case k.Status.Baseline == nil:
+		return command.Refusedf("%s: %s: no ordinal has left the source: the migration has not begun", k.title(), api.ReasonNothingToRecover)
+	}
+	id := string(k.Status.Baseline.DestinationCluster)
+	if o.off != "" && o.off != id {
+		return command.Usagef("--destination-is-off=%s: the destination of %s is cluster %s, whose namespace kube-system has the UID %s", o.off, k.title(), preview.LostCluster(k.Migration), id)
+	}
+	d, err := o.examine(ctx, k)
+	if err != nil {
+		return err
+	}
+	if err := o.show(d); err != nil {
+		return err
+	}
+	switch {
+	case len(d.Running) > 0:
+		return command.Refusedf("cluster %s answers, and pods of the application are there: it is not off; if it is to be given up all the same, "+
+			"delete StatefulSet %s there first; if it works: %s rollback %s", d.Destination.Cluster, d.Destination.StatefulSet, o.Program, o.name)
+	case d.Stalled != nil && (o.dryRun || len(d.Steps) == 0):
+		return command.Refusedf("the recovery would stall: %s: %s", d.Stalled.Reason, d.Stalled.Message)
+	case o.dryRun:
+		return nil
+	}
+	if err := o.confirmed(ctx, k, d); err != nil {
+		return err
+	}
+	change := records.Change{Mode: api.ModeRecover, Recovery: &api.RecoverySpec{DestinationIsOff: id}}
+	if err := k.change(ctx, change); err != nil {
+		return err
+	}
+	if k.record {
+		return o.drive(ctx, k)
+	}
+	fmt.Fprintf(o.Out, "%s is being recovered\n", k.title())
+	if !o.wait {
+		return nil
+	}
+	waiting := &modeOptions{named: o.named, mode: api.ModeRecover, timeout: o.timeout}
+	return waiting.await(ctx, k)
+}
+
+func (o *recoverOptions) show(d preview.Recovery) error {
+	if o.quiet && !o.dryRun {
+		return nil
+	}
+	return terminal.Print(o.Out, o.output.Value, d, preview.RecoveryPrinter{Printer: preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}}.Print)
+}
+
+// examine looks at the source, and at nothing else that could change anything.
+func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (preview.Recovery, error) {
+	source, err := o.sourceOf(ctx, k)
+	if err != nil {
+		return preview.Recovery{}, err
+	}
+	m := k.DeepCopy()
+	m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, string(m.Status.Baseline.DestinationCluster)
+	off, err := clusters.Off(preview.LostCluster(m))
+	if err != nil {
+		return preview.Recovery{}, err
+	}
+	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	defer engine.Close()
+	snapshot, err := engine.Look(ctx, m)
+	if err != nil {
+		return preview.Recovery{}, command.Unreachable(source.Name(), err)
+	}
+	if snapshot.Source.Reach != plan.Seen {
+		return preview.Recovery{}, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", source.Name(), snapshot.Source.ReachError)
+	}
+	if k.record {
+		if err := verify(records.ConfigMap{Namespace: k.Namespace, Name: k.Name}, m, snapshot); err != nil {
+			return preview.Recovery{}, err
+		}
+	}
+	d := preview.NewRecovery(m, snapshot)
+	o.probe(ctx, k, &d)
+	return d, nil
+}
+
+// sourceOf is the source's cluster: where the record of a run is, or a Migration that names
+// no other one.
+func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clusters.Connection, error) {
+	source := k.connection
+	if o.sourceContext != "" {
+		where, err := o.EndpointAt("", o.sourceContext, "--source-context")
+		if err != nil {
+			return nil, err
+		}
+		if source, err = where.Connect(nil); err != nil {
+			return nil, err
+		}
+	}
+	id, err := source.ID(ctx)
+	if err != nil {
+		return nil, command.Unreachable(source.Name(), err)
+	}
+	if base := k.Status.Baseline; id != base.SourceCluster {
+		return nil, fmt.Errorf("cluster %s is not the source of %s: the UID of its namespace kube-system is %s instead of %s; give --source-context", source.Name(), k.title(), id, base.SourceCluster)
+	}
+	return source, nil
+}
+
+// drive runs the engine from here until every ordinal is back.
+func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
+	writes := &writeDrain{}
+	where, err := o.Source()
+	if err != nil {
+		return err
+	}
+	source, err := where.Connect(writes.wrap)
+	if err != nil {
+		return err
+	}
+	off, err := clusters.Off(preview.LostCluster(k.Migration))
+	if err != nil {
+		return err
+	}
+	store := records.ConfigMap{Client: source.Live(), Namespace: k.Namespace, Name: k.Name}
+	m, err := store.Load(ctx)
+	if err != nil {
+		return command.Unreachable(source.Name(), err)
+	}
+	shown := progress.NewDisplay(o.Common, "text", o.quiet)
+	defer shown.Close()
+	n := progress.NewTracker(o.Clock.Now(), m)
+	shown.Show(n.Event(o.Clock.Now(), progress.Started, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))
+	return driver{
+		Common: o.Common, task: &task{source: source, destination: off, store: store, program: o.Program},
+		tracker: n, display: shown, writes: writes, mode: api.ModeRecover, exitOnStall: o.exitOnStall,
+	}.drive(ctx)
+}

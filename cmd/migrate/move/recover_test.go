@@ -1,0 +1,167 @@
+package move
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestRecoverARun (G15): the destination does not answer, and its context is gone from the kubeconfig
+// in one case. The move is driven from here until every ordinal is back on its disk.
+func TestRecoverARun(t *testing.T) {
+	for name, completed := range map[string]bool{"in mid-move": false, "after the end": true} {
+		t.Run(name, func(t *testing.T) {
+			m, objects := left(completed)
+			if completed {
+				m.Annotations[records.DestinationNameAnnotationKey] = "gone"
+			}
+			east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
+			go controllers(t.Context(), east)
+			c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--kubeconfig", east.Kubeconfig(t))
+			// A write that the server's watch has not told of is waited for a while.
+			if got := c.PassTime(t, c.Begin(t), 100*time.Millisecond); got != command.ExitDone {
+				t.Fatalf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
+			}
+			set := &appsv1.StatefulSet{}
+			if err := east.Store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, set); err != nil || *set.Spec.Replicas != 3 || len(set.Annotations) > 0 {
+				t.Errorf("the source has %d replicas, annotations %v: %v", *set.Spec.Replicas, set.Annotations, err)
+			}
+			for _, want := range []string{"recovered: every ordinal runs at the source", "parked", "disk.example/disk-data-web-2", "(UID cluster-west)"} {
+				if !strings.Contains(c.Stdout.String(), want) {
+					t.Errorf("it does not say %q:\n%s", want, c.Stdout)
+				}
+			}
+		})
+	}
+}
+
+// TestRecoverAsks (G15): nothing is written without a person's word, which must be the right one.
+func TestRecoverAsks(t *testing.T) {
+	notBegun, _ := left(false)
+	notBegun.Status.Baseline = nil
+	over := movetest.RolledBack()
+	for name, tc := range map[string]struct {
+		args    []string
+		record  *api.Migration
+		types   string
+		want    int
+		wantErr string
+		changed bool
+	}{
+		"nobody is there to be asked": {want: 2, wantErr: "--destination-is-off=cluster-west"},
+		"the wrong cluster":           {args: []string{"--destination-is-off=cluster-east"}, want: 2, wantErr: "has the UID cluster-west"},
+		"the wrong words":             {types: "yes\n", want: 1, wantErr: "nothing has been changed"},
+		"no words":                    {types: "\n", want: 1, wantErr: "nothing has been changed"},
+		"the words":                   {types: "west is off\n", args: []string{"--timeout", "6s"}, want: 4, changed: true},
+		"a dry run":                   {args: []string{"--dry-run"}},
+		"a dry run in YAML":           {args: []string{"--dry-run", "-o", "yaml"}},
+		"a format without a dry run":  {args: []string{"-o", "json"}, want: 2, wantErr: "-o json is for --dry-run"},
+		"not begun":                   {record: notBegun, want: 3, wantErr: api.ReasonNothingToRecover},
+		"back already":                {record: over},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, objects := left(false)
+			if tc.record != nil {
+				m = tc.record
+			}
+			east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
+			c := newConsole(append([]string{"recover", "web", "-n", "shop", "--kubeconfig", east.Kubeconfig(t)}, tc.args...)...)
+			if tc.types != "" {
+				c.In, c.Interactive = strings.NewReader(tc.types), func() bool { return true }
+			}
+			if got := c.Run(t); got != tc.want || !strings.Contains(c.Stderr.String(), tc.wantErr) {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tc.want, c.Stdout, c.Stderr)
+			}
+			if wrote := east.Wrote(); len(wrote) > 0 != tc.changed {
+				t.Errorf("it wrote %v", wrote)
+			}
+		})
+	}
+}
+
+// TestRecoverWhatAnswers (G15): a destination that answers and has pods of the application is not
+// off, whatever was confirmed.
+func TestRecoverWhatAnswers(t *testing.T) {
+	m, objects := left(false)
+	m.Status.Baseline.DestinationCluster = "cluster-east" // both contexts lead to one server here
+	m.Annotations[records.DestinationNameAnnotationKey] = "east"
+	m.Spec.Destination.Name = "web"
+	m.Status.Baseline.SourceCluster = "cluster-east"
+	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
+	c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-east", "--kubeconfig", east.Kubeconfig(t))
+	if got := c.Run(t); got != command.ExitStalled || !strings.Contains(c.Stderr.String(), "it is not off") {
+		t.Errorf("exit code %d: %s", got, c.Stderr)
+	}
+	if wrote := east.Wrote(); len(wrote) > 0 {
+		t.Errorf("it wrote %v", wrote)
+	}
+}
+
+// TestRecoverAResource: of a Migration the mode and the word are written at once.
+func TestRecoverAResource(t *testing.T) {
+	m, objects := left(true)
+	m.Annotations, m.ResourceVersion = nil, ""
+	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
+	east := apitest.Serve(t, servedToMove(api.GroupVersion), append(objects, m)...)
+	c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--kubeconfig", east.Kubeconfig(t))
+	if got := c.Run(t); got != command.ExitDone || !strings.HasSuffix(c.Stdout.String(), "migration shop/web is being recovered\n") {
+		t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
+	}
+	now := &api.Migration{}
+	if err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), now); err != nil || now.Spec.Mode != api.ModeRecover || now.Spec.Recovery.DestinationIsOff != "cluster-west" {
+		t.Errorf("got %s, %+v: %v", now.Spec.Mode, now.Spec.Recovery, err)
+	}
+	if wrote := east.Wrote(); len(wrote) != 1 {
+		t.Errorf("it wrote %v", wrote)
+	}
+}
+
+// TestRecoverDocument: what a program is told before it confirms.
+func TestRecoverDocument(t *testing.T) {
+	m, objects := left(false)
+	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
+	c := newConsole("recover", "web", "-n", "shop", "--dry-run", "-o", "json", "--kubeconfig", east.Kubeconfig(t))
+	if got := c.Run(t); got != command.ExitDone {
+		t.Fatalf("exit code %d: %s", got, c.Stderr)
+	}
+	var d preview.Recovery
+	if err := json.NewDecoder(io.Reader(c.Stdout)).Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Outcome != api.ReasonRecovered || d.Summary.Ordinals != 2 || len(d.Ordinals) != 3 || d.DestinationCluster != "cluster-west" || len(d.Unknown) == 0 {
+		t.Errorf("got %+v", d)
+	}
+	want := preview.Disk{Template: "data", Claim: "data-web-2", Volume: "pv-data-web-2", Handle: "disk.example/disk-data-web-2", Policy: "Retain", State: "parked"}
+	if got := d.Ordinals[2]; got.At != preview.AtDestination || len(got.Disks) != 1 || got.Disks[0] != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestStatusOfARecovery: whether a person has said that the destination is off, and of which one.
+func TestStatusOfARecovery(t *testing.T) {
+	for id, want := range map[string]string{
+		"": "nobody has said that the destination is off", "cluster-west": "a person has said that it is off",
+		"cluster-east": "not confirmed: cluster-east is not the destination's cluster",
+	} {
+		m, _ := left(false)
+		m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, id
+		east := serveRecord(t, m)
+		c := newConsole("status", "web", "--kubeconfig", east.Kubeconfig(t))
+		if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), want) {
+			t.Errorf("%q: exit code %d, want %q in:\n%s%s", id, got, want, c.Stdout, c.Stderr)
+		}
+	}
+}

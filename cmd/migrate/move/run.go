@@ -1,0 +1,182 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// runOptions are those of the command run.
+type runOptions struct {
+	moveOptions
+	output      *command.Choice
+	quiet       bool
+	timeout     time.Duration
+	exitOnStall bool
+}
+
+const runHelp = `Moves a StatefulSet from here: the engine runs in this process, and nothing needs to be
+installed in either cluster. What must not be forgotten is kept in a ConfigMap beside
+the StatefulSet, so a run that was interrupted goes on where it was when it is called
+again.
+
+Everything is checked before the first write; a move that cannot be safe is refused and
+nothing is changed. When something outside must change first, the run says what and
+waits: it goes on by itself once the cause is gone.
+
+Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
+
+const runExamples = `  # To another cluster
+  migrate run web -n shop --context east --to-context west
+
+  # Two ordinals only, each Ready for a minute before the next; then stay split
+  migrate run web -n shop --context east --to-context west --count 2 --min-ready 1m
+
+  # Unattended: give up at the first stall, or after two hours
+  migrate run web -n shop --context east --to-context west --exit-on-stall --timeout 2h
+
+  # For a program: one JSON object a line
+  migrate run web -n shop --context east --to-context west -o json`
+
+func newRun(c *command.Common) *cobra.Command {
+	o := &runOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("text", "text", "json")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "run STATEFULSET", Short: "Move a StatefulSet from here, or go on with a move",
+		Long: runHelp, Example: runExamples,
+	})
+	flags := cmd.Flags()
+	o.to.add(flags)
+	o.spec.add(flags)
+	flags.VarP(o.output, "output", "o", "format of the output")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *runOptions) Validate() error {
+	if o.quiet && o.output.Value == "json" {
+		return command.Usagef("--quiet and -o json exclude each other")
+	}
+	if err := command.ValidateTimeout(o.timeout); err != nil {
+		return err
+	}
+	return o.moveOptions.Validate()
+}
+
+// Run moves the StatefulSet.
+func (o *runOptions) Run(ctx context.Context) error {
+	return command.Within(ctx, o.timeout, o.run)
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	writes := &writeDrain{}
+	t, err := o.open(ctx, writes.wrap)
+	if err != nil {
+		return err
+	}
+	m, stands, err := t.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	if stands == preview.Over {
+		return o.alreadyOver(t, m)
+	}
+	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet)
+	defer d.Close()
+	n := progress.NewTracker(o.Clock.Now(), m)
+	if stands == preview.Beginning {
+		if err := o.preflight(ctx, t, m, n, d); err != nil {
+			return err
+		}
+	} else {
+		if err := t.verify(ctx, m); err != nil {
+			return err
+		}
+		d.Show(o.goingOn(t, m, n))
+	}
+	if err := t.save(ctx, m); err != nil {
+		return err
+	}
+	return driver{Common: o.Common, task: t, tracker: n, display: d, writes: writes, mode: m.Spec.Mode, exitOnStall: o.exitOnStall}.drive(ctx)
+}
+
+func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
+	if o.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. The record of it is ConfigMap %s.\n",
+		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
+	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
+		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: kubectl delete configmap -n %s %s, and run again.\n",
+			*m.Spec.Ordinals.Count, t.store.Namespace, t.store.ObjectName())
+	}
+	return err
+}
+
+// preflight looks at everything before anything is written.
+func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n *progress.Tracker, d progress.Display) error {
+	snapshot, err := t.observe(ctx, m)
+	if err != nil {
+		return err
+	}
+	findings := plan.Preflight(snapshot)
+	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
+		// What was found is the reason of the error, so it goes where errors go.
+		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))
+	} else {
+		for _, f := range findings {
+			e := n.Event(o.Clock.Now(), progress.Finding, f.Message)
+			e.Reason, e.Remedy, e.Warning, e.Object = f.Reason, f.Remedy, f.Warning, f.Object
+			d.Show(e)
+		}
+	}
+	if refused := preview.Refusals(findings); refused > 0 {
+		return command.Refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, terminal.Count(refused, "error"))
+	}
+	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
+	if first := plan.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
+		base := first.Record.Baseline
+		total := plan.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas)
+		n.Expect(total, base.Replicas)
+		text += fmt.Sprintf(": %d of %d ordinals, disruption budget %d", total, base.Replicas, base.Budget)
+	}
+	d.Show(n.Event(o.Clock.Now(), progress.Started, text))
+	return nil
+}
+
+// destinationName says where the ordinals go, as short as it is clear.
+func destinationName(t *task, m *api.Migration) string {
+	name := "cluster " + t.destination.Name()
+	to := m.Spec.Destination
+	if to.Namespace != m.Namespace || to.Name != m.Spec.Source.Name {
+		name = to.Namespace + "/" + to.Name + " in " + name
+	}
+	return name
+}
+
+func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) progress.Event {
+	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: going on where it was, %d of %d moved",
+		o.namespace, o.set, t.source.Name(), destinationName(t, m), progress.Arrived(m.Status), m.Status.Total)}
+	switch m.Spec.Mode {
+	case api.ModePause:
+		text = append(text, fmt.Sprintf("its mode is Pause: it waits for %s resume %s", o.Program, o.set))
+	case api.ModeRollback:
+		text = append(text, fmt.Sprintf("its mode is Rollback: every ordinal goes back to the source; to turn round: %s resume %s", o.Program, o.set))
+	case api.ModeRecover:
+		text = append(text, fmt.Sprintf("its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: %s recover %s", o.Program, o.set))
+	case api.ModeRun:
+	}
+	return n.Event(o.Clock.Now(), progress.Started, strings.Join(text, "\n"))
+}

@@ -1,0 +1,100 @@
+package move
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// defaultSpec is what no flags at all ask for.
+func defaultSpec() api.MigrationSpec {
+	return api.MigrationSpec{
+		Source:      api.SourceReference{Name: "web", APIVersion: "apps/v1"},
+		Destination: api.DestinationReference{Namespace: "store", Name: "web2"},
+		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
+		Mode:        api.ModeRun,
+		Handoff:     api.HandoffSpec{MinReadySeconds: ptr.To[int32](0), ProgressDeadlineSeconds: ptr.To[int32](600)},
+		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
+	}
+}
+
+func parseSpec(args ...string) (api.MigrationSpec, error) {
+	var f specFlags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.add(flags)
+	if err := flags.Parse(args); err != nil {
+		return api.MigrationSpec{}, err
+	}
+	return f.spec("web", destinationFlags{namespace: "store", name: "web2"})
+}
+
+func TestSpecFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want func(*api.MigrationSpec)
+	}{
+		"none":              {nil, func(*api.MigrationSpec) {}},
+		"order":             {[]string{"--order", "Lowest-First"}, func(s *api.MigrationSpec) { s.Ordinals.Order = api.LowestFirst }},
+		"count":             {[]string{"--count", "3"}, func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](3) }},
+		"budget":            {[]string{"--max-unavailable", "2"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromInt32(2)) }},
+		"budget, percent":   {[]string{"--max-unavailable=10%"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromString("10%")) }},
+		"min-ready":         {[]string{"--min-ready", "1m"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](60) }},
+		"min-ready, up":     {[]string{"--min-ready", "1200ms"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](2) }},
+		"deadline":          {[]string{"--deadline", "2h"}, func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](7200) }},
+		"names of ordinals": {[]string{"--export-ordinals"}, func(s *api.MigrationSpec) { s.Services.PerOrdinal = api.PerOrdinalExport }},
+		"exports":           {[]string{"--export-services"}, func(s *api.MigrationSpec) { s.Services.Export = true }},
+		"create namespace":  {[]string{"--create-namespace"}, func(s *api.MigrationSpec) { s.Destination.CreateNamespace = true }},
+		"cleanup":           {[]string{"--cleanup", "delete"}, func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }},
+		"storage classes": {[]string{"--storage-class", "wal=slow", "--storage-class", "data=fast"}, func(s *api.MigrationSpec) {
+			s.Volumes = []api.VolumeSpec{
+				{ClaimTemplate: "data", Method: api.MethodRebind, StorageClassName: new("fast")},
+				{ClaimTemplate: "wal", Method: api.MethodRebind, StorageClassName: new("slow")},
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := defaultSpec()
+			tc.want(&want)
+			got, err := parseSpec(tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSpecFlagsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"order":               {[]string{"--order", "random"}, "highest-first"},
+		"no count":            {[]string{"--count", "0"}, "at least 1"},
+		"count of words":      {[]string{"--count", "all"}, "invalid"},
+		"no budget":           {[]string{"--max-unavailable", "0"}, "at least 1"},
+		"budget of 0%":        {[]string{"--max-unavailable", "0%"}, "1% to 100%"},
+		"budget of words":     {[]string{"--max-unavailable", "some"}, "1% to 100%"},
+		"negative min-ready":  {[]string{"--min-ready", "-1s"}, "from 0s"},
+		"min-ready of days":   {[]string{"--min-ready", "48h"}, "to 24h0m0s"},
+		"no deadline":         {[]string{"--deadline", "0"}, "from 1s"},
+		"cleanup":             {[]string{"--cleanup", "all"}, "retain, delete"},
+		"half a class":        {[]string{"--storage-class", "data="}, "TEMPLATE=CLASS"},
+		"class of what":       {[]string{"--storage-class", "=fast"}, "TEMPLATE=CLASS"},
+		"class without equal": {[]string{"--storage-class", "fast"}, "storage-class"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parseSpec(tc.args...); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// statusOptions are those of the command status.
+type statusOptions struct {
+	named
+	output *command.Choice
+	watch  bool
+}
+
+const statusHelp = `Shows where a migration is: of a Migration, or, when there is none, of the record that a
+run keeps beside the StatefulSet.
+
+With -w it is shown again whenever it changes, until the migration is completed: on a
+terminal in place, elsewhere one line a change.
+
+Exit codes: 0 done, 1 error, 3 the migration is stalled (without -w).`
+
+const statusExamples = `  # Where it is
+  migrate status web -n shop --context east
+
+  # Watch it to its end
+  migrate status web -n shop --context east -w
+
+  # For a program
+  migrate status web -n shop --context east -o json | jq .status.moved`
+
+func newStatus(c *command.Common) *cobra.Command {
+	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "status NAME", Short: "Show where a migration is",
+		Long: statusHelp, Example: statusExamples,
+	})
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
+	return cmd
+}
+
+// Run prints the status once, or until it is completed.
+func (o *statusOptions) Run(ctx context.Context) error {
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return o.follow(ctx, k)
+	}
+	text := func(*api.Migration) error {
+		_, err := fmt.Fprint(o.Out, o.page(0, k))
+		return err
+	}
+	if err := terminal.Print(o.Out, o.output.Value, exported(k.Migration), text); err != nil {
+		return err
+	}
+	if stall := status.StallOf(k.Migration); stall != nil {
+		return command.Refusedf("%s is stalled: %s", k.title(), stall.Reason)
+	}
+	return nil
+}
+
+func (o *statusOptions) page(width int, k *storedMigration) string {
+	g := &status.Page{Now: o.Clock.Now(), Paint: o.Paint(), Unicode: o.Unicode() && o.Terminal(), Width: width}
+	record := ""
+	if k.record {
+		record = k.where
+	}
+	return g.Show(k.Migration, k.connection.Name(), record)
+}
+
+// exported is the migration as kubectl would print it.
+func exported(m *api.Migration) *api.Migration {
+	out := m.DeepCopy()
+	out.APIVersion, out.Kind = api.GroupVersion.String(), "Migration"
+	out.ManagedFields = nil
+	return out
+}

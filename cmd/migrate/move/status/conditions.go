@@ -1,0 +1,59 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// conditionOrder is that of a migration's life.
+var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
+
+// conditions writes the conditions as a tree.
+func (g *Page) conditions(conditions []metav1.Condition) {
+	branch, last := "|- ", "`- "
+	if g.Unicode {
+		branch, last = "├─ ", "└─ "
+	}
+	for i, kind := range conditionOrder {
+		if i == len(conditionOrder)-1 {
+			branch = last
+		}
+		text, paint := g.condition(kind, meta.FindStatusCondition(conditions, kind))
+		g.line(branch, text, paint)
+	}
+}
+
+func (g *Page) condition(kind string, c *metav1.Condition) (text string, paint func(string) string) {
+	if c == nil {
+		return fmt.Sprintf("%-12s -", kind), g.Paint.Dim
+	}
+	text = fmt.Sprintf("%-12s %-5s", kind, c.Status)
+	holds, stalled := c.Status == metav1.ConditionTrue, kind == api.ConditionStalled
+	if holds || !stalled {
+		text += "  " + c.Reason
+	}
+	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
+	if c.Message != "" && !stalled {
+		message, _ := cutRemedy(c.Message)
+		text += ": " + message
+	}
+	switch {
+	case holds && stalled:
+		return text, g.Paint.Red
+	case holds:
+		return text, g.Paint.Green
+	default:
+		return text, g.Paint.Dim
+	}
+}
+
+// since is how long ago something recorded was; never negative, whatever the clocks.
+func since(now, then time.Time) time.Duration {
+	return max(0, now.Sub(then))
+}

@@ -1,0 +1,56 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Stall is why a migration is stalled.
+type Stall struct{ Reason, Message, Remedy string }
+
+// StallOf is why a migration is stalled; nil when it is not.
+func StallOf(m *api.Migration) *Stall {
+	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	message, remedy := cutRemedy(c.Message)
+	return &Stall{c.Reason, message, remedy}
+}
+
+// cutRemedy takes the way out off a condition's message.
+func cutRemedy(message string) (what, remedy string) {
+	what, remedy, _ = strings.Cut(message, ". To mend it: ")
+	return what, remedy
+}
+
+// Line says in one line where a migration is.
+func Line(m *api.Migration) string {
+	status := m.Status
+	words := []string{fmt.Sprintf("%d/%d moved", progress.Arrived(status), status.Total)}
+	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
+		words = append(words, "mode "+string(m.Spec.Mode))
+	}
+	if h := status.Handoff; h != nil {
+		words = append(words, strings.TrimSpace(fmt.Sprintf("ordinal %d %s", h.Ordinal, h.Step)))
+	}
+	if completed := records.Completed(m); completed != "" {
+		return strings.Join(append(words, "completed: "+completed), "  ")
+	}
+	if stall := StallOf(m); stall != nil {
+		return strings.Join(append(words, "STALLED "+stall.Reason+": "+stall.Message), "  ")
+	}
+	for _, c := range status.Conditions {
+		if c.Type == api.ConditionProgressing && c.Message != "" {
+			words = append(words, c.Message)
+		}
+	}
+	return strings.Join(words, "  ")
+}

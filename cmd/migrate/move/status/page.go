@@ -1,0 +1,122 @@
+// Package status shows where a migration is: on a page, or in one line for each change.
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Page is a migration's status for people.
+type Page struct {
+	// Now is the time; Paint and Unicode are what the terminal shows.
+	Now     time.Time
+	Paint   terminal.Painter
+	Unicode bool
+	// Width is that of the terminal that it is drawn on again and again; 0: lines may
+	// be of any length.
+	Width int
+	text  strings.Builder
+}
+
+// line writes one line; what is too long for the page is cut.
+func (g *Page) line(prefix, text string, paint func(string) string) {
+	if g.Width > 0 {
+		text = terminal.Clip(text, max(1, g.Width-utf8.RuneCountInString(prefix)))
+	}
+	if paint != nil {
+		text = paint(text)
+	}
+	g.text.WriteString(strings.TrimRight(prefix+text, " ") + "\n")
+}
+
+func (g *Page) field(name, text string) { g.line(terminal.Pad(name, fieldWidth), text, nil) }
+
+// fieldWidth is where the values of fields begin.
+const fieldWidth = 13
+
+// Show returns the page of a migration that is kept in a cluster, in the object that record
+// names; that is empty for a resource.
+func (g *Page) Show(m *api.Migration, cluster, record string) string {
+	status := m.Status
+	g.line("", fmt.Sprintf("Migration %s/%s", m.Namespace, m.Name), g.Paint.Bold)
+	if record != "" {
+		g.field("Record", record+" in cluster "+cluster)
+	} else {
+		g.field("Cluster", cluster)
+	}
+	g.field("Mode", string(cmp.Or(m.Spec.Mode, api.ModeRun)))
+	if m.Spec.Mode == api.ModeRecover {
+		g.field("Recovery", recoveryText(m))
+	}
+	from, to := m.Spec.Source, m.Spec.Destination
+	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, m.Namespace)+"/"+from.Name))
+	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, m.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
+	if status.Baseline != nil {
+		const width = 20
+		done := progress.State{Moved: progress.Arrived(status), Total: status.Total}
+		meter := progress.Meter{Paint: g.Paint, Unicode: g.Unicode}.Draw(done.Fraction(), width)
+		g.line(terminal.Pad("Moved", fieldWidth)+meter, fmt.Sprintf(" %d of %d", done.Moved, done.Total), nil)
+		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
+	}
+	g.field("Handoff", handoffText(status.Handoff, g.Now))
+	if stall := StallOf(m); stall != nil {
+		g.line(terminal.Pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.Paint.Red)
+		if stall.Remedy != "" {
+			g.field("", "to mend it: "+stall.Remedy)
+		}
+	}
+	if claim := status.Claim; claim != nil && records.Completed(m) == "" {
+		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
+	}
+	g.line("Conditions", "", nil)
+	g.conditions(status.Conditions)
+	return g.text.String()
+}
+
+func recoveryText(m *api.Migration) string {
+	id := m.Spec.Recovery.DestinationIsOff
+	switch base := m.Status.Baseline; {
+	case id == "":
+		return "not confirmed: nobody has said that the destination is off"
+	case base != nil && id != string(base.DestinationCluster):
+		return "not confirmed: " + id + " is not the destination's cluster"
+	}
+	return "without the destination, cluster " + id + ": a person has said that it is off"
+}
+
+func sliceText(s *api.SliceStatus, name string) string {
+	if s == nil || s.Slice == "" {
+		return name + " (not looked at yet)"
+	}
+	text := fmt.Sprintf("%s  %d/%d available", s.Slice, s.Available, s.Replicas)
+	if s.MaxUnavailable != nil {
+		text += fmt.Sprintf(", maxUnavailable %d", *s.MaxUnavailable)
+	}
+	return text
+}
+
+func handoffText(h *api.Handoff, now time.Time) string {
+	if h == nil {
+		return "none in flight"
+	}
+	text := fmt.Sprintf("ordinal %d", h.Ordinal)
+	if h.Step != "" {
+		text += " at " + string(h.Step)
+	}
+	if !h.StepTime.IsZero() {
+		text += " for " + terminal.Coarse(since(now, h.StepTime.Time))
+	}
+	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime.Time)))
+	if h.Attempts > 1 {
+		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
+	}
+	return text
+}

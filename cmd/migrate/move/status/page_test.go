@@ -1,0 +1,53 @@
+package status
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func TestStatusText(t *testing.T) {
+	unbegun := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	unbegun.Spec.Source.Name, unbegun.Spec.Destination.Namespace = "web", "store"
+	for name, tc := range map[string]struct {
+		m       *api.Migration
+		record  string
+		paint   terminal.Painter
+		unicode bool
+	}{
+		"status.txt":           {m: movetest.InFlight(), record: "ConfigMap shop/sliceshift-web", unicode: true},
+		"status_stalled.txt":   {m: movetest.Stalled(), paint: terminal.Painter{On: true}, unicode: true},
+		"status_completed.txt": {m: movetest.Completed()},
+		"status_unbegun.txt":   {m: unbegun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}
+			commandtest.Golden(t, name, g.Show(tc.m, "east", tc.record))
+		})
+	}
+}
+
+func TestChangeText(t *testing.T) {
+	paused := movetest.Moving(1, 4)
+	paused.Spec.Mode = api.ModePause
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want string
+	}{
+		"on its way": {movetest.InFlight(), "1/4 moved  ordinal 2 AwaitReadiness  waiting until pod shop/web-2 in cluster west is Ready"},
+		"stalled":    {movetest.Stalled(), "1/4 moved  ordinal 2 AwaitReadiness  STALLED PodNotReady: ordinal 2 has been at AwaitReadiness for longer than 10s"},
+		"paused":     {paused, "1/4 moved  mode Pause"},
+		"completed":  {movetest.Completed(), "4/4 moved  completed: Moved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Line(tc.m); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

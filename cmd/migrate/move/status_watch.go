@@ -1,0 +1,140 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// redrawStatusEvery is how often a watched status is drawn on a terminal: often
+// enough for its seconds, too seldom to flicker.
+const redrawStatusEvery = 250 * time.Millisecond
+
+// follow shows each change until the migration is completed.
+func (o *statusOptions) follow(ctx context.Context, k *storedMigration) error {
+	show := o.lineOfChange
+	switch {
+	case o.output.Value == "json":
+		show = o.jsonOfChange
+	case o.output.Value == "yaml":
+		show = o.yamlOfChange
+	case o.Terminal():
+		redrawn := newRedrawing(o)
+		defer redrawn.close()
+		show = redrawn.set
+	}
+	last := ""
+	err := k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
+		shown := *k
+		shown.Migration = m
+		if err := show(&shown, &last); err != nil {
+			return false, err
+		}
+		return records.Completed(m) != "", nil
+	})
+	if errors.Is(err, command.ErrInterrupted) {
+		// This is how a watch is left: there is nothing to say.
+		return &command.ExitError{Code: command.ExitFailure, Err: err, Silent: true}
+	}
+	return err
+}
+
+func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
+	text := status.Line(k.Migration)
+	if text == *last {
+		return nil
+	}
+	*last = text
+	_, err := fmt.Fprintf(o.Out, "%s  %s\n", o.Clock.Now().Format(time.TimeOnly), text)
+	return err
+}
+
+func (o *statusOptions) jsonOfChange(k *storedMigration, last *string) error {
+	data, err := json.Marshal(exported(k.Migration))
+	if err != nil || string(data) == *last {
+		return err
+	}
+	*last = string(data)
+	_, err = fmt.Fprintln(o.Out, *last)
+	return err
+}
+
+func (o *statusOptions) yamlOfChange(k *storedMigration, last *string) error {
+	data, err := yaml.Marshal(exported(k.Migration))
+	if err != nil || string(data) == *last {
+		return err
+	}
+	*last = string(data)
+	_, err = fmt.Fprintln(o.Out, "---\n"+strings.TrimSpace(*last))
+	return err
+}
+
+// redrawing shows a status in place.
+type redrawing struct {
+	o     *statusOptions
+	mu    sync.Mutex
+	shown *storedMigration
+	drawn int
+	stop  func()
+}
+
+func newRedrawing(o *statusOptions) *redrawing {
+	r := &redrawing{o: o}
+	r.stop = terminal.Redraw(o.Clock, redrawStatusEvery, r.draw)
+	return r
+}
+
+func (r *redrawing) set(k *storedMigration, _ *string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = k
+	return nil
+}
+
+// draw overwrites what is there line by line, so that nothing flickers.
+func (r *redrawing) draw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown == nil {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(r.o.page(r.o.Width()-1, r.shown), "\n"), "\n")
+	var b strings.Builder
+	if r.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
+	}
+	for _, line := range lines {
+		b.WriteString("\x1b[2K" + line + "\n")
+	}
+	b.WriteString("\x1b[J")
+	r.drawn = len(lines)
+	_, _ = io.WriteString(r.o.Out, b.String()) // a terminal that has gone away ends with the next signal
+}
+
+// close leaves the last state on the terminal, in full.
+func (r *redrawing) close() {
+	r.stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown == nil {
+		return
+	}
+	erase := ""
+	if r.drawn > 0 {
+		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
+	}
+	_, _ = io.WriteString(r.o.Out, erase+r.o.page(0, r.shown))
+}

@@ -1,0 +1,181 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// destinationFlags say where the replicas go.
+type destinationFlags struct {
+	kubeconfig, context, namespace, name string
+}
+
+func (f *destinationFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&f.context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
+	f.addPlace(flags)
+}
+
+// addPlace adds those that say where in the cluster.
+func (f *destinationFlags) addPlace(flags *pflag.FlagSet) {
+	flags.StringVar(&f.namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
+	flags.StringVar(&f.name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+}
+
+func (f *destinationFlags) empty() bool { return *f == destinationFlags{} }
+
+// endpoint is where the flags lead to.
+func (f *destinationFlags) endpoint(c *command.Common) (command.Endpoint, error) {
+	return c.EndpointAt(f.kubeconfig, f.context, "--to-kubeconfig or --to-context")
+}
+
+// moveOptions are what plan and run share: which StatefulSet goes where, and how.
+type moveOptions struct {
+	*command.Common
+	to        destinationFlags
+	spec      specFlags
+	set       string
+	namespace string
+	requested *api.Migration
+}
+
+// Complete fills in the defaults.
+func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+	if o.set, err = command.Argument(cmd, args, "StatefulSet"); err != nil {
+		return err
+	}
+	if o.namespace, err = o.Common.Namespace(); err != nil {
+		return err
+	}
+	to := o.to
+	if to.namespace == "" {
+		to.namespace = o.namespace
+	}
+	if to.name == "" {
+		to.name = o.set
+	}
+	spec, err := o.spec.spec(o.set, to)
+	if err != nil {
+		return err
+	}
+	o.requested = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.set}, Spec: spec}
+	return nil
+}
+
+// Validate refuses what cannot be meant.
+func (o *moveOptions) Validate() error {
+	if o.to.empty() {
+		return command.Usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
+	}
+	return nil
+}
+
+// task is the move of one StatefulSet by this process.
+type task struct {
+	source, destination *clusters.Connection
+	store               records.ConfigMap
+	// requested is what the flags ask for; recorded is what an earlier run left, if any.
+	requested, recorded *api.Migration
+	spec                *specFlags
+	// program is how people call this command.
+	program string
+}
+
+// open connects to both clusters and reads the record of an earlier run.
+func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task, error) {
+	from, err := o.Source()
+	if err != nil {
+		return nil, err
+	}
+	to, err := o.to.endpoint(o.Common)
+	if err != nil {
+		return nil, err
+	}
+	command.Distinguish(&from, &to)
+	t := &task{requested: o.requested, spec: &o.spec, program: o.Program}
+	if t.source, err = from.Connect(wrap); err != nil {
+		return nil, err
+	}
+	t.destination = t.source
+	if o.to.kubeconfig != "" || o.to.context != "" {
+		if t.destination, err = to.Connect(wrap); err != nil {
+			return nil, err
+		}
+	}
+	t.store = records.ConfigMap{Client: t.source.Live(), Namespace: o.namespace, Name: o.set}
+	if err := t.load(ctx); err != nil {
+		return nil, err
+	}
+	id, err := t.destination.ID(ctx)
+	if err != nil {
+		return nil, command.Unreachable(t.destination.Name(), err)
+	}
+	o.requested.Annotations = map[string]string{
+		records.DestinationAnnotationKey: string(id), records.DestinationNameAnnotationKey: t.destination.Name(),
+	}
+	return t, nil
+}
+
+func (t *task) load(ctx context.Context) error {
+	recorded, err := t.store.Load(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cluster %s: the record of an earlier run may not be read: %w; bind the ClusterRole sliceshift-mover", t.source.Name(), err)
+	case err != nil:
+		return command.Unreachable(t.source.Name(), err)
+	}
+	t.recorded = recorded
+	return nil
+}
+
+// verify observes both sides, and refuses a record that does not match them.
+func (t *task) verify(ctx context.Context, m *api.Migration) error {
+	snapshot, err := t.observe(ctx, m)
+	if err != nil {
+		return err
+	}
+	return verify(t.store, m, snapshot)
+}
+
+// unrecorded is the UID of a migration that is not stored anywhere yet. An empty one
+// would be that of every object which no migration has touched.
+const unrecorded = "unrecorded"
+
+// observe observes both sides and writes nothing.
+func (t *task) observe(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unrecorded
+	}
+	engine := migration.NewEngine(m, migration.Options{Source: t.source, Destination: t.destination, Records: t.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	defer engine.Close()
+	snapshot, err := engine.Look(ctx, m)
+	if err != nil {
+		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+	}
+	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
+		return snapshot, nil // without the rights not even the sides can be read
+	}
+	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
+		if side.Reach != plan.Seen {
+			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
+		}
+	}
+	return snapshot, nil
+}

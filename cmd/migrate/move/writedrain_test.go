@@ -1,0 +1,70 @@
+package move
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+)
+
+// transport answers requests when it is let to.
+type transport struct{ let chan struct{} }
+
+func (t transport) RoundTrip(*http.Request) (*http.Response, error) {
+	<-t.let
+	return &http.Response{Body: io.NopCloser(strings.NewReader("done"))}, nil
+}
+
+func send(t *testing.T, through http.RoundTripper, method string) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://cluster.invalid", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return through.RoundTrip(request)
+}
+
+func TestWriteDrain(t *testing.T) {
+	b, let := &writeDrain{}, make(chan struct{}, 3)
+	through := drainedTransport{b, transport{let}}
+	let <- struct{}{}
+	write, err := send(t, through, http.MethodPatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	drained := make(chan struct{})
+	go func() {
+		b.drain()
+		close(drained)
+	}()
+	commandtest.Await(t, func() bool { // the answer that is not read holds up only the end of it
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.draining
+	}, func() string { return "the writes are not drained" })
+	if response, err := send(t, through, http.MethodPost); !errors.Is(err, errDraining) {
+		t.Errorf("a write began: %v, %v", response, err)
+	}
+	let <- struct{}{}
+	if read, err := send(t, through, http.MethodGet); err != nil {
+		t.Errorf("a read was refused: %v", err)
+	} else if err := read.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-drained:
+		t.Error("the write on its way was not waited for")
+	case <-time.After(20 * time.Millisecond):
+	}
+	for range 2 { // a second Close must not count
+		if err := write.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	<-drained
+}

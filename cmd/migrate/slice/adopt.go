@@ -1,0 +1,316 @@
+package slice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// adoptOptions are those of the command adopt.
+type adoptOptions struct {
+	named
+	to       *command.Choice
+	origin   *command.Choice
+	dryRun   bool
+	manifest string
+	timeout  time.Duration
+
+	namespace  string
+	from, into schema.GroupVersion
+}
+
+const adoptHelp = `Makes a StatefulSet of apps.sliceshift.io of one of apps/v1, or the other way round with
+--to apps; with --from kruise, of an Advanced StatefulSet of OpenKruise. The pods keep
+running: they, their claims and their revisions are let go by the one and taken over by
+the other.
+
+It is one object that is deleted without what it owns, and another one that is created.
+Everything is checked before: nobody else drives the StatefulSet, no roll-out is under
+way, the other kind can express it, and the API server would accept it. What is to be
+created is written to a file first. Should the creation fail after all, the file stays,
+and nothing but "kubectl create -f" is missing. At the end the command waits until the
+other controller has taken the pods over.
+
+Something that keeps the StatefulSet in a repository has to change apiVersion there at
+the same time. Whatever names the kind, such as the scaleTargetRef of a
+HorizontalPodAutoscaler, must be changed too.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
+
+const adoptExamples = `  # Look at what would be created
+  migrate adopt web -n shop --dry-run
+
+  # From apps/v1 to apps.sliceshift.io
+  migrate adopt web -n shop
+
+  # And back
+  migrate adopt web -n shop --to apps
+
+  # From an Advanced StatefulSet of OpenKruise
+  migrate adopt web -n shop --from kruise`
+
+// appsGroup is what --to calls apps/v1.
+const appsGroup = "apps"
+
+func newAdopt(c *command.Common) *cobra.Command {
+	o := &adoptOptions{
+		named: named{Common: c}, to: command.NewChoice(slicesapi.GroupVersion.Group, slicesapi.GroupVersion.Group, appsGroup),
+		origin: command.NewChoice(appsGroup, appsGroup, kruiseName),
+	}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "adopt STATEFULSET", Short: "Make one kind of StatefulSet of the other; the pods keep running",
+		Long: adoptHelp, Example: adoptExamples,
+	})
+	flags := cmd.Flags()
+	flags.Var(o.to, "to", "group of the kind that it becomes")
+	flags.Var(o.origin, "from", "whose kind it is, unless --to is apps")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "check, and print what would be created; change nothing")
+	flags.StringVar(&o.manifest, "manifest", "", "`FILE` for what is to be created, until it is (default: NAMESPACE-NAME.statefulset.yaml)")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait until the old object is gone, and until the pods of the new one are taken over")
+	return cmd
+}
+
+// Complete takes the name and the direction.
+func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
+	if err = o.named.Complete(cmd, args); err != nil {
+		return err
+	}
+	if o.namespace, err = o.Common.Namespace(); err != nil {
+		return err
+	}
+	o.from, o.into = appsv1.SchemeGroupVersion, slicesapi.GroupVersion
+	switch {
+	case o.to.Value == appsGroup:
+		o.from, o.into = o.into, o.from
+	case o.origin.Value == kruiseName:
+		o.from = kruiseVersion
+	}
+	if o.manifest == "" {
+		o.manifest = fmt.Sprintf("%s-%s.statefulset.yaml", o.namespace, o.name)
+	}
+	return nil
+}
+
+// Validate refuses what cannot be meant.
+func (o *adoptOptions) Validate() error {
+	if o.timeout <= 0 {
+		return command.Usagef("--timeout must be above 0")
+	}
+	if o.to.Value == appsGroup && o.origin.Value == kruiseName {
+		return command.Usagef("--from kruise is for --to %s only: go on from there with --to apps", slicesapi.GroupVersion.Group)
+	}
+	return nil
+}
+
+// Run checks, and makes the one kind of the other.
+func (o *adoptOptions) Run(ctx context.Context) error {
+	connection, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	if err := served(ctx, connection); err != nil {
+		return err
+	}
+	a := &adoption{adoptOptions: o, connection: connection, live: connection.Live()}
+	if err := a.read(ctx); err != nil || a.old == nil {
+		return err
+	}
+	if err := a.check(ctx); err != nil {
+		return err
+	}
+	data, err := yaml.Marshal(a.new.Object)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		_, err = o.Out.Write(data)
+		return err
+	}
+	return a.carryOut(ctx, data)
+}
+
+// adoption is one StatefulSet on its way from one kind to the other.
+type adoption struct {
+	*adoptOptions
+	connection *clusters.Connection
+	live       client.Client
+	old, new   *unstructured.Unstructured
+}
+
+func (a *adoption) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: a.namespace, Name: a.name}
+}
+
+// title names the object of a kind, for people.
+func (a *adoption) title(version schema.GroupVersion) string {
+	return fmt.Sprintf("%s StatefulSet %s", version, a.key())
+}
+
+// get reads the object of a kind; nil when there is none.
+func (a *adoption) get(ctx context.Context, version schema.GroupVersion) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(version.WithKind("StatefulSet"))
+	err := a.live.Get(ctx, a.key(), object)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err) && version == kruiseVersion:
+		return nil, nil //nolint:nilnil // nil is "there is none"
+	case err != nil:
+		return nil, command.Unreachable(a.connection.Name(), err)
+	}
+	return object, nil
+}
+
+// read reads both kinds. Afterwards old is nil when there is nothing to do.
+func (a *adoption) read(ctx context.Context) error {
+	old, err := a.get(ctx, a.from)
+	if err != nil {
+		return err
+	}
+	other, err := a.get(ctx, a.into)
+	switch {
+	case err != nil:
+		return err
+	case old != nil && other != nil:
+		return command.Refusedf("cluster %s has both %s and %s: nobody can tell whose the pods are; delete the one that owns none, with --cascade=orphan",
+			a.connection.Name(), a.title(a.from), a.title(a.into))
+	case old == nil && other == nil:
+		return a.missing(ctx)
+	case old == nil:
+		fmt.Fprintf(a.Out, "%s is of %s already\n", a.kubectlName(), a.into)
+		return nil
+	}
+	a.old = old
+	a.new, err = convert(old, a.into)
+	return err
+}
+
+// missing says that there is nothing to adopt; a file of an earlier try is what is
+// missing then.
+func (a *adoption) missing(ctx context.Context) error {
+	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
+	if _, failed := os.Stat(a.manifest); failed == nil {
+		return fmt.Errorf("%w, but %s of an earlier try is here: kubectl create -f %s", err, a.manifest, command.Quote(a.manifest))
+	}
+	if a.from == appsv1.SchemeGroupVersion {
+		if found, _ := a.get(ctx, kruiseVersion); found != nil {
+			return fmt.Errorf("%w, but one of OpenKruise: repeat the command with --from %s", err, kruiseName)
+		}
+	}
+	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", err, a.from.Group)
+}
+
+func (a *adoption) kubectlName() string { return "statefulset." + a.into.Group + "/" + a.name }
+
+// carryOut deletes the one object without its pods, and creates the other.
+func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
+	if err := writeNew(a.manifest, manifest); err != nil {
+		return err
+	}
+	uid, version := a.old.GetUID(), a.old.GetResourceVersion()
+	err := a.live.Delete(ctx, a.old, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err != nil && !maybeDone(err) {
+		_ = os.Remove(a.manifest) // nothing has begun
+		if apierrors.IsConflict(err) {
+			return fmt.Errorf("cluster %s: %s was changed meanwhile, and nothing was done: look at it, and repeat the command", a.connection.Name(), a.title(a.from))
+		}
+		return fmt.Errorf("cluster %s: deleting %s: %w", a.connection.Name(), a.title(a.from), err)
+	}
+	if err := a.awaitGone(ctx, uid); err != nil {
+		return err
+	}
+	if err := a.create(ctx); err != nil {
+		return err
+	}
+	_ = os.Remove(a.manifest) // it is in the cluster now
+	if err := a.awaitAdopted(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "%s adopted\n", a.kubectlName())
+	return nil
+}
+
+// writeNew writes a file that must not exist: it could be what is left of an earlier
+// try.
+func writeNew(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s exists already: look whether it is still needed and move it away, or give another --manifest", path)
+	}
+	if err != nil {
+		return fmt.Errorf("what is to be created could not be saved, and nothing was done: %w; give another --manifest", err)
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("what is to be created could not be saved, and nothing was done: %w; give another --manifest", err)
+	}
+	return nil
+}
+
+// maybeDone says whether a write may have landed although it failed: the API server
+// did not refuse it.
+func maybeDone(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
+// create makes the object of the other kind.
+func (a *adoption) create(ctx context.Context) error {
+	// A signal is ignored now: no controller owns the pods.
+	ctx = context.WithoutCancel(ctx)
+	err := a.live.Create(ctx, a.new.DeepCopy(), strict)
+	if err == nil {
+		return nil
+	}
+	if found, _ := a.get(ctx, a.into); found != nil && !apierrors.IsAlreadyExists(err) {
+		return nil // it landed, only the answer was lost
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return a.unfinished(command.ExitFailure, fmt.Errorf("somebody else created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
+	}
+	return a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
+}
+
+// kubectl is a command line of kubectl for the same cluster.
+func (a *adoption) kubectl(arguments string) string {
+	words := []string{"kubectl"}
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{{"kubeconfig", a.Config.KubeConfig}, {"context", a.Config.Context}} {
+		if flag.value != nil && *flag.value != "" {
+			words = append(words, "--"+flag.name, command.Quote(*flag.value))
+		}
+	}
+	return strings.Join(append(words, arguments), " ")
+}
+
+// unfinished says how to end by hand what could not be ended. Until then nobody heals
+// or updates the pods.
+func (a *adoption) unfinished(code int, err error, mend bool) error {
+	if mend {
+		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
+			err, a.kubectl(fmt.Sprintf("get statefulsets.%s %s -n %s", a.from.Group, a.name, a.namespace)), a.kubectl("create -f "+command.Quote(a.manifest)))
+	}
+	return &command.ExitError{Code: code, Err: err}
+}
+
+// strict has the API server refuse fields that it does not know, instead of dropping
+// them.
+const strict = client.FieldValidation(metav1.FieldValidationStrict)

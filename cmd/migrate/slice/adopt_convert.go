@@ -1,0 +1,117 @@
+package slice
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	stsslices "github.com/sliceshift/sliceshift/slices"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// convert makes the manifest of the other kind: the same name, labels, annotations and
+// spec, without what belongs to the one object. Fields are kept even where the other
+// kind does not know them: it is for the checks to refuse them.
+func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstructured.Unstructured, error) {
+	source := old.DeepCopy()
+	spec, _, err := unstructured.NestedMap(source.Object, "spec")
+	if err != nil {
+		return nil, err
+	}
+	dropNulls(spec)
+	if into == appsv1.SchemeGroupVersion {
+		dropDefaults(spec)
+	}
+	if old.GroupVersionKind().Group == kruiseVersion.Group {
+		convertKruise(spec)
+	} else {
+		convertPartition(spec, into)
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	out.SetGroupVersionKind(into.WithKind("StatefulSet"))
+	out.SetNamespace(source.GetNamespace())
+	out.SetName(source.GetName())
+	out.SetLabels(source.GetLabels())
+	annotations := maps.Clone(source.GetAnnotations())
+	delete(annotations, corev1.LastAppliedConfigAnnotation) // it is a manifest of the other kind
+	if len(annotations) > 0 {
+		out.SetAnnotations(annotations)
+	}
+	if refs := source.GetOwnerReferences(); len(refs) > 0 {
+		out.SetOwnerReferences(refs)
+	}
+	return out, nil
+}
+
+// dropNulls removes fields without a value, such as the creationTimestamp of templates.
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, field := range value {
+			if field == nil {
+				delete(value, key)
+				continue
+			}
+			dropNulls(field)
+		}
+	case []any:
+		for _, item := range value {
+			dropNulls(item)
+		}
+	}
+}
+
+// dropDefaults removes fields of ours that say what apps/v1 does anyway.
+func dropDefaults(spec map[string]any) {
+	drop := func(value any, path ...string) {
+		if found, _, _ := unstructured.NestedFieldNoCopy(spec, path...); found == value {
+			unstructured.RemoveNestedField(spec, path...)
+		}
+	}
+	rolling := []string{"updateStrategy", "rollingUpdate"}
+	drop(false, "paused")
+	drop(int64(600), "progressDeadlineSeconds")
+	drop(int64(0), "terminationReasonGraceSeconds")
+	for _, policy := range []slicesapi.TerminationReasonPolicy{slicesapi.TellIfRead, slicesapi.TellAlways, slicesapi.TellNever} {
+		drop(string(policy), "terminationReasonPolicy") // apps/v1 tells no pod anything
+	}
+	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
+	drop(false, append(rolling, "paused")...)
+	drop(false, append(rolling, "prePull")...)
+	drop(int64(0), append(rolling, "minReadySeconds")...)
+	drop(string(slicesapi.ReCreate), append(rolling, "podUpdatePolicy")...)
+	drop(string(slicesapi.Halt), append(rolling, "onFailure")...)
+	for _, name := range []string{"volumeClaimUpdateStrategy", "scaleStrategy", "lifecycle"} {
+		if block, isMap := spec[name].(map[string]any); isMap && len(block) == 0 {
+			delete(spec, name)
+		}
+	}
+	if list, isList := spec["reserveOrdinals"].([]any); isList && len(list) == 0 {
+		delete(spec, "reserveOrdinals")
+	}
+}
+
+// convertPartition keeps the same pods below the partition: ours is an ordinal, that of
+// apps/v1 counts from the first one.
+func convertPartition(spec map[string]any, into schema.GroupVersion) {
+	path := []string{"updateStrategy", "rollingUpdate", "partition"}
+	partition, found, err := unstructured.NestedInt64(spec, path...)
+	if !found || err != nil || partition == 0 {
+		return
+	}
+	start, _, _ := unstructured.NestedInt64(spec, "ordinals", "start")
+	replicas, found, _ := unstructured.NestedInt64(spec, "replicas")
+	if !found {
+		replicas = 1
+	}
+	if into == appsv1.SchemeGroupVersion {
+		partition = int64(stsslices.LocalPartition(int32(partition), int32(start), int32(replicas)))
+	} else {
+		// Beyond the range it holds every pod back in either kind; ours must lie in it.
+		partition = start + min(partition, replicas)
+	}
+	_ = unstructured.SetNestedField(spec, partition, path...) // the path was found
+}

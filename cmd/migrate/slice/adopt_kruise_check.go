@@ -1,0 +1,139 @@
+package slice
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/history"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// What OpenKruise writes on pods.
+const (
+	kruiseDeleteKey = "apps.kruise.io/specified-delete"
+	kruiseStateKey  = "lifecycle.apps.kruise.io/state"
+	kruiseSettled   = "Normal"
+)
+
+// kruiseRemedies are what to do about a label or an annotation of a StatefulSet that has no
+// counterpart here.
+var kruiseRemedies = map[string]string{
+	"policy.kruise.io/delete-protection":                      "OpenKruise would refuse the deletion of the one, and does not protect the other: remove it",
+	"apps.kruise.io/image-predownload-parallelism":            noPrePull,
+	"apps.kruise.io/image-predownload-timeout-seconds":        noPrePull,
+	"apps.kruise.io/image-predownload-min-updated-ready-pods": noPrePull,
+}
+
+const noPrePull = "remove it, and set updateStrategy.rollingUpdate.prePull afterwards to have images pulled before a pod is deleted"
+
+// kruiseProblems finds what ours cannot say of an Advanced StatefulSet, and what would have a pod made
+// anew.
+func (a *adoption) kruiseProblems(ctx context.Context) []string {
+	set := &slicesapi.StatefulSet{}
+	problems := unknownFields(a.new, slicesapi.GroupVersion, set)
+	if _, err := stsslices.SpecOf(set); err != nil {
+		problems = append(problems, fmt.Sprintf("it cannot be read: %v: correct it", err))
+	}
+	problems = append(problems, a.kruiseOnly(set)...)
+	pods, err := a.ownPods(ctx)
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	return append(append(problems, unsettledPods(pods)...), a.recreated(ctx, set, pods)...)
+}
+
+// kruiseOnly finds what has a meaning there and none here.
+func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
+	var problems []string
+	for what, keys := range map[string]map[string]string{"annotation": a.new.GetAnnotations(), "label": a.new.GetLabels()} {
+		for _, key := range ofKruise(keys) {
+			remedy := kruiseRemedies[key]
+			if remedy == "" {
+				remedy = "nobody acts on it here: remove it"
+			}
+			problems = append(problems, fmt.Sprintf("its %s %s: %s", what, key, remedy))
+		}
+	}
+	slices.Sort(problems)
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	kept, _, _ := unstructured.NestedInt64(a.old.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	if rolling != nil && rolling.UnorderedUpdate != nil && kept > 0 && kept < int64(replicasOf(set)) {
+		problems = append(problems, fmt.Sprintf(
+			"its updateStrategy.rollingUpdate.partition keeps %d pods of any ordinal, for it has unorderedUpdate; ours is an ordinal: set partition to 0, or remove unorderedUpdate", kept))
+	}
+	return problems
+}
+
+// ofKruise are the keys of OpenKruise among labels or annotations.
+func ofKruise(keys map[string]string) []string {
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain == "kruise.io" || strings.HasSuffix(domain, ".kruise.io") {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// ownPods are the pods that the old object controls.
+func (a *adoption) ownPods(ctx context.Context) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := a.live.List(ctx, &list, client.InNamespace(a.namespace)); err != nil {
+		return nil, fmt.Errorf("the pods of namespace %s cannot be listed: %w", a.namespace, err)
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, a.old) }), nil
+}
+
+// unsettledPods finds pods with which OpenKruise is not at an end: nobody would go on with it.
+func unsettledPods(pods []corev1.Pod) []string {
+	var problems []string
+	for i := range pods {
+		pod := &pods[i]
+		if _, asked := pod.Labels[kruiseDeleteKey]; asked {
+			problems = append(problems, fmt.Sprintf("pod %s is asked to go (label %s): wait until it is made anew, or remove the label; %s is what asks for it afterwards",
+				pod.Name, kruiseDeleteKey, slicesapi.SpecifiedDeleteKey))
+		}
+		if state := pod.Labels[kruiseStateKey]; state != "" && state != kruiseSettled {
+			problems = append(problems, fmt.Sprintf("pod %s is in the state %s (label %s): wait until it is %s", pod.Name, state, kruiseStateKey, kruiseSettled))
+		}
+	}
+	return problems
+}
+
+// recreated finds pods that the controller of ours would take for those of another revision:
+// what tells their revision is the label, and the ControllerRevision of that name.
+func (a *adoption) recreated(ctx context.Context, set *slicesapi.StatefulSet, pods []corev1.Pod) []string {
+	name, _, _ := unstructured.NestedString(a.old.Object, "status", "updateRevision")
+	if name == "" || len(pods) == 0 {
+		return nil
+	}
+	var problems []string
+	for i := range pods {
+		if label := pods[i].Labels[appsv1.StatefulSetRevisionLabel]; label != name {
+			problems = append(problems, fmt.Sprintf("pod %s has the revision %q, not %s, and would be made anew: let OpenKruise update it first", pods[i].Name, label, name))
+		}
+	}
+	var revision appsv1.ControllerRevision
+	err := a.live.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: name}, &revision)
+	switch {
+	case apierrors.IsNotFound(err):
+		problems = append(problems, fmt.Sprintf("its ControllerRevision %s is gone, and every pod would be made anew: restart the manager of OpenKruise, which writes it", name))
+	case err != nil:
+		problems = append(problems, fmt.Sprintf("its ControllerRevision %s cannot be read: %v", name, err))
+	case !history.Matches(set, &revision):
+		problems = append(problems, fmt.Sprintf("its template is not the one of its ControllerRevision %s, and every pod would be made anew: see whether the manager of OpenKruise runs, and let it update the pods first", name))
+	}
+	return problems
+}

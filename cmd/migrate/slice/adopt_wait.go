@@ -1,0 +1,106 @@
+package slice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// pollEvery is how often a deleted object is looked for.
+const pollEvery = 200 * time.Millisecond
+
+// awaitGone waits until the garbage collector has let go of what the object owned, and
+// the object is gone.
+func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
+	ticker, limit := a.Clock.NewTicker(pollEvery), a.Clock.NewTimer(a.timeout)
+	defer ticker.Stop()
+	defer limit.Stop()
+	for {
+		found, err := a.get(ctx, a.from)
+		switch {
+		case err == nil && found == nil:
+			return nil
+		case err == nil && found.GetUID() != uid:
+			return a.unfinished(command.ExitFailure, fmt.Errorf("somebody made %s anew in cluster %s: it has the pods again; stop whoever does (a repository that is synchronised?), remove %s and repeat the command",
+				a.title(a.from), a.connection.Name(), a.manifest), false)
+		case err == nil && a.from == slicesapi.GroupVersion:
+			err = a.releaseFinalizer(ctx, found)
+		}
+		select {
+		case <-ctx.Done():
+			return a.unfinished(command.ExitFailure, command.Cause(ctx), true)
+		case <-limit.C():
+			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: kubectl get statefulsets.%s %s -n %s -o yaml",
+				a.title(a.from), a.connection.Name(), a.timeout, a.from.Group, a.name, a.namespace), err), true)
+		case <-ticker.C():
+		}
+	}
+}
+
+// releaseFinalizer removes our finalizer from a deleted set whose pods stay: they need no termination
+// reason, and the controller may not be there to do it.
+func (a *adoption) releaseFinalizer(ctx context.Context, found *unstructured.Unstructured) error {
+	next := found.DeepCopy()
+	if found.GetDeletionTimestamp() == nil || !controllerutil.RemoveFinalizer(next, slicesapi.Finalizer) {
+		return nil
+	}
+	err := a.live.Patch(ctx, next, client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return nil // it is read again
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// awaitAdopted waits until the controller of the new object counts all pods as its own.
+func (a *adoption) awaitAdopted(ctx context.Context) error {
+	ticker, limit := a.Clock.NewTicker(pollEvery), a.Clock.NewTimer(a.timeout)
+	defer ticker.Stop()
+	defer limit.Stop()
+	for {
+		done, err := a.adopted(ctx)
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return a.notAdopted(command.ExitFailure, command.Cause(ctx))
+		case <-limit.C():
+			return a.notAdopted(command.ExitTimeout, errors.Join(fmt.Errorf("its controller has not taken the pods over after %s", a.timeout), err))
+		case <-ticker.C():
+		}
+	}
+}
+
+// adopted says whether the status of the new object is that of its controller, with all pods.
+func (a *adoption) adopted(ctx context.Context) (bool, error) {
+	found, err := a.get(ctx, a.into)
+	if err != nil || found == nil {
+		return false, err
+	}
+	var s state
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &s); err != nil {
+		return false, err
+	}
+	return s.Status.ObservedGeneration > 0 && s.Spec.Replicas != nil && s.Status.Replicas >= *s.Spec.Replicas, nil
+}
+
+// notAdopted says that the change is made, and what to look at.
+func (a *adoption) notAdopted(code int, err error) error {
+	look := fmt.Sprintf("kubectl rollout status statefulset/%s -n %s", a.name, a.namespace)
+	if a.into == slicesapi.GroupVersion {
+		look = fmt.Sprintf("%s rollout status %s -n %s", a.Program, a.name, a.namespace)
+	}
+	return &command.ExitError{Code: code, Err: fmt.Errorf("%s is created in cluster %s, and the pods run: %w; see whether its controller runs: %s",
+		a.title(a.into), a.connection.Name(), err, look)}
+}

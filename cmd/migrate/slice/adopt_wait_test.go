@@ -1,0 +1,165 @@
+package slice
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestAdoptLingers: the new object is made when the old one is gone, not before.
+func TestAdoptLingers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// after is what becomes of the old object once its deletion was asked for.
+		after   func(*testing.T, *apitest.Server)
+		step    time.Duration
+		want    int
+		wantErr string
+	}{
+		"gone after a while": {func(t *testing.T, s *apitest.Server) { t.Helper(); lose(t, s) }, pollEvery, command.ExitDone, ""},
+		"never gone":         {func(*testing.T, *apitest.Server) {}, 2 * time.Minute, command.ExitTimeout, "is not gone from cluster east after 2m0s"},
+		"made anew": {func(t *testing.T, s *apitest.Server) {
+			t.Helper()
+			// In one write: the command may look at any time.
+			if err := s.Store.Update(t.Context(), nativeSet("web", func(set *appsv1.StatefulSet) { set.UID = "anew" })); err != nil {
+				t.Error(err)
+			}
+		}, pollEvery, command.ExitFailure, "somebody made apps/v1 StatefulSet shop/web anew in cluster east"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			commandtest.InTemp(t)
+			east := newServer(t, nativeSet("web"))
+			east.Before = func(r *http.Request) error {
+				if r.Method != http.MethodDelete {
+					return nil
+				}
+				held := &appsv1.StatefulSet{}
+				key := client.ObjectKey{Namespace: "shop", Name: "web"}
+				if err := east.Store.Get(r.Context(), key, held); err != nil {
+					return err
+				}
+				return errLost // the answer is lost; nothing else has happened yet
+			}
+			c := newConsole(adoptArgs(t, east)...)
+			code := c.Begin(t)
+			c.AwaitWaiting(t)
+			tc.after(t, east)
+			if got := c.PassTime(t, code, tc.step); got != tc.want || !strings.Contains(c.Stderr.String(), tc.wantErr) {
+				t.Errorf("exit code %d, stderr %q", got, c.Stderr)
+			}
+		})
+	}
+}
+
+var errLost = apierrors.NewTimeoutError("the answer is lost", 1)
+
+// lose makes the old object go.
+func lose(t *testing.T, s *apitest.Server) {
+	t.Helper()
+	if err := s.Store.Delete(t.Context(), nativeSet("web")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAdoptInterrupted: a signal between the two says what is left to do.
+func TestAdoptInterrupted(t *testing.T) {
+	files := commandtest.InTemp(t)
+	east := newServer(t, nativeSet("web"))
+	east.Before = errDeleteOnly(errLost)
+	c := newConsole(adoptArgs(t, east)...)
+	ctx, leave := context.WithCancel(t.Context())
+	code := make(chan int)
+	go func() { code <- c.Execute(ctx) }()
+	c.AwaitWaiting(t)
+	leave()
+	if got := <-code; got != command.ExitFailure || !strings.Contains(c.Stderr.String(), "interrupted\nThe pods run, but no controller") || len(files()) != 1 {
+		t.Errorf("exit code %d, stderr %q, files %v", got, c.Stderr, files())
+	}
+}
+
+// TestAdoptUntaken: what no controller takes over is told, with what to look at.
+func TestAdoptUntaken(t *testing.T) {
+	for to, want := range map[string]string{"apps.sliceshift.io": "migrate rollout status web -n shop", "apps": "kubectl rollout status statefulset/web -n shop"} {
+		t.Run(to, func(t *testing.T) {
+			files := commandtest.InTemp(t)
+			east := newServer(t, nativeSet("web"))
+			if to == "apps" {
+				east = newServer(t, webSlice())
+			}
+			east.NoController = true
+			c := newConsole(adoptArgs(t, east, "--to", to)...)
+			code := c.PassTime(t, c.Begin(t), time.Minute)
+			for _, want := range []string{"is created in cluster east, and the pods run: its controller has not taken the pods over after 2m0s", want} {
+				if !strings.Contains(c.Stderr.String(), want) {
+					t.Errorf("stderr %q, want %q in it", c.Stderr, want)
+				}
+			}
+			if code != command.ExitTimeout || len(files()) > 0 || c.Stdout.Len() > 0 {
+				t.Errorf("exit code %d, stdout %q, files %v", code, c.Stdout, files())
+			}
+		})
+	}
+}
+
+// looks calls a function before each look at what was created, with how many there were.
+func looks(at func(n int) error) func(*http.Request) error {
+	created, n := false, 0
+	return func(r *http.Request) error {
+		switch {
+		case r.Method == http.MethodPost && r.URL.Query().Get("dryRun") == "":
+			created = true
+		case created && r.Method == http.MethodGet && r.PathValue("name") != "":
+			n++
+			return at(n)
+		}
+		return nil
+	}
+}
+
+// TestAdoptLeft: a signal while the pods are taken over undoes nothing, and says so.
+func TestAdoptLeft(t *testing.T) {
+	files := commandtest.InTemp(t)
+	east := newServer(t, nativeSet("web"))
+	east.NoController = true
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	east.Before = looks(func(int) error { leave(); return nil })
+	c := newConsole(adoptArgs(t, east)...)
+	if got := c.Execute(ctx); got != command.ExitFailure || len(files()) > 0 {
+		t.Errorf("exit code %d, files %v", got, files())
+	}
+	if want := "is created in cluster east, and the pods run: interrupted; see whether its controller runs"; !strings.Contains(c.Stderr.String(), want) {
+		t.Errorf("stderr %q, want %q in it", c.Stderr, want)
+	}
+}
+
+// TestAdoptLateTaken: the command ends when the pods are taken over, not before.
+func TestAdoptLateTaken(t *testing.T) {
+	commandtest.InTemp(t)
+	east := newServer(t, nativeSet("web"))
+	east.NoController = true
+	seen := 0
+	east.Before = looks(func(n int) error {
+		seen = n
+		if n != 3 {
+			return nil
+		}
+		set := storedSlice(t, east)
+		set.Status = slicesapi.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3}
+		return east.Store.Update(t.Context(), set)
+	})
+	c := newConsole(adoptArgs(t, east)...)
+	if got := c.PassTime(t, c.Begin(t), pollEvery); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "web adopted") || seen != 3 {
+		t.Errorf("exit code %d after %d looks, stderr %q", got, seen, c.Stderr)
+	}
+}

@@ -1,0 +1,128 @@
+package slice
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// changeOptions are those of a command that changes one thing of a StatefulSet.
+type changeOptions struct {
+	named
+	result command.Result
+	// change is the merge patch and what is done by it; a nil patch when there is nothing
+	// to do.
+	change func(*command.Common, *statefulSet) (patch map[string]any, done string, err error)
+	// template is true when what is changed is the template.
+	template bool
+}
+
+func newChange(c *command.Common, o *changeOptions, cmd *cobra.Command) *cobra.Command {
+	o.Common = c
+	cmd = c.Command(o, cmd)
+	o.result = command.AddResult(cmd)
+	return cmd
+}
+
+// Validate refuses a format that there is not.
+func (o *changeOptions) Validate() error { return o.result.Validate() }
+
+// Run changes it.
+func (o *changeOptions) Run(ctx context.Context) error {
+	s, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	patch, done, err := o.change(o.Common, s)
+	if err != nil {
+		return err
+	}
+	if patch != nil {
+		if err := s.patch(ctx, types.MergePatchType, patch); err != nil {
+			return err
+		}
+	}
+	if o.template {
+		o.warnMoving(s)
+	}
+	return o.PrintResult(o.result, s.StatefulSet, done)
+}
+
+// updatesPaused says whether updates are stopped, by either of the two fields.
+func updatesPaused(set *slicesapi.StatefulSet) bool {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	return set.Spec.Paused || rolling != nil && rolling.Paused
+}
+
+// kubectlName is the set as kubectl calls it.
+func (s *statefulSet) kubectlName() string {
+	return "statefulset." + slicesapi.GroupVersion.Group + "/" + s.Name
+}
+
+func newRolloutPause(c *command.Common) *cobra.Command {
+	return newChange(c, &changeOptions{change: paused}, &cobra.Command{
+		Use: "pause NAME", Short: "Stop a roll-out where it is",
+		Long: `Stops updates (spec.paused). Pods are still made, healed and removed. A pod that is being
+updated is finished.`,
+		Example: `  # Stop where it is
+  migrate rollout pause web -n shop`,
+	})
+}
+
+func paused(_ *command.Common, s *statefulSet) (map[string]any, string, error) {
+	if updatesPaused(s.StatefulSet) {
+		return nil, "already paused", nil
+	}
+	return map[string]any{"spec": map[string]any{"paused": true}}, "paused", nil
+}
+
+func newRolloutResume(c *command.Common) *cobra.Command {
+	return newChange(c, &changeOptions{change: resumed}, &cobra.Command{
+		Use: "resume NAME", Short: "Let a roll-out go on that was paused",
+		Long: `Lets updates go on: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
+where that is set.`,
+		Example: `  # Go on
+  migrate rollout resume web -n shop`,
+	})
+}
+
+func resumed(_ *command.Common, s *statefulSet) (map[string]any, string, error) {
+	if !updatesPaused(s.StatefulSet) {
+		return nil, "already resumed", nil
+	}
+	spec := map[string]any{"paused": nil}
+	if s.Spec.UpdateStrategy.RollingUpdate != nil {
+		spec["updateStrategy"] = map[string]any{"rollingUpdate": map[string]any{"paused": nil}}
+	}
+	return map[string]any{"spec": spec}, "resumed", nil
+}
+
+func newRolloutRestart(c *command.Common) *cobra.Command {
+	return newChange(c, &changeOptions{change: restarted, template: true}, &cobra.Command{
+		Use: "restart NAME", Short: "Make every pod anew",
+		Long: `Has every pod made anew under the update strategy: it writes the time into an
+annotation of the template.`,
+		Example: `  # Restart, and wait for it
+  migrate rollout restart web -n shop
+  migrate rollout status web -n shop`,
+	})
+}
+
+func restarted(c *command.Common, s *statefulSet) (map[string]any, string, error) {
+	if updatesPaused(s.StatefulSet) {
+		return nil, "", fmt.Errorf("can't restart paused %s in cluster %s: its pods would not follow; first: %s rollout resume %s -n %s",
+			s.title(), s.connection.Name(), c.Program, s.Name, s.Namespace)
+	}
+	now := c.Clock.Now().Format(time.RFC3339)
+	if s.Spec.Template.Annotations[slicesapi.RestartedAtAnnotationKey] == now {
+		return nil, "", fmt.Errorf("%s in cluster %s was restarted within the past second: wait before restarting it again", s.title(), s.connection.Name())
+	}
+	annotations := map[string]any{"annotations": map[string]any{slicesapi.RestartedAtAnnotationKey: now}}
+	return map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": annotations}}}, "restarted", nil
+}

@@ -1,0 +1,161 @@
+package slice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/slices/history"
+)
+
+// changeCauseAnnotationKey is where kubectl looks for the cause of a change.
+const changeCauseAnnotationKey = "kubernetes.io/change-cause"
+
+// rolloutHistoryOptions are those of the command rollout history.
+type rolloutHistoryOptions struct {
+	named
+	revision int64
+	result   command.Result
+}
+
+const rolloutHistoryHelp = `Lists the revisions of a StatefulSet that are kept, the one of its template last; with
+--revision the template of one of them.`
+
+const rolloutHistoryExamples = `  # Which revisions there are
+  migrate rollout history web -n shop
+
+  # What was in revision 3
+  migrate rollout history web -n shop --revision 3`
+
+func newRolloutHistory(c *command.Common) *cobra.Command {
+	o := &rolloutHistoryOptions{named: named{Common: c}}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "history NAME", Short: "List the revisions of a StatefulSet",
+		Long: rolloutHistoryHelp, Example: rolloutHistoryExamples,
+	})
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show the template of this revision")
+	o.result = command.AddResult(cmd)
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *rolloutHistoryOptions) Validate() error {
+	if o.revision < 0 {
+		return command.Usagef("--revision must not be negative")
+	}
+	return o.result.Validate()
+}
+
+// Run prints the revisions.
+func (o *rolloutHistoryOptions) Run(ctx context.Context) error {
+	s, revisions, err := o.findRevisions(ctx)
+	if err != nil {
+		return err
+	}
+	if o.revision > 0 {
+		revision, err := s.numbered(revisions, o.revision)
+		if err != nil {
+			return err
+		}
+		revisions = []*appsv1.ControllerRevision{revision}
+	}
+	if o.result.Format() != "" {
+		return o.printRevisions(revisions)
+	}
+	if o.revision > 0 {
+		return printRevision(o.Out, s, revisions[0])
+	}
+	return printHistory(o.Out, s, revisions)
+}
+
+// findRevisions reads the StatefulSet and its revisions.
+func (o *named) findRevisions(ctx context.Context) (*statefulSet, []*appsv1.ControllerRevision, error) {
+	s, err := o.find(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	revisions, err := s.revisions(ctx)
+	return s, revisions, err
+}
+
+// revisions are the set's, the oldest first.
+func (s *statefulSet) revisions(ctx context.Context) ([]*appsv1.ControllerRevision, error) {
+	var list appsv1.ControllerRevisionList
+	if err := s.connection.Live().List(ctx, &list, client.InNamespace(s.Namespace)); err != nil {
+		return nil, fmt.Errorf("cluster %s: listing the ControllerRevisions of namespace %s: %w", s.connection.Name(), s.Namespace, err)
+	}
+	var owned []*appsv1.ControllerRevision
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], s.StatefulSet) {
+			owned = append(owned, &list.Items[i])
+		}
+	}
+	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	return owned, nil
+}
+
+// numbered is the revision of a number.
+func (s *statefulSet) numbered(revisions []*appsv1.ControllerRevision, number int64) (*appsv1.ControllerRevision, error) {
+	i := slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Revision == number })
+	if i < 0 {
+		return nil, fmt.Errorf("unable to find specified revision %d in history of %s", number, s.title())
+	}
+	return revisions[i], nil
+}
+
+func (o *rolloutHistoryOptions) printRevisions(revisions []*appsv1.ControllerRevision) error {
+	if o.revision > 0 || o.result.Format() == "name" {
+		for _, revision := range revisions {
+			if err := o.PrintResult(o.result, revision, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, revision := range revisions {
+		revision.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
+		list.Items = append(list.Items, runtime.RawExtension{Object: revision})
+	}
+	return o.PrintResult(o.result, list, "")
+}
+
+// printHistory lists revisions as kubectl does.
+func printHistory(out io.Writer, s *statefulSet, revisions []*appsv1.ControllerRevision) error {
+	fmt.Fprintf(out, "%s\n", s.kubectlName())
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "REVISION\tCHANGE-CAUSE")
+	for _, revision := range revisions {
+		fmt.Fprintf(table, "%d\t%s\n", revision.Revision, cmp.Or(revision.Annotations[changeCauseAnnotationKey], "<none>"))
+	}
+	return table.Flush()
+}
+
+// printRevision shows the template of a revision.
+func printRevision(out io.Writer, s *statefulSet, revision *appsv1.ControllerRevision) error {
+	template, err := history.Apply(revision)
+	if err != nil {
+		return err
+	}
+	data, err := yaml.Marshal(template)
+	if err != nil {
+		return err
+	}
+	text := strings.ReplaceAll(strings.TrimRight(string(data), "\n"), "\n", "\n  ")
+	_, err = fmt.Fprintf(out, "%s with revision #%d\nPod Template:\n  %s\n", s.kubectlName(), revision.Revision, text)
+	return err
+}

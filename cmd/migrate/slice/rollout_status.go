@@ -1,0 +1,181 @@
+package slice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	stsslices "github.com/sliceshift/sliceshift/slices"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// rolloutStatusOptions are those of the command rollout status.
+type rolloutStatusOptions struct {
+	named
+	watch    bool
+	timeout  time.Duration
+	revision int64
+}
+
+const rolloutStatusHelp = `Shows how far the roll-out of a StatefulSet is, and waits for its end.
+
+Where a pod is left alone that would be updated or made anew, it says which and why.
+
+Exit codes: 0 rolled out (with --watch=false also: still on its way), 1 error or the
+progress deadline was exceeded, 4 timeout.`
+
+const rolloutStatusExamples = `  # Wait for the end
+  migrate rollout status web -n shop
+
+  # Give up after ten minutes; only if revision 3 is still the one
+  migrate rollout status web -n shop --timeout 10m --revision 3
+
+  # Only look
+  migrate rollout status web -n shop --watch=false`
+
+func newRolloutStatus(c *command.Common) *cobra.Command {
+	o := &rolloutStatusOptions{named: named{Common: c}}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "status NAME", Short: "Show how far a roll-out is, and wait for its end",
+		Long: rolloutStatusHelp, Example: rolloutStatusExamples,
+	})
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.watch, "watch", "w", true, "wait for the end of the roll-out")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
+	flags.Int64Var(&o.revision, "revision", 0, "fail when another revision is rolled out (default: the latest)")
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *rolloutStatusOptions) Validate() error {
+	if o.revision < 0 {
+		return command.Usagef("--revision must not be negative")
+	}
+	return command.ValidateTimeout(o.timeout)
+}
+
+// Run says each change until the roll-out is over.
+func (o *rolloutStatusOptions) Run(ctx context.Context) error {
+	return command.Within(ctx, o.timeout, o.run)
+}
+
+func (o *rolloutStatusOptions) run(ctx context.Context) error {
+	s, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	last := ""
+	look := func(set *slicesapi.StatefulSet) (bool, error) {
+		if err := o.pinned(ctx, s, set); err != nil {
+			return false, err
+		}
+		state, done, err := rolloutState(set)
+		if text := state + heldText(set, done); err == nil && text != last {
+			last = text
+			fmt.Fprint(o.Out, text)
+		}
+		return done, err
+	}
+	if !o.watch {
+		_, err = look(s.StatefulSet)
+		return err
+	}
+	return s.follow(ctx, o.Clock, look)
+}
+
+// pinned fails when another revision than the one asked for is rolled out.
+func (o *rolloutStatusOptions) pinned(ctx context.Context, s *statefulSet, set *slicesapi.StatefulSet) error {
+	if o.revision == 0 || !observed(set) || set.Status.UpdateRevision == "" {
+		return nil
+	}
+	var running appsv1.ControllerRevision
+	err := s.connection.Live().Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: set.Status.UpdateRevision}, &running)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the status is behind; the next one names another
+	case err != nil:
+		return fmt.Errorf("cluster %s: reading ControllerRevision %s/%s: %w", s.connection.Name(), set.Namespace, set.Status.UpdateRevision, err)
+	case running.Revision != o.revision:
+		return fmt.Errorf("desired revision (%d) is different from the running revision (%d)", o.revision, running.Revision)
+	}
+	return nil
+}
+
+func observed(set *slicesapi.StatefulSet) bool {
+	return set.Status.ObservedGeneration > 0 && set.Status.ObservedGeneration >= set.Generation
+}
+
+// rolloutState says how far a roll-out is, in the words of kubectl.
+func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error) {
+	spec, err := stsslices.SpecOf(set)
+	if err != nil {
+		return "", false, fmt.Errorf("StatefulSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	if spec.Strategy == slicesapi.OnDelete {
+		return "", false, fmt.Errorf("rollout status is only available for the strategy types %s and %s, not %s: with that a pod follows when it is deleted",
+			slicesapi.RollingUpdate, slicesapi.Recreate, slicesapi.OnDelete)
+	}
+	if !observed(set) {
+		return "Waiting for statefulset spec update to be observed...\n", false, nil
+	}
+	status := set.Status
+	if c := progressing(set); c != nil && c.Status == metav1.ConditionFalse {
+		return "", false, fmt.Errorf("statefulset %q exceeded its progress deadline: %s", set.Name, c.Message)
+	}
+	if missing := spec.Replicas - status.ReadyReplicas; missing > 0 {
+		return fmt.Sprintf("Waiting for %d pods to be ready...\n", missing), false, nil
+	}
+	if updated := inScope(spec); updated < spec.Replicas {
+		if status.UpdatedReplicas < updated {
+			return fmt.Sprintf("Waiting for partitioned roll out to finish: %d out of %d new pods have been updated...\n", status.UpdatedReplicas, updated), false, nil
+		}
+		return fmt.Sprintf("partitioned roll out complete: %d new pods have been updated...\n", status.UpdatedReplicas), true, nil
+	}
+	if status.UpdateRevision != status.CurrentRevision {
+		return fmt.Sprintf("waiting for statefulset rolling update to complete %d pods at revision %s...\n", status.UpdatedReplicas, status.UpdateRevision), false, nil
+	}
+	return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...\n", status.CurrentReplicas, status.CurrentRevision), true, nil
+}
+
+// inScope is how many ordinals the partition lets have the new revision.
+func inScope(spec stsslices.Spec) int32 {
+	if spec.Partition <= spec.Start {
+		return spec.Replicas
+	}
+	below := slices.IndexFunc(spec.Ordinals(), func(ordinal int32) bool { return ordinal >= spec.Partition })
+	if below < 0 {
+		return 0
+	}
+	return spec.Replicas - int32(below)
+}
+
+func progressing(set *slicesapi.StatefulSet) *metav1.Condition {
+	return meta.FindStatusCondition(set.Status.Conditions, slicesapi.ConditionProgressing)
+}
+
+// heldText says what holds a roll-out up, a line for each condition.
+func heldText(set *slicesapi.StatefulSet, done bool) string {
+	if done || !observed(set) {
+		return ""
+	}
+	var text strings.Builder
+	if updatesPaused(set) {
+		text.WriteString("  paused: updates go on after rollout resume\n")
+	}
+	for _, kind := range []string{slicesapi.ConditionHeld, slicesapi.ConditionFailedCreatePod, slicesapi.ConditionFailedUpdatePod} {
+		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			fmt.Fprintf(&text, "  %s: %s\n", kind, c.Message)
+		}
+	}
+	return text.String()
+}

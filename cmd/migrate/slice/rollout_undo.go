@@ -1,0 +1,145 @@
+package slice
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/slices/history"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// rolloutUndoOptions are those of the command rollout undo.
+type rolloutUndoOptions struct {
+	named
+	toRevision int64
+	dryRun     command.DryRun
+	result     command.Result
+}
+
+const rolloutUndoHelp = `Gives a StatefulSet the template of an earlier revision: that of --to-revision; without
+it, the current revision where a roll-out is under way, a canary for example, and else
+the one before. The pods follow under the update strategy, as after any other change;
+those that still have that revision are left alone.
+
+What claim templates request stays, and the command says so: a volume cannot shrink. A
+change that is kept in a repository must be taken back there too, or it comes again.`
+
+const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last one when none is under way
+  migrate rollout undo web -n shop
+
+  # To revision 3; only show its template
+  migrate rollout undo web -n shop --to-revision 3 --dry-run=client`
+
+func newRolloutUndo(c *command.Common) *cobra.Command {
+	o := &rolloutUndoOptions{named: named{Common: c}}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "undo NAME", Short: "Go back to an earlier revision",
+		Long: rolloutUndoHelp, Example: rolloutUndoExamples,
+	})
+	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one in mid-roll-out, else the one before)")
+	o.dryRun = command.AddDryRun(cmd.Flags(), "only print the template")
+	o.result = command.AddResult(cmd)
+	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *rolloutUndoOptions) Validate() error {
+	if o.toRevision < 0 {
+		return command.Usagef("--to-revision must not be negative")
+	}
+	return o.result.Validate()
+}
+
+// Run writes the template of the revision.
+func (o *rolloutUndoOptions) Run(ctx context.Context) error {
+	s, revisions, err := o.findRevisions(ctx)
+	if err != nil {
+		return err
+	}
+	revision, err := o.target(s, revisions)
+	if err != nil {
+		return err
+	}
+	if o.dryRun.Client() {
+		return printRevision(o.Out, s, revision)
+	}
+	o.warnClaims(s, revision)
+	if sameTemplate(s.StatefulSet, revision) {
+		return o.PrintResult(o.result, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
+	}
+	template, err := history.Apply(revision)
+	if err != nil {
+		return err
+	}
+	if err := s.replaceTemplate(ctx, template, &client.PatchOptions{DryRun: o.dryRun.OfRequest()}); err != nil {
+		return err
+	}
+	o.warnMoving(s)
+	if updatesPaused(s.StatefulSet) {
+		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s rollout resume %s -n %s\n", s.title(), o.Program, s.Name, s.Namespace)
+	}
+	return o.PrintResult(o.result, s.StatefulSet, "rolled back"+o.dryRun.Suffix())
+}
+
+// target is the revision to go back to, unless one was named: the current one in
+// mid-roll-out, whatever was tried since it was complete, and else the newest one of another
+// template.
+func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	if o.toRevision > 0 {
+		return s.numbered(revisions, o.toRevision)
+	}
+	if current := s.Status.CurrentRevision; current != s.Status.UpdateRevision {
+		if i := slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == current }); i >= 0 {
+			return revisions[i], nil
+		}
+	}
+	for _, revision := range slices.Backward(revisions) {
+		if !sameTemplate(s.StatefulSet, revision) {
+			return revision, nil
+		}
+	}
+	return nil, fmt.Errorf("no last revision to roll back to: %s has no revision of another template", s.title())
+}
+
+// sameTemplate says whether a set has the template of a revision, whatever its claims.
+func sameTemplate(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision) bool {
+	alone := set.DeepCopy()
+	alone.Spec.VolumeClaimUpdateStrategy = nil
+	return history.Matches(alone, revision)
+}
+
+// replaceTemplate writes a template in one piece, unless the set was changed since it
+// was read.
+func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, opts *client.PatchOptions) error {
+	return s.patch(ctx, types.JSONPatchType, []map[string]any{
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion},
+		{"op": "replace", "path": "/spec/template", "value": template},
+	}, opts)
+}
+
+// warnClaims says of which claim templates the request is not taken back to what it was at
+// a revision.
+func (o *rolloutUndoOptions) warnClaims(s *statefulSet, revision *appsv1.ControllerRevision) {
+	var sizes map[string]resource.Quantity
+	if json.Unmarshal([]byte(revision.Annotations[history.ClaimsAnnotationKey]), &sizes) != nil {
+		return // the revision was made before sizes were recorded, by apps/v1 for example
+	}
+	for i := range s.Spec.VolumeClaimTemplates {
+		template := &s.Spec.VolumeClaimTemplates[i]
+		now := template.Spec.Resources.Requests[corev1.ResourceStorage]
+		if then, known := sizes[template.Name]; known && now.Cmp(then) != 0 {
+			fmt.Fprintf(o.ErrOut, "%s: claim template %s requested %s in revision %d, and goes on requesting %s: no volume can shrink\n",
+				s.title(), template.Name, then.String(), revision.Revision, now.String())
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package slice
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// newConsole is a process with the commands for StatefulSets of ours.
+func newConsole(args ...string) *commandtest.Console { return commandtest.New(Commands, args...) }
+
+// served are the resources that it knows, by group and version.
+var servedResources = map[schema.GroupVersion]map[string]string{
+	appsv1.SchemeGroupVersion:             {"statefulsets": "StatefulSet", "controllerrevisions": "ControllerRevision"},
+	slicesapi.GroupVersion:                {"statefulsets": "StatefulSet"},
+	{Group: "autoscaling", Version: "v2"}: {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
+}
+
+// kruiseResources are those of a cluster with OpenKruise.
+func kruiseResources() map[schema.GroupVersion]map[string]string {
+	served := maps.Clone(servedResources)
+	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod"}
+	served[kruiseVersion] = map[string]string{"statefulsets": "StatefulSet"}
+	return served
+}
+
+func newServer(t *testing.T, objects ...client.Object) *apitest.Server {
+	t.Helper()
+	return apitest.Serve(t, servedResources, objects...)
+}
+
+// storedSlice is what is kept of shop/web of our kind.
+func storedSlice(t *testing.T, s *apitest.Server) *slicesapi.StatefulSet {
+	t.Helper()
+	set := &slicesapi.StatefulSet{}
+	if err := s.Store.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: "shop", Name: "web"}, set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}

@@ -1,0 +1,149 @@
+// Package slice has the commands for StatefulSets of apps.sliceshift.io: their roll-outs,
+// and how one kind of StatefulSet becomes the other.
+package slice
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Commands are those for one StatefulSet of apps.sliceshift.io.
+func Commands(c *command.Common) []*cobra.Command {
+	return []*cobra.Command{newRollout(c), newAdopt(c)}
+}
+
+// named are the options of a command for one StatefulSet.
+type named struct {
+	*command.Common
+	name string
+}
+
+// Complete takes the name, as people write it or as kubectl prints it.
+func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
+	if len(args) == 1 {
+		kind, name, found := strings.Cut(args[0], "/")
+		kind = strings.TrimSuffix(strings.ToLower(kind), "."+slicesapi.GroupVersion.Group)
+		if found && (kind == "slice" || kind == "statefulset" || kind == "statefulsets") {
+			args = []string{name}
+		}
+	}
+	o.name, err = command.Argument(cmd, args, "StatefulSet")
+	return err
+}
+
+// statefulSet is a StatefulSet of ours that was found.
+type statefulSet struct {
+	*slicesapi.StatefulSet
+	connection *clusters.Connection
+}
+
+// find reads the StatefulSet, which is one of ours.
+func (o *named) find(ctx context.Context) (*statefulSet, error) {
+	connection, namespace, err := o.ConnectTo()
+	if err != nil {
+		return nil, err
+	}
+	if err := served(ctx, connection); err != nil {
+		return nil, err
+	}
+	set, key := &slicesapi.StatefulSet{}, client.ObjectKey{Namespace: namespace, Name: o.name}
+	err = connection.Live().Get(ctx, key, set)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, o.notFound(ctx, connection, key)
+	case err != nil:
+		return nil, command.Unreachable(connection.Name(), err)
+	}
+	return &statefulSet{set, connection}, nil
+}
+
+// served fails where a cluster does not know our kind.
+func served(ctx context.Context, connection *clusters.Connection) error {
+	known, err := connection.Serves(ctx, &slicesapi.StatefulSet{})
+	switch {
+	case err != nil:
+		return command.Unreachable(connection.Name(), err)
+	case !known:
+		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: kubectl apply -k config",
+			connection.Name(), slicesapi.GroupVersion)
+	}
+	return nil
+}
+
+// notFound says that there is none, and where to look when there is one of apps/v1.
+func (o *named) notFound(ctx context.Context, connection *clusters.Connection, key client.ObjectKey) error {
+	missing := fmt.Errorf("no %s StatefulSet %s in cluster %s", slicesapi.GroupVersion, key, connection.Name())
+	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
+		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, fmt.Sprintf("%s adopt %s -n %s", o.Program, key.Name, key.Namespace))
+	}
+	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", missing, slicesapi.GroupVersion.Group)
+}
+
+// warnMoving warns who changes the template of a set that is being moved: the other side
+// has a template of its own. Pods of both sides stay within one budget all the same.
+func (o *named) warnMoving(s *statefulSet) {
+	if s.Annotations[slicesapi.MigratingAnnotationKey] == "" {
+		return
+	}
+	fmt.Fprintf(o.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s status %s -n %s\n",
+		s.title(), o.Program, s.Name, s.Namespace)
+}
+
+// title names the set, for people.
+func (s *statefulSet) title() string { return "StatefulSet " + s.Namespace + "/" + s.Name }
+
+// refresh reads the set again.
+func (s *statefulSet) refresh(ctx context.Context) (*slicesapi.StatefulSet, error) {
+	fresh := &slicesapi.StatefulSet{}
+	return fresh, s.connection.Live().Get(ctx, client.ObjectKeyFromObject(s.StatefulSet), fresh)
+}
+
+// patch writes the set.
+func (s *statefulSet) patch(ctx context.Context, kind types.PatchType, body any, opts ...client.PatchOption) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	err = s.connection.Live().Patch(ctx, s.StatefulSet, client.RawPatch(kind, data), opts...)
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("cluster %s: %s was changed meanwhile: look at it, and repeat the command", s.connection.Name(), s.title())
+	case err != nil:
+		return fmt.Errorf("cluster %s: writing %s: %w", s.connection.Name(), s.title(), err)
+	}
+	return nil
+}
+
+// follow calls look with the set now and after each change, until look says that it is
+// enough, or ctx ends.
+func (s *statefulSet) follow(ctx context.Context, ticks clock.WithTicker, look func(*slicesapi.StatefulSet) (bool, error)) error {
+	return command.Watched[*slicesapi.StatefulSet]{
+		Title: s.title(), Cluster: s.connection.Name(), Now: s.StatefulSet, Refresh: s.refresh,
+		Changes: func(ctx context.Context) (<-chan *slicesapi.StatefulSet, func(), error) {
+			object := &slicesapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+			return clusters.Follow(ctx, s.connection, object, func(object any) (*slicesapi.StatefulSet, bool) {
+				set, ok := object.(*slicesapi.StatefulSet)
+				return set.DeepCopy(), ok
+			})
+		},
+	}.Follow(ctx, ticks, func(set *slicesapi.StatefulSet) (bool, error) {
+		if set.UID != s.UID {
+			return false, fmt.Errorf("%s was deleted from cluster %s, and made anew", s.title(), s.connection.Name())
+		}
+		return look(set)
+	})
+}

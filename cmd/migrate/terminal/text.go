@@ -1,0 +1,109 @@
+// Package terminal formats what people read: colours, tables, durations, and lines that
+// fit a width.
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Encode writes a value as JSON or YAML.
+func Encode(out io.Writer, format string, value any) error {
+	if format == "yaml" {
+		data, err := yaml.Marshal(value)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(data)
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// Print writes a value as JSON or YAML where that is the format, and else as people read it.
+func Print[T any](out io.Writer, format string, value T, text func(T) error) error {
+	if format == "json" || format == "yaml" {
+		return Encode(out, format, value)
+	}
+	return text(value)
+}
+
+// Duration is short and does not jump in width: 0.4s, 12.3s, 2m05s, 1h02m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// Coarse is a duration for something that is looked at while it grows.
+func Coarse(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return Duration(d)
+}
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Span is a slice's range of ordinals.
+func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
+
+// Pad fills text up to a width.
+func Pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}
+
+// Clip cuts text to a width.
+func Clip(text string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	const dots = "..."
+	runes := []rune(text)
+	if width <= len(dots) {
+		return string(runes[:width])
+	}
+	return string(runes[:width-len(dots)]) + dots
+}
+
+// LeastWidth is that of lines which are worth breaking.
+const LeastWidth = 20
+
+// Wrap breaks text at blanks into lines of at most a width. Names are long, so
+// where there is little room nothing is broken.
+func Wrap(text string, width int) []string {
+	if width < LeastWidth {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		} else if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,50 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Follow watches one object and brings each state of it, the latest only when they
+// come faster than they are taken. decode makes of an object what is brought, unless
+// it says false. stop ends it.
+func Follow[T any](ctx context.Context, connection *Connection, object client.Object, decode func(object any) (T, bool)) (changes <-chan T, stop func(), err error) {
+	running, cancel := context.WithCancel(ctx)
+	latest := make(chan T, 1)
+	put := func(object any) {
+		state, ok := decode(object)
+		if !ok {
+			return
+		}
+		select {
+		case <-latest: // the reader has not taken the one before
+		default:
+		}
+		latest <- state
+	}
+	objects, err := connection.NewCache(cache.Options{ByObject: map[Object]cache.ByObject{
+		object: {
+			Namespaces: map[string]cache.Config{object.GetNamespace(): {}},
+			Field:      fields.OneTermEqualSelector("metadata.name", object.GetName()),
+		},
+	}})
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: put, UpdateFunc: func(_, object any) { put(object) }})
+	}
+	if err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("cluster %s: watching %s: %w", connection.Name(), client.ObjectKeyFromObject(object), err)
+	}
+	go func() { _ = objects.Start(running) }() // it returns when stop is called
+	return latest, cancel, nil
+}
