@@ -379,7 +379,7 @@ func (r *theatre) newSlice(namespace string, before ...client.Object) *sliceOf {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 		Spec: slicesapi.StatefulSetSpec{
 			Replicas: new(int32(2)), ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: app}, RevisionHistoryLimit: new(int32(0)),
-			PodManagementPolicy: appsv1.ParallelPodManagement, TerminationReasonPolicy: slicesapi.TellAlways,
+			PodManagementPolicy: appsv1.ParallelPodManagement, TerminationReasonPolicy: slicesapi.AnnounceAlways,
 			UpdateStrategy: slicesapi.StatefulSetUpdateStrategy{RollingUpdate: &slicesapi.RollingUpdateStrategy{PodUpdatePolicy: slicesapi.InPlaceIfPossible}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{container}, ReadinessGates: []corev1.PodReadinessGate{{ConditionType: slicesapi.InPlaceUpdateReady}},

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -28,10 +30,22 @@ func ownerOf(object client.Object) []string {
 	return []string{orphans}
 }
 
-// podsOf are the pods of a set by ordinal: its own, and after adoption the orphans
-// that its selector matches. Its own whose labels do not match any more are released, and
-// those that have a name of no ordinal.
-func (r *Reconciler) podsOf(ctx context.Context, set *api.StatefulSet) (map[int32]*corev1.Pod, error) {
+// Writer writes the pods and claims of StatefulSets.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live   client.Reader
+	Events events.EventRecorder
+	// Expectations are the writes that the cache has not shown yet.
+	Expectations *Expectations
+	Now          func() time.Time
+}
+
+// AdoptPods returns the pods of a set by ordinal: its own, and the orphans that its selector
+// matches, which it adopts. It releases those whose labels do not match any more, and
+// those whose name has no ordinal.
+func (w Writer) AdoptPods(ctx context.Context, set *api.StatefulSet) (map[int32]*corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
 		return nil, err
@@ -40,27 +54,27 @@ func (r *Reconciler) podsOf(ctx context.Context, set *api.StatefulSet) (map[int3
 	for _, owner := range []string{string(set.UID), orphans} {
 		var list corev1.PodList
 		// What is listed is the cache's own: nothing here changes a pod in place.
-		err := r.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{ownerIndex: owner}, client.UnsafeDisableDeepCopy)
+		err := w.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{ownerIndex: owner}, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
 			ordinal, named := ordinalOf(set.Name, pod.Name)
-			kept, err := r.keep(ctx, set, pod, named && selector.Matches(labels.Set(pod.Labels)))
+			mine, err := w.claimPod(ctx, set, pod, named && selector.Matches(labels.Set(pod.Labels)))
 			if err != nil {
 				return nil, err
 			}
-			if kept != nil {
-				pods[ordinal] = kept
+			if mine != nil {
+				pods[ordinal] = mine
 			}
 		}
 	}
 	return pods, nil
 }
 
-// keep adopts or releases a pod, and returns it when it is the set's.
-func (r *Reconciler) keep(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod, matches bool) (*corev1.Pod, error) {
+// claimPod adopts or releases a pod, and returns it when it is the set's.
+func (w Writer) claimPod(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod, matches bool) (*corev1.Pod, error) {
 	owned := metav1.IsControlledBy(pod, set)
 	switch {
 	case owned && matches:
@@ -68,34 +82,34 @@ func (r *Reconciler) keep(ctx context.Context, set *api.StatefulSet, pod *corev1
 	case owned && set.DeletionTimestamp != nil:
 		return nil, nil
 	case owned:
-		return nil, r.release(ctx, set, pod)
+		return nil, w.release(ctx, set, pod)
 	case !matches || pod.DeletionTimestamp != nil || set.DeletionTimestamp != nil:
 		return nil, nil
 	default:
-		return r.adopt(ctx, set, pod)
+		return w.adopt(ctx, set, pod)
 	}
 }
 
 // adopt makes the set the controller of an orphan, after a look at the set itself: one
 // that is being deleted adopts nothing, whatever the cache says.
-func (r *Reconciler) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) (*corev1.Pod, error) {
-	if err := r.alive(ctx, set); err != nil {
+func (w Writer) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) (*corev1.Pod, error) {
+	if err := w.alive(ctx, set); err != nil {
 		return nil, err
 	}
 	next := pod.DeepCopy()
 	next.OwnerReferences = append(without(next.OwnerReferences, set), *metav1.NewControllerRef(set, kind))
-	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	r.ledger.wrote(client.ObjectKeyFromObject(set), next, r.now())
+	w.Expectations.expectVersion(client.ObjectKeyFromObject(set), next, w.Now())
 	return next, nil
 }
 
 // alive reads the set from the API server: nil when it is the one and not being
 // deleted.
-func (r *Reconciler) alive(ctx context.Context, set *api.StatefulSet) error {
+func (w Writer) alive(ctx context.Context, set *api.StatefulSet) error {
 	var live api.StatefulSet
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(set), &live); err != nil {
+	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(set), &live); err != nil {
 		return err
 	}
 	if live.UID != set.UID || live.DeletionTimestamp != nil {
@@ -104,10 +118,10 @@ func (r *Reconciler) alive(ctx context.Context, set *api.StatefulSet) error {
 	return nil
 }
 
-func (r *Reconciler) release(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) error {
+func (w Writer) release(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
 	next.OwnerReferences = without(next.OwnerReferences, set)
-	return client.IgnoreNotFound(r.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})))
+	return client.IgnoreNotFound(w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})))
 }
 
 // without are the owners of a pod but for the set.

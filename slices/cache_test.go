@@ -151,7 +151,7 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 		writes = append(writes, fmt.Sprintf("%s %s: %s", what, patch.Type(), data))
 		return err
 	}
-	h, _ := newHands(t, interceptor.Funcs{
+	h, _ := newControl(t, interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			data, err := json.Marshal(o)
 			writes = append(writes, fmt.Sprintf("create %T: %s", o, data))
@@ -180,8 +180,8 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 			writes = append(writes, fmt.Sprintf("%s: %v", verb, err))
 		}
 	}
-	r := &Reconciler{Client: h.client, ledger: newLedger()}
-	if err := r.release(t.Context(), h.set, pod.DeepCopy()); err != nil {
+	r := &Reconciler{Client: h.Client, expectations: NewExpectations()}
+	if err := r.writer().release(t.Context(), h.set, pod.DeepCopy()); err != nil {
 		t.Error(err)
 	}
 	h.pods[0] = pod
@@ -203,7 +203,7 @@ func TestTrim(t *testing.T) {
 		if len(trimmed.ManagedFields) > 0 || len(trimmed.Spec.Tolerations) > 0 || len(trimmed.Status.PodIPs) > 0 {
 			r.Fatal("nothing is left out")
 		}
-		h, _ := newHands(t, interceptor.Funcs{})
+		h, _ := newControl(t, interceptor.Funcs{})
 		h.templates = map[string]*corev1.PodTemplateSpec{"r1": templateWith("a:1", "1"), "r2": templateWith("a:2", "2")}
 		if diff := cmp.Diff(h.viewPod(full, 0, true), h.viewPod(trimmed, 0, true)); diff != "" {
 			r.Fatalf("it looks different (-full +trimmed):\n%s", diff)

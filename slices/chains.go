@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,12 +23,21 @@ type failure struct {
 	err  error
 }
 
+// Execute carries out a decision, and brings in line with it what Decide knows nothing of: the
+// readiness gates and the lifecycle states of the pods.
+func (c *PodControl) Execute(ctx context.Context, decision Decision) error {
+	return c.all(ctx, slices.Concat(c.gates(decision.Held), c.states(decision), decision.Actions))
+}
+
+// Refused says whether something was refused that is to be asked for again later.
+func (c *PodControl) Refused() bool { return c.refused.Load() }
+
 // all carries out actions: those of one ordinal one after the other, those of several
 // ordinals at the same time. It begins with a few, and each that succeeds lets one more
 // run beside the others. What the API server refuses once it would refuse often, so that
 // no other action of that verb is begun; those of other verbs are, for no pod waits for
 // what has gone wrong with another one.
-func (h *hands) all(ctx context.Context, actions []Action) error {
+func (c *PodControl) all(ctx context.Context, actions []Action) error {
 	chains, refused := chainsOf(actions), map[Verb]bool{}
 	results := make(chan []failure)
 	var failed []error
@@ -35,7 +45,7 @@ func (h *hands) all(ctx context.Context, actions []Action) error {
 		if next < len(chains) && running < most {
 			chain := worthwhile(chains[next], refused)
 			if next++; len(chain) > 0 {
-				go func() { results <- h.chain(ctx, chain) }()
+				go func() { results <- c.chain(ctx, chain) }()
 				running++
 			}
 			continue
@@ -80,23 +90,23 @@ func worthwhile(chain []Action, refused map[Verb]bool) []Action {
 }
 
 // chain carries out the actions of one ordinal.
-func (h *hands) chain(ctx context.Context, actions []Action) (failed []failure) {
-	pod := h.pods[actions[0].Ordinal]
+func (c *PodControl) chain(ctx context.Context, actions []Action) (failed []failure) {
+	pod := c.pods[actions[0].Ordinal]
 	for i, action := range actions {
 		var err error
 		switch action.Verb {
 		case openGate:
-			pod, err = h.gate(ctx, pod, corev1.ConditionTrue)
+			pod, err = c.gate(ctx, pod, corev1.ConditionTrue)
 		case closeGate:
-			pod, err = h.gate(ctx, pod, corev1.ConditionFalse)
+			pod, err = c.gate(ctx, pod, corev1.ConditionFalse)
 		default:
-			err = h.one(ctx, action, pod)
+			err = c.one(ctx, action, pod)
 		}
 		recordWrite(string(action.Verb), err)
 		if err == nil {
 			continue
 		}
-		failed = append(failed, failure{action.Verb, fmt.Errorf("%s of pod %s/%s: %w", action.Verb, h.set.Namespace, podName(h.set.Name, action.Ordinal), err)})
+		failed = append(failed, failure{action.Verb, fmt.Errorf("%s of pod %s/%s: %w", action.Verb, c.set.Namespace, podName(c.set.Name, action.Ordinal), err)})
 		if keepsBack(actions[i:], err) {
 			break
 		}

@@ -55,7 +55,7 @@ func TestMissingClaims(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u", Labels: identityLabels("web", 0)}}
 	for _, made := range []bool{false, true} {
 		t.Run(fmt.Sprintf("K-189 made by another: %t", made), func(t *testing.T) {
-			h, _ := newHands(t, interceptor.Funcs{}, pod.DeepCopy())
+			h, _ := newControl(t, interceptor.Funcs{}, pod.DeepCopy())
 			h.set.Spec.Replicas = new(int32(1))
 			h.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 				WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
@@ -63,7 +63,7 @@ func TestMissingClaims(t *testing.T) {
 			h.pods[0] = pod
 			if made {
 				claim := newClaim(h.set, &h.set.Spec.VolumeClaimTemplates[0], 0)
-				if err := h.client.Create(t.Context(), claim); err != nil {
+				if err := h.Client.Create(t.Context(), claim); err != nil {
 					t.Fatal(err)
 				}
 				h.claims[claim.Name] = claim
@@ -75,7 +75,7 @@ func TestMissingClaims(t *testing.T) {
 				t.Error(err)
 			}
 			claim := &corev1.PersistentVolumeClaim{}
-			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "data-web-0"}, claim); err != nil || !metav1.IsControlledBy(claim, h.set) {
+			if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "data-web-0"}, claim); err != nil || !metav1.IsControlledBy(claim, h.set) {
 				t.Errorf("owners %v, %v", claim.OwnerReferences, err)
 			}
 		})
@@ -117,8 +117,8 @@ func TestLeavingClaimOfAPod(t *testing.T) {
 			set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 				WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 			}
-			h, _ := newHands(t, interceptor.Funcs{}, append(objects, pod)...)
-			if h.set = set; h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod) != nil {
+			h, _ := newControl(t, interceptor.Funcs{}, append(objects, pod)...)
+			if h.set = set; h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod) != nil {
 				t.Fatal("no pod")
 			}
 			h.pods[0] = pod
@@ -129,7 +129,7 @@ func TestLeavingClaimOfAPod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec.Tell = api.TellNever
+			spec.Tell = api.AnnounceNever
 			view := h.viewPod(pod, 0, spec.Owns(0))
 			view.Change.Same = true
 			d := Decide(Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "r1", Update: "r1"}, Pods: []Pod{view}})
@@ -139,12 +139,12 @@ func TestLeavingClaimOfAPod(t *testing.T) {
 			if err := h.all(t.Context(), d.Actions); err != nil {
 				t.Error(err)
 			}
-			gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
+			gone := apierrors.IsNotFound(h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
 			if gone != (tc.replicas == 0) {
 				t.Errorf("it is gone: %t", gone)
 			}
 			logs := &corev1.PersistentVolumeClaim{}
-			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "logs-web-0"}, logs); err == nil && !metav1.IsControlledBy(logs, pod) {
+			if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "logs-web-0"}, logs); err == nil && !metav1.IsControlledBy(logs, pod) {
 				t.Errorf("the other claim stays: owners %v", logs.OwnerReferences)
 			}
 		})
@@ -171,7 +171,7 @@ func TestGrowClaims(t *testing.T) {
 		"R-100 a larger one stays":              {have: map[string]string{"data": "5Gi", "logs": "2Gi"}, want: map[string]string{"data": "5Gi", "logs": "2Gi"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, ears := newHands(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			h, ears := newControl(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 				if tc.refused != "" && strings.HasPrefix(o.GetName(), tc.refused) {
 					return errAPI
 				}
@@ -185,19 +185,19 @@ func TestGrowClaims(t *testing.T) {
 					if claim.Status.Phase = corev1.ClaimBound; template == tc.unbound {
 						claim.Status.Phase = corev1.ClaimPending
 					}
-					if err := h.client.Create(t.Context(), claim); err != nil {
+					if err := h.Client.Create(t.Context(), claim); err != nil {
 						t.Fatal(err)
 					}
 					h.claims[claim.Name] = claim
 				}
 			}
-			if err := h.growClaims(t.Context(), 0); (err != nil) != tc.fails || ears.has("FailedUpdatePVC") != tc.fails {
+			if err := (claimControl{h}).growClaims(t.Context(), 0); (err != nil) != tc.fails || ears.has("FailedUpdatePVC") != tc.fails {
 				t.Errorf("error %v, events %v", err, ears.lines)
 			}
 			got := map[string]string{}
 			for template := range tc.have {
 				claim := &corev1.PersistentVolumeClaim{}
-				if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: claimName(template, "web", 0)}, claim); err != nil {
+				if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: claimName(template, "web", 0)}, claim); err != nil {
 					t.Fatal(err)
 				}
 				got[template] = claim.Spec.Resources.Requests.Storage().String()

@@ -49,8 +49,9 @@ import (
 // Decide returns what to do with the pods of a slice now. Same input, same output.
 func Decide(in Input) Decision {
 	d := newDecider(in)
-	status := d.status()
-	progress := d.progress()
+	rolling, scaling, updates := rollout{d}, scaling{d}, updates{d}
+	status := rolling.status()
+	progress := rolling.progress()
 	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && status.CurrentRevision != in.Revisions.Update && !in.Revisions.SameTemplate
 	finalizer := d.tellsAny()
 	if in.Spec.Deleting {
@@ -58,20 +59,21 @@ func Decide(in Input) Decision {
 	} else {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
-			d.settleInPlace, d.mend, d.create, d.scaleDown, d.endSurge, d.release, d.update, d.withdraw, d.merge, d.explain,
+			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
+			updates.release, updates.update, d.withdraw, updates.merge, d.explain,
 		} {
 			stage()
 		}
 	}
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
-		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: d.complete(status, progress),
-		Readiness: d.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, Finalizer: finalizer, Wait: d.wait,
+		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: rolling.complete(status, progress),
+		Readiness: rolling.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, Finalizer: finalizer, Wait: d.wait,
 	}
 }
 
-// decider is an input together with what follows from it, and what has been decided.
-type decider struct {
+// facts are an input together with what follows from it.
+type facts struct {
 	Input
 	strategy strategy
 	// pods by ordinal, ascending.
@@ -81,14 +83,19 @@ type decider struct {
 	// in for them during an update.
 	owned, surge []int32
 	ours, stands map[int32]bool
+	// rollingBack is true when the update is about to be taken back.
+	rollingBack bool
+}
+
+// decider is what has been decided so far.
+type decider struct {
+	facts
 	// budget is how many more pods may become unavailable; below 0: fewer should be. The
 	// largest maxUnavailable and a pod that stands in are more than 32 bits hold.
 	budget int64
 	// spare is likewise how many more may not serve: it bounds what happens to pods that are
 	// not available only because a resize is not done.
 	spare int64
-	// rollingBack is true when the update is about to be taken back.
-	rollingBack bool
 
 	actions []Action
 	held    []Hold
@@ -102,8 +109,11 @@ type decider struct {
 
 func newDecider(in Input) *decider {
 	d := &decider{
-		Input: in, strategy: strategyOf(in.Spec), owned: in.Spec.Ordinals(),
-		at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{}, told: map[int32]bool{}, going: map[int32]bool{},
+		facts: facts{
+			Input: in, strategy: strategyOf(in.Spec), owned: in.Spec.Ordinals(),
+			at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{},
+		},
+		told: map[int32]bool{}, going: map[int32]bool{},
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
@@ -194,17 +204,17 @@ func ended(pod *Pod) bool { return pod.Phase == Failed || pod.Phase == Succeeded
 
 // available says whether a pod counts as one that serves, and will for a while. To an
 // update, one that is under way to another revision does not.
-func (d *decider) available(pod *Pod) bool {
+func (d *facts) available(pod *Pod) bool {
 	return d.serving(pod) && pod.InPlace == nil
 }
 
 // serving says so of a pod that scaling may build upon: one that is being resized, and serves
 // through that, as well.
-func (d *decider) serving(pod *Pod) bool {
+func (d *facts) serving(pod *Pod) bool {
 	return pod != nil && !pod.Terminating && (pod.InPlace == nil || pod.InPlace.Serves) && ready(pod) && d.minReadyLeft(pod) <= 0
 }
 
-func (d *decider) minReadyLeft(pod *Pod) time.Duration {
+func (d *facts) minReadyLeft(pod *Pod) time.Duration {
 	if d.Spec.MinReady == 0 {
 		return 0
 	}
@@ -213,12 +223,12 @@ func (d *decider) minReadyLeft(pod *Pod) time.Duration {
 
 // outdated says whether a pod has a revision that means something else than the
 // template does, or cannot get to what its own asks for.
-func (d *decider) outdated(pod *Pod) bool {
+func (d *facts) outdated(pod *Pod) bool {
 	return pod.Revision != d.Revisions.Update && !pod.Change.Same || d.infeasible(pod)
 }
 
 // partition is the ordinal below which pods keep their revision.
-func (d *decider) partition() int32 {
+func (d *facts) partition() int32 {
 	if d.Spec.Strategy != api.RollingUpdate {
 		return 0
 	}
@@ -226,10 +236,10 @@ func (d *decider) partition() int32 {
 }
 
 // inScope says whether the update is for an ordinal.
-func (d *decider) inScope(ordinal int32) bool { return d.ours[ordinal] && ordinal >= d.partition() }
+func (d *facts) inScope(ordinal int32) bool { return d.ours[ordinal] && ordinal >= d.partition() }
 
 // impossible says whether a pod cannot be updated as the policy asks for.
-func (d *decider) impossible(pod *Pod) bool {
+func (d *facts) impossible(pod *Pod) bool {
 	switch {
 	case d.Spec.Policy != api.InPlaceOnly:
 		return false
@@ -241,16 +251,16 @@ func (d *decider) impossible(pod *Pod) bool {
 }
 
 // updating says whether pods are updated at all now.
-func (d *decider) updating() bool {
+func (d *facts) updating() bool {
 	return d.strategy.order != nil && !d.Spec.Paused && !d.rollingBack
 }
 
 // toUpdate says whether the update will have to do with a pod.
-func (d *decider) toUpdate(pod *Pod) bool {
+func (d *facts) toUpdate(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && d.outdated(pod)
 }
 
 // remaining says whether pods are left that the update, paused or not, will get to.
-func (d *decider) remaining() bool {
+func (d *facts) remaining() bool {
 	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && !d.impossible(pod) })
 }

@@ -12,33 +12,33 @@ import (
 const onlineGrowth = time.Minute
 
 // toGrow says whether all that the update has to do with a pod is to have its claims grow.
-func (d *decider) toGrow(pod *Pod) bool {
+func (d *facts) toGrow(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.outdated(pod) && pod.Growth.State != Grown
 }
 
 // unfinished says whether the update has anything to do with a pod.
-func (d *decider) unfinished(pod *Pod) bool { return d.toUpdate(pod) || d.toGrow(pod) }
+func (d *facts) unfinished(pod *Pod) bool { return d.toUpdate(pod) || d.toGrow(pod) }
 
 // fileSystemLeft is how long a kubelet has yet to make a file system larger.
-func (d *decider) fileSystemLeft(pod *Pod) time.Duration {
+func (d *facts) fileSystemLeft(pod *Pod) time.Duration {
 	return onlineGrowth - d.Now.Sub(pod.Growth.Since)
 }
 
 // remounts says whether a claim of a pod waits for being mounted anew. Once is enough: what does
 // not help the first time would take the pod down for ever.
-func (d *decider) remounts(pod *Pod) bool {
+func (d *facts) remounts(pod *Pod) bool {
 	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && d.fileSystemLeft(pod) <= 0
 }
 
 // grows says whether a pod's claims are on their way, and nothing need be done for it.
-func (d *decider) grows(pod *Pod) bool {
+func (d *facts) grows(pod *Pod) bool {
 	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && d.fileSystemLeft(pod) > 0
 }
 
 // claimsFirst is what the claims of a pod have to do before it is updated itself; Grown:
 // nothing. One that does not serve loses nothing, and its claims grow after it (D4). To be
 // made anew is what a file system waits for in the end.
-func (d *decider) claimsFirst(pod *Pod) GrowthState {
+func (d *facts) claimsFirst(pod *Pod) GrowthState {
 	state, anew := pod.Growth.State, d.outdated(pod) && !d.inPlace(pod)
 	switch {
 	case d.outdated(pod) && (free(pod) || state == Unbound), state == AwaitsFileSystem && (anew || d.remounts(pod)):
@@ -50,7 +50,7 @@ func (d *decider) claimsFirst(pod *Pod) GrowthState {
 
 // begun says whether the claims of a pod have begun to grow, or are to because it has the
 // revision already.
-func (d *decider) begun(pod *Pod) bool {
+func (d *facts) begun(pod *Pod) bool {
 	switch d.claimsFirst(pod) {
 	case Growing, AwaitsFileSystem, Infeasible, Unbound:
 		return true

@@ -201,7 +201,7 @@ func TestRemoved(t *testing.T) {
 		t.Errorf("one that has ended: %+v", d.Actions)
 	}
 	silent := grace
-	silent.Tell = api.TellNever
+	silent.Tell = api.AnnounceNever
 	if d := Decide(rolling(silent, servingPod(0, "r2", nil), servingPod(1, "r2", nil))); !slices.Equal(verbs(d, Delete), []int32{1}) || len(verbs(d, Announce)) > 0 {
 		t.Errorf("of a silent set: %+v", d.Actions)
 	}
@@ -246,7 +246,7 @@ func TestWithdrawn(t *testing.T) {
 func TestPausedMessage(t *testing.T) {
 	const paused = "the update is paused"
 	for _, tc := range []struct{ migrating, together, plain bool }{{false, false, true}, {true, false, true}, {false, true, true}, {true, true, false}} {
-		d := &decider{Input: Input{Spec: Spec{Migrating: tc.migrating}}, strategy: strategy{together: tc.together}}
+		d := updates{&decider{facts: facts{Input: Input{Spec: Spec{Migrating: tc.migrating}}, strategy: strategy{together: tc.together}}}}
 		if got := d.pausedMessage(); (got == paused) != tc.plain {
 			t.Errorf("%+v: %s", tc, got)
 		}
@@ -279,7 +279,7 @@ func TestProgressOfWhatIsNotRolledOut(t *testing.T) {
 		t.Error("a set with nothing but surge always gets on")
 	}
 	part := rolling(Spec{Replicas: 2, Partition: 1, MaxUnavailable: 1}, servingPod(0, "r1", nil), servingPod(1, "r2", nil))
-	if !newDecider(part).rolledOut() {
+	if !(rollout{newDecider(part)}).rolledOut() {
 		t.Error("what is below the partition is waited for")
 	}
 }

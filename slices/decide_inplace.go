@@ -4,7 +4,7 @@ import api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 
 // inPlace says whether a pod is updated in place. One that has to be made anew for its claims
 // is not, where that is allowed.
-func (d *decider) inPlace(pod *Pod) bool {
+func (d *facts) inPlace(pod *Pod) bool {
 	if !pod.Change.InPlace || d.infeasible(pod) {
 		return false
 	}
@@ -13,7 +13,7 @@ func (d *decider) inPlace(pod *Pod) bool {
 
 // infeasible says whether a pod was to be changed in place to what its node can never
 // give it: it does not get there but as another pod.
-func (d *decider) infeasible(pod *Pod) bool {
+func (d *facts) infeasible(pod *Pod) bool {
 	switch in := pod.InPlace; {
 	case in == nil || !in.Infeasible:
 		return false

@@ -286,8 +286,8 @@ func TestAnnounce(t *testing.T) {
 		return func(pod *Pod) { pod.Reason, pod.ReasonSince = reason, noon.Add(-ago) }
 	}
 	migrating := func(in *Input) { in.Spec.Migrating = true }
-	silent := func(in *Input) { in.Spec.Tell = api.TellNever }
-	ifRead := func(in *Input) { in.Spec.Tell = api.TellIfRead }
+	silent := func(in *Input) { in.Spec.Tell = api.AnnounceNever }
+	ifRead := func(in *Input) { in.Spec.Tell = api.AnnounceIfRead }
 	readingTemplate := func(in *Input) { in.Revisions.ReadsReason = true }
 	reads := func(pod *Pod) { pod.ReadsReason = true }
 	deleting := func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon.Add(-time.Minute/4) }

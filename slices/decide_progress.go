@@ -5,9 +5,12 @@ import (
 	"time"
 )
 
+// rollout is how far the update has got.
+type rollout struct{ *decider }
+
 // deadline is how long the roll-out may make no progress. A pod that is Ready in time
 // has minReadySeconds more.
-func (d *decider) deadline() time.Duration {
+func (d rollout) deadline() time.Duration {
 	if slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.rolled(pod) && ready(pod) && !d.available(pod) }) {
 		return d.Spec.Deadline + d.Spec.MinReady
 	}
@@ -17,7 +20,7 @@ func (d *decider) deadline() time.Duration {
 // got are the pods that the roll-out got to: how many have the revision, are Ready with
 // it, and available. Those that are about to leave do not count: their going would hide
 // that others come.
-func (d *decider) got() (updated, isReady, available int32) {
+func (d rollout) got() (updated, isReady, available int32) {
 	standIns := d.standInsWanted()
 	for _, pod := range d.pods {
 		if !d.rolled(pod) || pod.Revision != d.Revisions.Update || !standIns && d.stands[pod.Ordinal] {
@@ -29,13 +32,13 @@ func (d *decider) got() (updated, isReady, available int32) {
 }
 
 // rolled says whether a pod that stays has what is rolled out.
-func (d *decider) rolled(pod *Pod) bool {
+func (d rollout) rolled(pod *Pod) bool {
 	return (d.inScope(pod.Ordinal) || d.stands[pod.Ordinal]) && !pod.Terminating && !d.outdated(pod)
 }
 
 // waitedUntil is until when the roll-out has waited for what its template is not to blame
 // for; zero: for nothing, or a pod of the template is late as well.
-func (d *decider) waitedUntil() (last time.Time) {
+func (d rollout) waitedUntil() (last time.Time) {
 	if d.lacksPod() || slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.rolled(pod) && !ready(pod) }) {
 		return time.Time{}
 	}
@@ -52,7 +55,7 @@ func (d *decider) waitedUntil() (last time.Time) {
 
 // waitsUntil is how long a roll-out waits for a pod that is on its way out, is held back
 // by its hooks, claims or images, or is to be available before others go.
-func (d *decider) waitsUntil(pod *Pod) time.Time {
+func (d rollout) waitsUntil(pod *Pod) time.Time {
 	switch {
 	case pod.Terminating:
 		return pod.GoneBy
@@ -75,7 +78,7 @@ func (d *decider) waitsUntil(pod *Pod) time.Time {
 
 // lacksPod says whether an ordinal has no pod, though none of the others keeps it from
 // being made.
-func (d *decider) lacksPod() bool {
+func (d rollout) lacksPod() bool {
 	if d.strategy.together && d.oldRemain() {
 		return false
 	}

@@ -100,7 +100,7 @@ func TestHealthyRolloutDoesNotFail(t *testing.T) {
 	t.Run("X-06 whatever it waits for", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			w := newWorld(t, worldSpec(t))
-			w.in.Spec.Deadline, w.in.Spec.Paused, w.in.Spec.Migrating, w.in.Spec.Tell = 70*time.Second, false, false, api.TellAlways
+			w.in.Spec.Deadline, w.in.Spec.Paused, w.in.Spec.Migrating, w.in.Spec.Tell = 70*time.Second, false, false, api.AnnounceAlways
 			w.in.Spec.MinReady = rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 100 * time.Second}).Draw(t, "minReady")
 			w.run()
 			w.lingers = rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 100 * time.Second}).Draw(t, "lingers")

@@ -60,7 +60,7 @@ func anySpec(t *rapid.T) Spec {
 		spec.DeletingSince = noon.Add(-anyTime(t, "deleting since"))
 	}
 	if spec.TerminationGrace == 0 {
-		spec.Tell = rapid.SampledFrom([]api.TerminationReasonPolicy{api.TellIfRead, api.TellIfRead, api.TellAlways, api.TellNever}).Draw(t, "tell")
+		spec.Tell = rapid.SampledFrom([]api.TerminationReasonPolicy{api.AnnounceIfRead, api.AnnounceIfRead, api.AnnounceAlways, api.AnnounceNever}).Draw(t, "tell")
 	}
 	var err error
 	if spec.Reserved, err = reservedOf(nil); err != nil {
@@ -423,7 +423,7 @@ func TestWhoIsTold(t *testing.T) {
 }
 
 func isTold(in Input, reads bool) bool {
-	return in.Spec.Tell != api.TellNever && (in.Spec.Tell != api.TellIfRead || reads)
+	return in.Spec.Tell != api.AnnounceNever && (in.Spec.Tell != api.AnnounceIfRead || reads)
 }
 
 func toldBeforeTheyGo(t *rapid.T, in Input, d Decision) {

@@ -23,7 +23,7 @@ type Readiness struct {
 	Reason, Message string
 }
 
-func (d *decider) readiness(p Progress) Readiness {
+func (d rollout) readiness(p Progress) Readiness {
 	available, outdated, leaving := 0, 0, len(d.pods)
 	for _, ordinal := range d.owned {
 		pod := d.at[ordinal]

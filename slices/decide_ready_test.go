@@ -34,7 +34,7 @@ func kstatusOf(t failer, set *api.StatefulSet) status.Status {
 func toldOf(in Input, failed error) *api.StatefulSet {
 	set := namedSet("web", map[string]string{"app": "web"})
 	set.Generation = 3
-	set.Status = seen{set: set}.statusOf(in, Decide(in), failed)
+	set.Status = statusOf(seen{set: set}, in, Decide(in), failed)
 	return set
 }
 
@@ -173,7 +173,7 @@ func TestReadyIsAsAsked(t *testing.T) {
 					condition(set, &set.Status, kind, true, "Before", "")
 				}
 			}
-			checkTold(t, in, d, seen{set: set}.statusOf(in, d, failed))
+			checkTold(t, in, d, statusOf(seen{set: set}, in, d, failed))
 		})
 	})
 }

@@ -11,14 +11,14 @@ import (
 const waitToTell = 30 * time.Second
 
 // tells says whether a pod is told why it is deleted.
-func (d *decider) tells(pod *Pod) bool { return !ended(pod) && d.tellsWho(pod.ReadsReason) }
+func (d *facts) tells(pod *Pod) bool { return !ended(pod) && d.tellsWho(pod.ReadsReason) }
 
 // tellsWho says whether pods are told that can read it, or cannot.
-func (d *decider) tellsWho(reads bool) bool {
+func (d *facts) tellsWho(reads bool) bool {
 	switch d.Spec.Tell {
-	case api.TellNever:
+	case api.AnnounceNever:
 		return false
-	case api.TellIfRead:
+	case api.AnnounceIfRead:
 		return reads
 	default:
 		return true

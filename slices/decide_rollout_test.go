@@ -22,7 +22,7 @@ func TestDeletionTakesNothingBack(t *testing.T) {
 // not available yet; not for an old one, nor when all are.
 func TestDeadlineOfThoseThatRoll(t *testing.T) {
 	for pods, want := range map[string]time.Duration{"a b5": 11 * time.Minute, "a5 b": 10 * time.Minute, "a b": 10 * time.Minute, "a b5t": 10 * time.Minute} {
-		if got := newDecider(slice(2, pods, minReady(60), since(0, Progress{}))).deadline(); got != want {
+		if got := (rollout{newDecider(slice(2, pods, minReady(60), since(0, Progress{})))}).deadline(); got != want {
 			t.Errorf("%s: %s, want %s", pods, got, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestDeadlineOfThoseThatRoll(t *testing.T) {
 // TestRolled: a pod has what is rolled out when it stays and means the same; it counts for the revision
 // when it has its label.
 func TestRolled(t *testing.T) {
-	d := newDecider(slice(4, "b c bt a b", surge(1)).with(1, same))
+	d := rollout{newDecider(slice(4, "b c bt a b", surge(1)).with(1, same))}
 	for ordinal, want := range map[int32]bool{0: true, 1: true, 2: false, 3: false, 4: true} {
 		if got := d.rolled(d.at[ordinal]); got != want {
 			t.Errorf("ordinal %d is rolled out: %t", ordinal, got)
@@ -75,13 +75,13 @@ func TestWaitsUntil(t *testing.T) {
 		if tc.change != nil {
 			tc.change(&in.Pods[0])
 		}
-		d := newDecider(in)
+		d := rollout{newDecider(in)}
 		if got := d.waitsUntil(d.pods[0]); !got.Equal(tc.want) {
 			t.Errorf("%s: until %s, want %s", name, got, tc.want)
 		}
 	}
 	for left, want := range map[time.Duration]time.Time{time.Minute: noon, -time.Minute: noon.Add(-time.Minute)} {
-		d := newDecider(slice(2, "a at").with(1, func(p *Pod) { p.GoneBy = noon.Add(left) }))
+		d := rollout{newDecider(slice(2, "a at").with(1, func(p *Pod) { p.GoneBy = noon.Add(left) }))}
 		if got := d.waitedUntil(); !got.Equal(want) {
 			t.Errorf("of a pod that is gone in %s: until %s", left, got)
 		}
@@ -107,7 +107,7 @@ func TestLacksPod(t *testing.T) {
 		"Recreate, an old one":             {slice(2, "a .", by(api.Recreate)), false},
 		"Recreate, none":                   {slice(2, "b .", by(api.Recreate)), true},
 	} {
-		if got := newDecider(tc.in).lacksPod(); got != tc.want {
+		if got := (rollout{newDecider(tc.in)}).lacksPod(); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -149,7 +149,7 @@ func TestNothingLeftToRollOut(t *testing.T) {
 		"nobody looked, and one goes":     {"b bt", "b", Progress{}, false},
 		"nobody looked, and one is not":   {"b .", "b", Progress{}, false},
 	} {
-		d := newDecider(slice(2, tc.pods))
+		d := rollout{newDecider(slice(2, tc.pods))}
 		if got := d.complete(Status{CurrentRevision: tc.current}, tc.progress); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}

@@ -7,9 +7,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// scaling makes the pods that are missing, and removes those that the slice does not own.
+type scaling struct{ *decider }
+
 // mend puts right what is wrong with pods that stay, and the claims of those that go, and
 // replaces those that have ended. None of it waits for other pods.
-func (d *decider) mend() {
+func (d scaling) mend() {
 	for _, pod := range d.pods {
 		stays := d.ours[pod.Ordinal] || d.stands[pod.Ordinal]
 		switch {
@@ -28,7 +31,7 @@ func (d *decider) mend() {
 	}
 }
 
-func (d *decider) mendPod(pod *Pod) {
+func (d scaling) mendPod(pod *Pod) {
 	if pod.ClaimsMissing {
 		d.act(CreateClaims, pod, pod.Revision, "")
 	}
@@ -38,14 +41,14 @@ func (d *decider) mendPod(pod *Pod) {
 	}
 }
 
-func (d *decider) ownClaims(pod *Pod) {
+func (d scaling) ownClaims(pod *Pod) {
 	if !pod.ClaimsOK {
 		d.act(OwnClaims, pod, pod.Revision, "")
 	}
 }
 
 // create makes what is missing, the lowest ordinal first.
-func (d *decider) create() {
+func (d scaling) create() {
 	rest := d.missing()
 	if len(rest) == 0 {
 		return
@@ -65,7 +68,7 @@ func (d *decider) create() {
 
 // missing are the ordinals without a pod that shall have one. Those that stand in for
 // others are made only while there is something to update.
-func (d *decider) missing() []int32 {
+func (d scaling) missing() []int32 {
 	wanted := d.owned
 	if d.standInsWanted() {
 		wanted = slices.Concat(d.owned, d.surge)
@@ -81,7 +84,7 @@ func (d *decider) missing() []int32 {
 
 // standInsWanted says whether ordinals above the range shall run: as long as the update
 // has work, and when a pod is asked to go that no budget lets go.
-func (d *decider) standInsWanted() bool {
+func (d *facts) standInsWanted() bool {
 	if len(d.surge) == 0 {
 		return false
 	}
@@ -97,7 +100,7 @@ func (d *decider) standInsWanted() bool {
 // While a migration drives the slice, the first ordinal may be the one that is being
 // handed over: the slice began to own it last, so that it does not hold up the others,
 // which have run before it.
-func (d *decider) createInOrder(missing []int32) {
+func (d scaling) createInOrder(missing []int32) {
 	next := missing[0]
 	waitsFor := int32(-1)
 	for i, ordinal := range slices.Concat(d.owned, d.surge) {
@@ -123,7 +126,7 @@ func (d *decider) createInOrder(missing []int32) {
 }
 
 // createFreely makes all pods at once, as far as scaleStrategy allows.
-func (d *decider) createFreely(missing []int32) {
+func (d scaling) createFreely(missing []int32) {
 	most := int32(len(missing))
 	if d.Spec.ScaleMaxUnavailable > 0 {
 		most = d.Spec.ScaleMaxUnavailable
@@ -145,7 +148,7 @@ func (d *decider) createFreely(missing []int32) {
 	}
 }
 
-func (d *decider) makeable(ordinal int32) bool {
+func (d scaling) makeable(ordinal int32) bool {
 	if slices.Contains(d.StaleClaims, ordinal) {
 		d.hold(ordinal, HeldStaleClaim, "a claim belongs to its former pod, and must be gone first")
 		return false
@@ -153,14 +156,14 @@ func (d *decider) makeable(ordinal int32) bool {
 	return true
 }
 
-func (d *decider) make(ordinal int32) {
+func (d scaling) make(ordinal int32) {
 	d.act(Create, &Pod{Ordinal: ordinal}, d.revisionOfNew(ordinal), "")
 }
 
 // revisionOfNew is the revision that a new pod gets: the current one below the
 // partition, and otherwise that of the template, whatever the strategy. A paused
 // Recreate heals with the old one, for it never mixes the two.
-func (d *decider) revisionOfNew(ordinal int32) string {
+func (d *facts) revisionOfNew(ordinal int32) string {
 	if ordinal < d.partition() || d.strategy.together && d.Spec.Paused && d.oldRemain() {
 		return d.Revisions.Current
 	}
@@ -168,10 +171,10 @@ func (d *decider) revisionOfNew(ordinal int32) string {
 }
 
 // oldRemain says whether a pod of an old revision exists, wherever.
-func (d *decider) oldRemain() bool { return slices.ContainsFunc(d.pods, d.outdated) }
+func (d *facts) oldRemain() bool { return slices.ContainsFunc(d.pods, d.outdated) }
 
 // condemned are the pods that the slice does not own, the highest ordinal first.
-func (d *decider) condemned() []*Pod {
+func (d *facts) condemned() []*Pod {
 	var out []*Pod
 	for _, pod := range slices.Backward(d.pods) {
 		if !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal] {
@@ -191,7 +194,7 @@ func (d *decider) leaving() api.TerminationReason {
 
 // scaleDown removes the pods that the slice does not own: what it owns is made first,
 // so that there are never fewer pods than replicas.
-func (d *decider) scaleDown() {
+func (d scaling) scaleDown() {
 	condemned := d.condemned()
 	for _, pod := range condemned {
 		d.going[pod.Ordinal] = true
@@ -213,7 +216,7 @@ func (d *decider) scaleDown() {
 
 // scaleDownFreely removes all at once, but for as many as there are ordinals without a
 // pod.
-func (d *decider) scaleDownFreely(condemned []*Pod) {
+func (d scaling) scaleDownFreely(condemned []*Pod) {
 	condemned = slices.DeleteFunc(condemned, func(pod *Pod) bool { return pod.Terminating })
 	most := len(condemned)
 	for _, ordinal := range d.owned {
@@ -233,11 +236,11 @@ func (d *decider) scaleDownFreely(condemned []*Pod) {
 // scaleDownInOrder removes the highest ordinal when all pods below are available; one
 // that is not itself goes when it is the only one (apps/v1). An old revision may be
 // what keeps a pod from being available, so that it is not waited for.
-func (d *decider) scaleDownInOrder(condemned []*Pod) {
+func (d scaling) scaleDownInOrder(condemned []*Pod) {
 	if len(condemned) == 0 {
 		return
 	}
-	first, last := condemned[0], firstUnavailable(d, condemned)
+	first, last := condemned[0], firstUnavailable(d.decider, condemned)
 	blocker := ""
 	switch {
 	case first.Terminating:
@@ -259,7 +262,7 @@ func (d *decider) scaleDownInOrder(condemned []*Pod) {
 }
 
 // firstOwnedUnavailable is the lowest owned ordinal that is not available; -1: none.
-func (d *decider) firstOwnedUnavailable() int32 {
+func (d scaling) firstOwnedUnavailable() int32 {
 	for _, ordinal := range d.owned {
 		if !d.serving(d.at[ordinal]) {
 			return ordinal
@@ -293,7 +296,7 @@ func (d *decider) deletes(pod *Pod) bool {
 // endSurge removes the pods above the range that stand in for others, the highest
 // first: those of an old revision, and at the end of the update all. They count as
 // available until then, so that their going is paid for.
-func (d *decider) endSurge() {
+func (d scaling) endSurge() {
 	over := !d.standInsWanted() && !d.remaining()
 	// In OrderedReady one by one, after those further up.
 	before := int32(-1)
@@ -317,7 +320,7 @@ func (d *decider) endSurge() {
 	}
 }
 
-func (d *decider) endStandIn(pod *Pod) {
+func (d scaling) endStandIn(pod *Pod) {
 	switch {
 	case pod.Terminating || ended(pod):
 	case d.spend(pod):

@@ -4,7 +4,7 @@ import "slices"
 
 // status counts the pods as apps/v1 does: a Terminating pod still counts as Ready, but
 // has no revision.
-func (d *decider) status() Status {
+func (d rollout) status() Status {
 	s := Status{CurrentRevision: d.Revisions.Current}
 	for _, pod := range d.pods {
 		s.Replicas++
@@ -36,7 +36,7 @@ func one(is bool) int32 {
 
 // completed says whether the update revision becomes the current one. A slice without
 // replicas keeps its partition's: it may be scaled up again (kubernetes/kubernetes#121534).
-func (d *decider) completed(s Status) bool {
+func (d rollout) completed(s Status) bool {
 	replicas := d.Spec.Replicas
 	if replicas == 0 && d.partition() > d.Spec.Start {
 		return false
@@ -48,7 +48,7 @@ func (d *decider) completed(s Status) bool {
 // progress is how far the roll-out has got. It gets on when there are more updated
 // pods, or more of them Ready, than ever before: a pod that crashes and comes back is
 // no progress, unless it stays Ready for minReadySeconds.
-func (d *decider) progress() Progress {
+func (d rollout) progress() Progress {
 	if d.Spec.Deleting {
 		return d.Progress
 	}
@@ -86,7 +86,7 @@ func (d *decider) progress() Progress {
 
 // complete says whether there is nothing more to roll out. Where no roll-out is driven
 // nobody remembers who was available: all pods must be there.
-func (d *decider) complete(s Status, p Progress) bool {
+func (d rollout) complete(s Status, p Progress) bool {
 	old := func(pod *Pod) bool { return !pod.Terminating && pod.Revision != d.Revisions.Update }
 	missing := func(ordinal int32) bool { return d.at[ordinal] == nil || d.at[ordinal].Terminating }
 	switch {
@@ -101,7 +101,7 @@ func (d *decider) complete(s Status, p Progress) bool {
 
 // rolledOut says whether every pod that the update is for has it, claims included, and is
 // available.
-func (d *decider) rolledOut() bool {
+func (d rollout) rolledOut() bool {
 	return !slices.ContainsFunc(d.owned, func(ordinal int32) bool {
 		pod := d.at[ordinal]
 		return d.inScope(ordinal) && (!d.available(pod) || d.outdated(pod) || d.toGrow(pod))

@@ -8,9 +8,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// updates bring the pods to the revision of the template.
+type updates struct{ *decider }
+
 // release deletes the pods that a person asked to go, as far as the budget allows. Those
 // that the slice does not own are going anyway.
-func (d *decider) release() {
+func (d updates) release() {
 	for _, pod := range slices.Backward(d.pods) {
 		if !pod.AskedToGo || pod.Terminating || d.going[pod.Ordinal] {
 			continue
@@ -30,7 +33,7 @@ func (d *decider) release() {
 // update brings pods to the revision of the template, and their claims to its sizes. Those
 // that are not Ready come first, and cost nothing; neither order nor scaling holds them up,
 // for they may be what holds up those.
-func (d *decider) update() {
+func (d updates) update() {
 	d.relabel()
 	var rest []*Pod
 	for _, pod := range d.targets() {
@@ -59,7 +62,7 @@ func (d *decider) update() {
 	}
 }
 
-func (d *decider) budgetMessage() string {
+func (d updates) budgetMessage() string {
 	if most := d.Spec.mostUnavailable(); most < d.Spec.MaxUnavailable {
 		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
 	}
@@ -71,14 +74,14 @@ func (d *decider) budgetMessage() string {
 }
 
 // stays says whether the update is for a pod that nothing has removed.
-func (d *decider) stays(pod *Pod) bool {
+func (d updates) stays(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal]
 }
 
 // relabel gives pods the label of a revision that means the same as their own: no pod
 // is the worse for it, so that neither a pause nor a strategy matters. One whose claims are
 // to grow for it gets the label when they have.
-func (d *decider) relabel() {
+func (d updates) relabel() {
 	for _, pod := range d.pods {
 		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same && pod.Growth.State == Grown {
 			d.act(Relabel, pod, d.Revisions.Update, "")
@@ -88,7 +91,7 @@ func (d *decider) relabel() {
 
 // merge gives the pods that nothing else is done to the label of the revision that stays
 // of those that mean the same as their own, so that the others can go.
-func (d *decider) merge() {
+func (d updates) merge() {
 	for _, pod := range d.pods {
 		acted := func(a Action) bool { return a.Ordinal == pod.Ordinal }
 		if pod.SameAs != "" && !pod.Terminating && !ended(pod) && pod.InPlace == nil && !slices.ContainsFunc(d.actions, acted) {
@@ -99,7 +102,7 @@ func (d *decider) merge() {
 
 // targets are the pods to be updated, in the order of the strategy. Those that are not
 // updated now are held.
-func (d *decider) targets() []*Pod {
+func (d updates) targets() []*Pod {
 	var out []*Pod
 	for _, pod := range d.pods {
 		if !d.unfinished(pod) || d.going[pod.Ordinal] {
@@ -118,7 +121,7 @@ func (d *decider) targets() []*Pod {
 }
 
 // excluded says why a pod is not updated, whatever the others are like; empty: it is.
-func (d *decider) excluded(pod *Pod) (reason, message string) {
+func (d updates) excluded(pod *Pod) (reason, message string) {
 	switch {
 	case d.strategy.order == nil && d.outdated(pod):
 		return HeldOnDelete, "it gets the new revision when it is deleted"
@@ -138,7 +141,7 @@ func (d *decider) excluded(pod *Pod) (reason, message string) {
 }
 
 // impossibleMessage names the field, and the way out.
-func (d *decider) impossibleMessage(pod *Pod) string {
+func (d updates) impossibleMessage(pod *Pod) string {
 	message := cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
 	if d.infeasible(pod) {
 		message += ", and its node says: " + pod.InPlace.Waits
@@ -146,14 +149,14 @@ func (d *decider) impossibleMessage(pod *Pod) string {
 	return message + "; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to have the pod made anew"
 }
 
-func (d *decider) rollBackMessage() string {
+func (d updates) rollBackMessage() string {
 	if d.Progress.Refused != "" {
 		return "the update has failed, and the API server refuses to take it back"
 	}
 	return "the update has failed and is taken back"
 }
 
-func (d *decider) pausedMessage() string {
+func (d updates) pausedMessage() string {
 	if d.Spec.Migrating && d.strategy.together {
 		return "Recreate takes all pods down at once: it waits for the end of the migration"
 	}
@@ -161,7 +164,7 @@ func (d *decider) pausedMessage() string {
 }
 
 // gate says what must come before an available pod is updated; empty: nothing.
-func (d *decider) gate() (reason, message string) {
+func (d updates) gate() (reason, message string) {
 	if d.scalesFirst() {
 		return HeldScaleFirst, "it is updated when no pod is left that the slice does not own"
 	}
@@ -177,7 +180,7 @@ func (d *decider) gate() (reason, message string) {
 // batchOpen says whether pods that were updated last are still missing or not
 // available. One that is on its way out, or is being changed in place, belongs to a
 // batch that others may still join, unless an ordinal above it is through already.
-func (d *decider) batchOpen() bool {
+func (d updates) batchOpen() bool {
 	updated := false
 	for _, ordinal := range slices.Backward(d.owned) {
 		if !d.inScope(ordinal) {

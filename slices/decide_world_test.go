@@ -79,7 +79,7 @@ func (w *world) reconcile(most int) Decision {
 		w.do(action)
 	}
 	w.verify(before, d)
-	w.set.Status = seen{set: w.set}.statusOf(before, d, nil)
+	w.set.Status = statusOf(seen{set: w.set}, before, d, nil)
 	checkTold(w.t, before, d, w.set.Status)
 	w.in.Progress, w.in.Failures = d.Progress, d.Failures
 	w.in.Revisions.Current = d.Status.CurrentRevision

@@ -18,61 +18,64 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// inPlaceControl updates pods in place.
+type inPlaceControl struct{ *PodControl }
+
 // beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
 // second write fail, the note alone keeps the gate closed: see gates.
-func (h *hands) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
-	if h.templates[action.Revision] == nil {
+func (c inPlaceControl) beginInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
+	if c.templates[action.Revision] == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
-	progress := progressInPlace{Revision: action.Revision, Since: h.now().UTC()}
+	progress := progressInPlace{Revision: action.Revision, Since: c.Now().UTC()}
 	if overtaken := inPlaceOf(pod); overtaken != nil {
 		progress.Before, progress.Resized = overtaken.Before, overtaken.Resized
 	}
-	pod, err := h.remember(ctx, action, pod, progress, nil)
+	pod, err := c.remember(ctx, action, pod, progress, nil)
 	if err != nil {
-		return h.failedUpdate(pod, err)
+		return c.failedUpdate(pod, err)
 	}
-	_, err = h.gate(ctx, pod, corev1.ConditionFalse)
+	_, err = c.gate(ctx, pod, corev1.ConditionFalse)
 	return err
 }
 
 // patchInPlace resizes the pod, and gives it the images and the metadata of its new
 // revision together with its label.
-func (h *hands) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
-	from, to, progress := h.templates[pod.Labels[appsv1.StatefulSetRevisionLabel]], h.templates[action.Revision], inPlaceOf(pod)
+func (c inPlaceControl) patchInPlace(ctx context.Context, action Action, pod *corev1.Pod) error {
+	from, to, progress := c.templates[pod.Labels[appsv1.StatefulSetRevisionLabel]], c.templates[action.Revision], inPlaceOf(pod)
 	if from == nil || to == nil || progress == nil {
 		return fmt.Errorf("a revision of the update in place from %s to %s does not exist", pod.Labels[appsv1.StatefulSetRevisionLabel], action.Revision)
 	}
 	if resized := resizedPod(pod, from, to); resized != nil {
-		err := h.client.SubResource("resize").Patch(ctx, resized, over(pod))
+		err := c.Client.SubResource("resize").Patch(ctx, resized, over(pod))
 		if resizeIsInfeasible(err) {
 			progress.Refused = err.Error()
-			_ = h.failedUpdate(pod, err)
-			_, err = h.remember(ctx, action, pod, *progress, nil)
+			_ = c.failedUpdate(pod, err)
+			_, err = c.remember(ctx, action, pod, *progress, nil)
 			return err
 		}
 		if err != nil {
-			return h.failedUpdate(pod, err)
+			return c.failedUpdate(pod, err)
 		}
 		pod = resized
 	}
-	now := h.now().UTC()
+	now := c.Now().UTC()
 	progress.Patched, progress.Before = &now, progress.containersBefore(pod, changedImages(pod, from, to))
 	progress.Resized = sets.List(sets.New(progress.Resized...).Insert(resizes(from, to)...))
-	_, err := h.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
-	return h.failedUpdate(pod, err)
+	_, err := c.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
+	return c.failedUpdate(pod, err)
 }
 
-func (h *hands) failedUpdate(pod *corev1.Pod, err error) error {
+func (c inPlaceControl) failedUpdate(pod *corev1.Pod, err error) error {
 	if err != nil && !apierrors.IsConflict(err) {
-		h.event(pod, corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
+		c.event(pod, corev1.EventTypeWarning, "FailedUpdatePodInPlace", "Update", "pod %s: %v", pod.Name, err)
 	}
 	return err
 }
 
 // remember writes what a pod remembers of its update in place, and returns the pod with
 // it; next is the pod as it becomes, nil: as it is.
-func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, progress progressInPlace, next *corev1.Pod) (*corev1.Pod, error) {
+func (c inPlaceControl) remember(ctx context.Context, action Action, pod *corev1.Pod, progress progressInPlace, next *corev1.Pod) (*corev1.Pod, error) {
 	text, err := json.Marshal(progress)
 	if err != nil {
 		return pod, err
@@ -81,14 +84,14 @@ func (h *hands) remember(ctx context.Context, action Action, pod *corev1.Pod, pr
 		next = pod.DeepCopy()
 	} else {
 		next.Labels[appsv1.StatefulSetRevisionLabel] = action.Revision
-		identify(h.set, next, action.Ordinal)
+		identify(c.set, next, action.Ordinal)
 	}
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
-	labelState(h.set, next)
-	return next, h.change(ctx, pod, next)
+	labelState(c.set, next)
+	return next, c.change(ctx, pod, next)
 }
 
 // over is the patch from a pod as it was judged, and as the cache keeps it: what is left out
@@ -98,48 +101,48 @@ func over(pod *corev1.Pod) client.Patch {
 }
 
 // change writes a pod as it becomes, over the version that was judged.
-func (h *hands) change(ctx context.Context, pod, next *corev1.Pod) error {
-	if err := h.client.Patch(ctx, next, over(pod)); err != nil {
+func (c *PodControl) change(ctx context.Context, pod, next *corev1.Pod) error {
+	if err := c.Client.Patch(ctx, next, over(pod)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	h.ledger.wrote(h.key(), next, h.now())
+	c.Expectations.expectVersion(c.key(), next, c.Now())
 	return nil
 }
 
 // finishInPlace lets the pod be Ready again.
-func (h *hands) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) error {
+func (c inPlaceControl) finishInPlace(ctx context.Context, _ Action, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
 	delete(next.Annotations, api.InPlaceUpdateAnnotationKey)
-	labelState(h.set, next)
-	if err := h.change(ctx, pod, next); err != nil {
+	labelState(c.set, next)
+	if err := c.change(ctx, pod, next); err != nil {
 		return err
 	}
-	h.event(pod, corev1.EventTypeNormal, "SuccessfulUpdatePodInPlace", "Update", "updated pod %s in place", pod.Name)
-	_, err := h.gate(ctx, next, corev1.ConditionTrue)
+	c.event(pod, corev1.EventTypeNormal, "SuccessfulUpdatePodInPlace", "Update", "updated pod %s in place", pod.Name)
+	_, err := c.gate(ctx, next, corev1.ConditionTrue)
 	return err
 }
 
 // gate writes the condition of the readiness gate on the very pod that was judged, as it
 // was judged, and returns the pod with it; pods without the gate have none. What is
 // returned may be built upon: nothing else of it has changed.
-func (h *hands) gate(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
+func (c *PodControl) gate(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
 	if !hasGate(pod) || gateOf(pod) == status {
 		return pod, nil
 	}
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
 		"status": map[string]any{"conditions": []corev1.PodCondition{
-			{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(h.now())},
+			{Type: api.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(c.Now())},
 		}},
 	})
 	if err != nil {
 		return pod, err
 	}
 	after := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	if err := h.client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
+	if err := c.Client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
 		return pod, client.IgnoreNotFound(err)
 	}
-	h.ledger.wrote(h.key(), after, h.now())
+	c.Expectations.expectVersion(c.key(), after, c.Now())
 	return after, nil
 }
 
@@ -165,12 +168,12 @@ const (
 // gates bring the readiness gates in line with what the pods are in: closed in an update
 // in place, unless what is left of it is a resize that the pod may serve through, and while a
 // hook holds that asks for it. New pods begin with it open.
-func (h *hands) gates(held []Hold) []Action {
+func (c *PodControl) gates(held []Hold) []Action {
 	var actions []Action
-	for ordinal, pod := range h.pods {
+	for ordinal, pod := range c.pods {
 		verb, status := openGate, corev1.ConditionTrue
 		progress := inPlaceOf(pod)
-		if progress != nil && !progress.serves(pod) || h.marksNotReady(ordinal, held) {
+		if progress != nil && !progress.serves(pod) || c.marksNotReady(ordinal, held) {
 			verb, status = closeGate, corev1.ConditionFalse
 		}
 		if pod.DeletionTimestamp == nil && hasGate(pod) && gateOf(pod) != status {
@@ -183,8 +186,8 @@ func (h *hands) gates(held []Hold) []Action {
 
 // marksNotReady says whether a hook holds an ordinal's pod and wants it not Ready
 // meanwhile.
-func (h *hands) marksNotReady(ordinal int32, held []Hold) bool {
-	lifecycle := h.set.Spec.Lifecycle
+func (c *PodControl) marksNotReady(ordinal int32, held []Hold) bool {
+	lifecycle := c.set.Spec.Lifecycle
 	return lifecycle != nil && slices.ContainsFunc(held, func(hold Hold) bool {
 		marks := func(hook *api.LifecycleHook, reason string) bool {
 			return hold.Reason == reason && hook != nil && hook.MarkPodNotReady

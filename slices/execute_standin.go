@@ -15,10 +15,10 @@ import (
 // createStandIn makes a pod that stands in for others, and then its claims, which are the pod's
 // from the beginning: so the garbage collector takes them whatever happens to us. Claims that
 // are there already hold somebody's data, and nobody stands in with them.
-func (h *hands) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
-	for _, template := range h.set.Spec.VolumeClaimTemplates {
-		name := claimName(template.Name, h.set.Name, ordinal)
-		err := h.live.Get(ctx, client.ObjectKey{Namespace: h.set.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+func (c *PodControl) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, template := range c.set.Spec.VolumeClaimTemplates {
+		name := claimName(template.Name, c.set.Name, ordinal)
+		err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.set.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
 		if err == nil {
 			return takenClaim(name)
 		}
@@ -26,27 +26,27 @@ func (h *hands) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Po
 			return fmt.Errorf("looking for claim %s: %w", name, err)
 		}
 	}
-	if err := h.createPod(ctx, pod); err != nil {
+	if err := c.createPod(ctx, pod); err != nil {
 		return err
 	}
-	return h.createTemporary(ctx, ordinal, pod)
+	return claimControl{c}.createTemporary(ctx, ordinal, pod)
 }
 
 // createTemporary makes the claims that a pod lacks that is not one of the slice's ordinals. They
 // go with it.
-func (h *hands) createTemporary(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
-	for _, claim := range h.missingClaims(ordinal) {
+func (c claimControl) createTemporary(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, claim := range c.missingClaims(ordinal) {
 		if claim.Annotations == nil {
 			claim.Annotations = map[string]string{}
 		}
 		claim.Annotations[api.SurgeAnnotationKey] = "true"
-		setOwners(claim, owners{pod: true}, h.set, pod)
-		err := h.client.Create(ctx, claim)
+		setOwners(claim, owners{pod: true}, c.set, pod)
+		err := c.Client.Create(ctx, claim)
 		if apierrors.IsAlreadyExists(err) {
 			return takenClaim(claim.Name)
 		}
 		if err != nil {
-			h.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
+			c.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
 			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
 		}
 	}

@@ -44,9 +44,9 @@ func (h *heard) has(reason string) bool {
 	return false
 }
 
-// newHands are hands for a set with one claim template, over a fake API server whose
+// newControl controls the pods of a set with one claim template, over a fake API server whose
 // writes fail as fails says.
-func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (*hands, *heard) {
+func newControl(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (*PodControl, *heard) {
 	t.Helper()
 	set := namedSet("web", map[string]string{"app": "web"})
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{
@@ -54,12 +54,12 @@ func newHands(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (
 	}}}
 	ears := &heard{}
 	server := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build()
-	return &hands{
+	return &PodControl{
 		seen: seen{
 			set: set, claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]Change{},
 			templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}},
 		},
-		client: server, live: server, events: ears, ledger: newLedger(), now: func() time.Time { return noon }, pods: map[int32]*corev1.Pod{},
+		Writer: Writer{Client: server, Live: server, Events: ears, Expectations: NewExpectations(), Now: func() time.Time { return noon }}, pods: map[int32]*corev1.Pod{},
 	}, ears
 }
 
@@ -84,14 +84,14 @@ func TestEvictsBesideAMigration(t *testing.T) {
 			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 		}
 		evictions := 0
-		h, _ := newHands(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, name string, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
+		h, _ := newControl(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, name string, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
 			if name == "eviction" {
 				evictions++
 			}
 			return apierrors.NewTooManyRequests("the budget", 1)
 		}}, pod)
 		h.pods[0] = &corev1.Pod{}
-		if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), h.pods[0]); err != nil {
+		if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), h.pods[0]); err != nil {
 			t.Fatal(err)
 		}
 		if c.migrating {
@@ -100,7 +100,7 @@ func TestEvictsBesideAMigration(t *testing.T) {
 		if err := h.all(t.Context(), []Action{{Verb: Delete, Ordinal: 0, UID: "u", Reason: c.reason}}); err != nil {
 			t.Fatal(err)
 		}
-		gone := apierrors.IsNotFound(h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
+		gone := apierrors.IsNotFound(h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}))
 		if (evictions > 0) != c.evicts || gone == c.evicts || h.refused.Load() != c.evicts {
 			t.Errorf("%+v: %d evictions, gone %t, to be asked again %t", c, evictions, gone, h.refused.Load())
 		}
@@ -114,12 +114,12 @@ func TestCreatesPodAndClaims(t *testing.T) {
 	create := []Action{{Verb: Create, Ordinal: 0, Revision: "r1"}}
 	key := client.ObjectKey{Namespace: "shop", Name: "data-web-0"}
 	t.Run("K-160, K-172: claim, then pod", func(t *testing.T) {
-		h, ears := newHands(t, interceptor.Funcs{})
+		h, ears := newControl(t, interceptor.Funcs{})
 		if err := h.all(t.Context(), create); err != nil {
 			t.Fatal(err)
 		}
 		var claim corev1.PersistentVolumeClaim
-		if err := h.client.Get(t.Context(), key, &claim); err != nil {
+		if err := h.Client.Get(t.Context(), key, &claim); err != nil {
 			t.Fatal(err)
 		}
 		if claim.Labels["app"] != "web" || claim.Labels["tier"] != "db" || claim.Annotations["note"] != "kept" {
@@ -130,7 +130,7 @@ func TestCreatesPodAndClaims(t *testing.T) {
 		}
 	})
 	t.Run("K-164: a claim that fails keeps the pod away", func(t *testing.T) {
-		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
 				return errAPI
 			}
@@ -139,12 +139,12 @@ func TestCreatesPodAndClaims(t *testing.T) {
 		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
 			t.Errorf("error %v, events %v", err, ears.lines)
 		}
-		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+		if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the pod was made without its claim: %v", err)
 		}
 	})
 	t.Run("K-165: a pod that fails", func(t *testing.T) {
-		h, ears := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, isPod := o.(*corev1.Pod); isPod {
 				return errAPI
 			}
@@ -153,12 +153,12 @@ func TestCreatesPodAndClaims(t *testing.T) {
 		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
 			t.Errorf("error %v, events %v", err, ears.lines)
 		}
-		if err := h.client.Get(t.Context(), key, &corev1.PersistentVolumeClaim{}); err != nil {
+		if err := h.Client.Get(t.Context(), key, &corev1.PersistentVolumeClaim{}); err != nil {
 			t.Errorf("the claim was not made: %v", err)
 		}
 	})
 	t.Run("K-161: somebody else's pod has the name", func(t *testing.T) {
-		h, ears := newHands(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}})
+		h, ears := newControl(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}})
 		if err := h.all(t.Context(), create); !apierrors.IsAlreadyExists(err) || !ears.has("FailedCreate") {
 			t.Errorf("got %v, events %v", err, ears.lines)
 		}
@@ -187,7 +187,7 @@ func TestDeletesPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
-			h, ears := newHands(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+			h, ears := newControl(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
 				asked.Add(1)
 				if tc.answer != nil {
 					return tc.answer
@@ -196,7 +196,7 @@ func TestDeletesPods(t *testing.T) {
 			}})
 			for ordinal := range int32(pods) {
 				h.pods[ordinal] = pod(ordinal)
-				if err := h.client.Create(t.Context(), pod(ordinal)); err != nil {
+				if err := h.Client.Create(t.Context(), pod(ordinal)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -208,7 +208,7 @@ func TestDeletesPods(t *testing.T) {
 				t.Errorf("asked %d times although all were refused", asked.Load())
 			}
 			var left corev1.PodList
-			if err := h.client.List(t.Context(), &left); err != nil || len(left.Items) != tc.left {
+			if err := h.Client.List(t.Context(), &left); err != nil || len(left.Items) != tc.left {
 				t.Errorf("%d pods are left: %v", len(left.Items), err)
 			}
 		})
@@ -222,7 +222,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Run(fmt.Sprintf("K-024 Parallel, %d pods", pods), func(t *testing.T) {
 			var running, most, made atomic.Int64
 			proceed := make(chan struct{})
-			h, _ := newHands(t, interceptor.Funcs{Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+			h, _ := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
 				most.Store(max(most.Load(), running.Add(1)))
 				defer running.Add(-1)
 				made.Add(1)
@@ -259,36 +259,38 @@ func TestReadyMeanwhile(t *testing.T) {
 		Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}},
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
-	for name, do := range map[string]func(*hands) error{
-		"its gate is opened": func(h *hands) error { return h.all(t.Context(), h.gates(nil)) },
-		"it is told to go": func(h *hands) error {
+	for name, do := range map[string]func(*PodControl) error{
+		"its gate is opened": func(h *PodControl) error { return h.all(t.Context(), h.gates(nil)) },
+		"it is told to go": func(h *PodControl) error {
 			return h.all(t.Context(), []Action{{Verb: Announce, UID: "u", Reason: "Update"}})
 		},
-		"it is deleted": func(h *hands) error { return h.all(t.Context(), []Action{{Verb: Delete, UID: "u", Reason: "Update"}}) },
-		"it is told, and goes": func(h *hands) error {
+		"it is deleted": func(h *PodControl) error {
+			return h.all(t.Context(), []Action{{Verb: Delete, UID: "u", Reason: "Update"}})
+		},
+		"it is told, and goes": func(h *PodControl) error {
 			return h.all(t.Context(), []Action{{Verb: Announce, UID: "u", Reason: "Update"}, {Verb: Delete, UID: "u", Reason: "Update"}})
 		},
-		"it is updated in place": func(h *hands) error {
+		"it is updated in place": func(h *PodControl) error {
 			return h.all(t.Context(), []Action{{Verb: BeginInPlace, UID: "u", Revision: "r1"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := newHands(t, interceptor.Funcs{}, judged.DeepCopy())
-			h.client = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(judged.DeepCopy()).WithStatusSubresource(&corev1.Pod{}).Build()
+			h, _ := newControl(t, interceptor.Funcs{}, judged.DeepCopy())
+			h.Client = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(judged.DeepCopy()).WithStatusSubresource(&corev1.Pod{}).Build()
 			now := &corev1.Pod{}
-			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(judged), now); err != nil {
+			if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(judged), now); err != nil {
 				t.Fatal(err)
 			}
 			h.pods[0] = now.DeepCopy()
 			now.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			if err := h.client.Status().Update(t.Context(), now); err != nil {
+			if err := h.Client.Status().Update(t.Context(), now); err != nil {
 				t.Fatal(err)
 			}
 			if err := do(h); !apierrors.IsConflict(err) {
 				t.Errorf("got %v, want a conflict", err)
 			}
 			after := &corev1.Pod{}
-			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(judged), after); err != nil || after.ResourceVersion != now.ResourceVersion {
+			if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(judged), after); err != nil || after.ResourceVersion != now.ResourceVersion {
 				t.Errorf("it was changed: %v, %v", after, err)
 			}
 		})

@@ -233,10 +233,10 @@ func TestResizeInPlace(t *testing.T) {
 func TestOvertakenInPlace(t *testing.T) {
 	run := func(t *testing.T, pod *corev1.Pod, action Action, templates map[string]*corev1.PodTemplateSpec) *corev1.Pod {
 		t.Helper()
-		h, _ := newHands(t, interceptor.Funcs{})
-		h.client = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(pod).WithStatusSubresource(pod).Build()
+		h, _ := newControl(t, interceptor.Funcs{})
+		h.Client = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(pod).WithStatusSubresource(pod).Build()
 		after := &corev1.Pod{}
-		if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), after); err != nil {
+		if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), after); err != nil {
 			t.Fatal(err)
 		}
 		h.templates, h.pods[0], action.UID = templates, after, pod.UID
@@ -244,7 +244,7 @@ func TestOvertakenInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		after = &corev1.Pod{}
-		if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(pod), after); err != nil {
+		if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), after); err != nil {
 			t.Fatal(err)
 		}
 		return after

@@ -117,6 +117,6 @@ func (s *stage) loses(name string) *corev1.Pod {
 func (s *stage) succeeds() {
 	s.r = &Reconciler{
 		Client: s.r.Client, Live: s.r.Live, Clock: s.clock, Events: s.ears,
-		ledger: newLedger(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
+		expectations: NewExpectations(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
 	}
 }

@@ -63,19 +63,19 @@ func lifecycleState(set *api.StatefulSet, pod *corev1.Pod, held bool) api.Lifecy
 // states tell the owner of a hook that the turn of a pod has come, and that its marks have been
 // seen again. Where there is no hook nobody waits for that, and the state comes with the
 // other writes; so it does where anything else is done to the pod.
-func (h *hands) states(decision Decision) []Action {
-	if updateHook(h.set) == nil {
+func (c *PodControl) states(decision Decision) []Action {
+	if updateHook(c.set) == nil {
 		return nil
 	}
 	var actions []Action
-	for ordinal, pod := range h.pods {
+	for ordinal, pod := range c.pods {
 		busy := slices.ContainsFunc(decision.Actions, func(a Action) bool { return a.Ordinal == ordinal })
-		if !busy && pod.DeletionTimestamp == nil && stateOf(pod) != lifecycleState(h.set, pod, heldForUpdate(decision.Held, ordinal)) {
+		if !busy && pod.DeletionTimestamp == nil && stateOf(pod) != lifecycleState(c.set, pod, heldForUpdate(decision.Held, ordinal)) {
 			actions = append(actions, Action{Verb: tellState, Ordinal: ordinal, UID: pod.UID})
 		}
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	h.held = decision.Held
+	c.held = decision.Held
 	return actions
 }
 
@@ -83,7 +83,7 @@ func heldForUpdate(held []Hold, ordinal int32) bool {
 	return slices.ContainsFunc(held, func(hold Hold) bool { return hold.Ordinal == ordinal && hold.Reason == HeldInPlaceUpdate })
 }
 
-func (h *hands) tellState(ctx context.Context, action Action, pod *corev1.Pod) error {
-	state := lifecycleState(h.set, pod, heldForUpdate(h.held, action.Ordinal))
-	return h.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{api.LifecycleStateLabelKey: string(state)}}})
+func (c *PodControl) tellState(ctx context.Context, action Action, pod *corev1.Pod) error {
+	state := lifecycleState(c.set, pod, heldForUpdate(c.held, action.Ordinal))
+	return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{api.LifecycleStateLabelKey: string(state)}}})
 }

@@ -141,7 +141,7 @@ func TestLifecycleStates(t *testing.T) {
 		set.Spec.Template.Labels = map[string]string{}
 		hooked(&set.Spec)
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
-		h := &hands{seen: seen{set: set}, pods: map[int32]*corev1.Pod{0: pod}}
+		h := &PodControl{seen: seen{set: set}, pods: map[int32]*corev1.Pod{0: pod}}
 		if actions := h.states(Decision{}); len(actions) > 0 {
 			t.Errorf("%+v for a pod that is Normal", actions)
 		}

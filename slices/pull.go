@@ -97,12 +97,12 @@ func pullEnded(pull *corev1.Pod) bool {
 }
 
 // viewPull takes what decisions need from the pod that pulls images beside a pod.
-func (r *Reconciler) viewPull(ctx context.Context, s seen, view *Pod, pod *corev1.Pod) error {
+func (r Reader) viewPull(ctx context.Context, s seen, view *Pod, pod *corev1.Pod) error {
 	if view.Change.Same || len(newImages(s.templates[s.update], pod)) == 0 {
 		return nil
 	}
 	view.NewImages = true
-	if r.recall(s.set).unpulled[pod.UID] == s.update {
+	if r.PrePullRefused[pod.UID] == s.update {
 		view.Pull = &Pull{Ended: true}
 		return nil
 	}
@@ -117,31 +117,31 @@ func (r *Reconciler) viewPull(ctx context.Context, s seen, view *Pod, pod *corev
 
 // prePull makes the pod that pulls images. Where the API server refuses it, by a quota for
 // example, the update goes on without.
-func (h *hands) prePull(ctx context.Context, action Action, pod *corev1.Pod) error {
-	template := h.templates[action.Revision]
+func (c *PodControl) prePull(ctx context.Context, action Action, pod *corev1.Pod) error {
+	template := c.templates[action.Revision]
 	if template == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
 	}
-	pull := pullPod(h.set, template, action.Revision, pod)
-	err := h.client.Create(ctx, pull)
+	pull := pullPod(c.set, template, action.Revision, pod)
+	err := c.Client.Create(ctx, pull)
 	switch {
 	case apierrors.IsAlreadyExists(err): // the cache has not shown it yet
 	case err != nil:
-		h.event(pod, corev1.EventTypeWarning, "FailedPrePull", "PrePull", "images for pod %s are not pulled before it is updated: %v", pod.Name, err)
-		h.unpulled.Store(pod.UID, action.Revision)
-		h.refused.Store(true) // nothing else would have somebody look again
+		c.event(pod, corev1.EventTypeWarning, "FailedPrePull", "PrePull", "images for pod %s are not pulled before it is updated: %v", pod.Name, err)
+		c.unpulled.Store(pod.UID, action.Revision)
+		c.refused.Store(true) // nothing else would have somebody look again
 	default:
-		h.event(pod, corev1.EventTypeNormal, "PullingImages", "PrePull", "pod %s pulls the images of revision %s on node %s", pull.Name, action.Revision, pod.Spec.NodeName)
+		c.event(pod, corev1.EventTypeNormal, "PullingImages", "PrePull", "pod %s pulls the images of revision %s on node %s", pull.Name, action.Revision, pod.Spec.NodeName)
 	}
 	return nil
 }
 
 // stillUnpulled are the pods, each with the revision, for which no images can be pulled.
-func (h *hands) stillUnpulled(before map[types.UID]string) map[types.UID]string {
+func (c *PodControl) stillUnpulled(before map[types.UID]string) map[types.UID]string {
 	after := map[types.UID]string{}
-	for _, pod := range h.pods {
+	for _, pod := range c.pods {
 		revision, known := before[pod.UID]
-		if refused, is := h.unpulled.Load(pod.UID); is {
+		if refused, is := c.unpulled.Load(pod.UID); is {
 			revision, known = refused.(string)
 		}
 		if known {

@@ -76,7 +76,7 @@ func TestReadsReason(t *testing.T) {
 				t.Errorf("it can be read: %t, want %t", got, tc.want)
 			}
 			pod := &corev1.Pod{Spec: tc.spec}
-			h, _ := newHands(t, interceptor.Funcs{})
+			h, _ := newControl(t, interceptor.Funcs{})
 			if got := h.viewPod(pod, 0, true).ReadsReason; got != tc.want {
 				t.Errorf("the view says %t, want %t", got, tc.want)
 			}

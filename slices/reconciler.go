@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -29,11 +29,11 @@ type Reconciler struct {
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 
-	ledger *ledger
-	told   *moderate
-	mu     sync.Mutex
-	memory map[types.NamespacedName]memory
-	begun  time.Time
+	expectations *Expectations
+	told         *moderate
+	mu           sync.Mutex
+	memory       map[types.NamespacedName]memory
+	begun        time.Time
 }
 
 // memory is what is kept of a set between two passes.
@@ -114,7 +114,7 @@ func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
 
 // forget is for a set that is gone.
 func (r *Reconciler) forget(set types.NamespacedName) {
-	r.ledger.forget(set)
+	r.expectations.Forget(set)
 	r.told.forget(set)
 	forgetSet(set)
 	r.mu.Lock()
@@ -136,13 +136,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if left := r.recall(set).rest.Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	in, h, err := r.observe(ctx, set)
+	observed, err := r.observe(ctx, set)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case h == nil: // what is waited for may never be shown: a pod is gone, or another's
-		return ctrl.Result{RequeueAfter: forgetAfter}, nil
+	case observed.control == nil: // what is waited for may never be shown: a pod is gone, or another's
+		return ctrl.Result{RequeueAfter: ExpectationTimeout}, nil
 	}
+	in, control := observed.in, observed.control
 	decision := Decide(in)
 	recordSet(request.NamespacedName, in, decision)
 	r.warnOfRange(set, decision.RangeWarning)
@@ -150,16 +151,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.hold(ctx, set, decision); err != nil {
 		return whenChanged(err)
 	}
-	failed := h.all(ctx, slices.Concat(h.gates(decision.Held), h.states(decision), decision.Actions))
+	failed := control.Execute(ctx, decision)
 	if err := r.letGo(ctx, set, decision); err != nil {
 		return whenChanged(err)
 	}
-	wait, err := r.tell(ctx, h, in, decision, failed)
+	wait, err := r.tell(ctx, control, in, decision, failed)
 	if decision.RollBack {
 		// Whatever was refused: what is taken back may be the reason.
-		err = errors.Join(err, r.rollBack(ctx, h, in.Revisions))
+		err = errors.Join(err, r.rollBack(ctx, control, in.Revisions))
 	}
-	err = errors.Join(err, h.unwritten)
+	err = errors.Join(err, observed.historyErr)
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed):
@@ -168,7 +169,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.comeBack(set, soonest(decision.Wait, wait))
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
-	if h.refused.Load() {
+	if control.Refused() {
 		wait = soonest(wait, retryRefused)
 	}
 	return ctrl.Result{RequeueAfter: soonest(decision.Wait, wait)}, nil
@@ -207,140 +208,58 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// observe reads what Decide is to know. Without hands nothing can be decided yet: the
-// cache does not show the last writes.
-func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (Input, *hands, error) {
+// observation is what one pass starts from.
+type observation struct {
+	in      Input
+	control *PodControl
+	// historyErr is why something in the history could not be written that no pod waits for.
+	historyErr error
+}
+
+// observe reads what Decide is to know, after orphans were adopted and the history was
+// brought up to date. Without a control nothing can be decided yet: the cache does not
+// show the last writes.
+func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observation, error) {
 	spec, err := SpecOf(set)
 	if err != nil {
-		return Input{}, nil, err
+		return observation{}, err
 	}
-	pods, err := r.podsOf(ctx, set)
+	pods, err := r.writer().AdoptPods(ctx, set)
 	if err != nil {
-		return Input{}, nil, err
+		return observation{}, err
 	}
-	byName := make(map[string]*corev1.Pod, len(pods))
-	for _, pod := range pods {
-		byName[pod.Name] = pod
+	now, known := r.now(), r.recall(set)
+	if !r.expectations.Satisfied(client.ObjectKeyFromObject(set), pods, now) {
+		return observation{}, nil
 	}
-	key, now := client.ObjectKeyFromObject(set), r.now()
-	if !r.ledger.shown(key, byName, now) {
-		return Input{}, nil, nil
+	recorded, historyErr := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, revisionsOf(pods))
+	if recorded.Update == nil {
+		return observation{}, historyErr
 	}
-	revisions, err := r.revisions(ctx, set, pods)
+	in, objects, err := Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.Read(ctx)
 	if err != nil {
-		return Input{}, nil, err
+		return observation{}, err
 	}
-	claims, err := r.claimsOf(ctx, set, spec, pods)
-	if err != nil {
-		return Input{}, nil, err
-	}
-	h := &hands{
-		seen:      seen{set: set, claims: claims, templates: revisions.templates, update: revisions.update, changes: map[string]Change{}, collisions: revisions.collisions},
-		unwritten: revisions.unwritten,
-		client:    r.Client, live: r.Live, events: r.told, ledger: r.ledger, now: r.now, pods: pods,
-	}
-	in := Input{Now: now, Spec: spec, Revisions: revisions.view()}
-	known := r.recall(set)
-	in.Progress, in.Failures = known.progress, known.failures
-	for ordinal, pod := range pods {
-		view := h.viewPod(pod, ordinal, spec.Owns(ordinal))
-		revisions.merge(&view)
-		if spec.PrePull {
-			if err := r.viewPull(ctx, h.seen, &view, pod); err != nil {
-				return Input{}, nil, err
-			}
-		}
-		if view.Priority, err = priorityOf(set, pod); err != nil {
-			return Input{}, nil, err
-		}
-		in.Pods = append(in.Pods, view)
-	}
-	if in.Taken, err = r.takenOrdinals(ctx, h.seen, spec, pods); err != nil {
-		return Input{}, nil, err
-	}
-	in.StaleClaims = h.leavingClaims(slices.Concat(spec.Ordinals(), in.surges()), pods)
-	return in, h, nil
+	in.Now, in.Progress, in.Failures = now, known.progress, known.failures
+	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr}, nil
 }
 
-func priorityOf(set *api.StatefulSet, pod *corev1.Pod) ([]int64, error) {
-	rolling := set.Spec.UpdateStrategy.RollingUpdate
-	if rolling == nil || rolling.UnorderedUpdate == nil || rolling.UnorderedUpdate.PriorityStrategy == nil {
-		return nil, nil
-	}
-	return Priority(rolling.UnorderedUpdate.PriorityStrategy, pod.Labels)
-}
-
-// claimsOf reads the claims of all ordinals that have or are to have a pod.
-func (r *Reconciler) claimsOf(ctx context.Context, set *api.StatefulSet, spec Spec, pods map[int32]*corev1.Pod) (map[string]*corev1.PersistentVolumeClaim, error) {
-	claims := map[string]*corev1.PersistentVolumeClaim{}
-	if len(set.Spec.VolumeClaimTemplates) == 0 {
-		return claims, nil
-	}
-	ordinals := spec.Ordinals()
-	for ordinal := range pods {
-		if !spec.Owns(ordinal) {
-			ordinals = append(ordinals, ordinal)
-		}
-	}
-	for _, ordinal := range ordinals {
-		if err := r.readClaims(ctx, set, ordinal, claims); err != nil {
-			return nil, err
-		}
-	}
-	return claims, nil
-}
-
-// readClaims adds the claims of an ordinal that are there.
-func (r *Reconciler) readClaims(ctx context.Context, set *api.StatefulSet, ordinal int32, claims map[string]*corev1.PersistentVolumeClaim) error {
-	for i := range set.Spec.VolumeClaimTemplates {
-		claim, name := &corev1.PersistentVolumeClaim{}, claimName(set.Spec.VolumeClaimTemplates[i].Name, set.Name, ordinal)
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, claim)
-		switch {
-		case err == nil:
-			claims[name] = claim
-		case !apierrors.IsNotFound(err):
-			return err
-		}
-	}
-	return nil
-}
-
-// takenOrdinals are those above the range that nobody may stand in at, up to the last one that
-// somebody could have to. Their claims are read on the way.
-func (r *Reconciler) takenOrdinals(ctx context.Context, s seen, spec Spec, pods map[int32]*corev1.Pod) (taken []int32, err error) {
-	at, may := spec.above()
-	if !may || len(s.set.Spec.VolumeClaimTemplates) == 0 {
-		return nil, nil
-	}
-	for free := int32(0); free < spec.MaxSurge; at++ {
-		next := spec.next(at, 1)
-		if len(next) == 0 {
-			break
-		}
-		at = int64(next[0])
-		if err := r.readClaims(ctx, s.set, next[0], s.claims); err != nil {
-			return nil, err
-		}
-		if s.taken(next[0], pods[next[0]]) {
-			taken = append(taken, next[0])
-		} else {
-			free++
-		}
-	}
-	return taken, nil
+// writer writes pods and claims.
+func (r *Reconciler) writer() Writer {
+	return Writer{Client: r.Client, Live: r.Live, Events: r.told, Expectations: r.expectations, Now: r.now}
 }
 
 // tell writes the status, at once when others act upon what is new, else not more
 // often than tellEvery. It returns when to come back for it.
-func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Decision, failed error) (time.Duration, error) {
-	set := h.set
+func (r *Reconciler) tell(ctx context.Context, c *PodControl, in Input, decision Decision, failed error) (time.Duration, error) {
+	set := c.set
 	known := r.recall(set)
-	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, h.stillUnpulled(known.unpulled)
+	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.stillUnpulled(known.unpulled)
 	if unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}
 	defer func() { r.memorise(set, known) }()
-	status, later := h.statusOf(in, decision, failed), time.Duration(0)
+	status, later := statusOf(c.seen, in, decision, failed), time.Duration(0)
 	if left := r.unconfirmed(set, known); left > 0 && withhold(set, &status) {
 		later = left
 	}
@@ -357,7 +276,7 @@ func (r *Reconciler) tell(ctx context.Context, h *hands, in Input, decision Deci
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	h.set = next // what is written after this is written over it
+	c.set = next // what is written after this is written over it
 	known.told, known.written, known.writtenAt = r.now(), next, r.now()
 	return later, nil
 }

@@ -13,16 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/slices/history"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // revisionsSeen are the revisions of a set.
 type revisionsSeen struct {
 	current, update string
 	collisions      int32
-	// unwritten is why something in the history could not be written that no pod waits for.
-	unwritten error
-	templates map[string]*corev1.PodTemplateSpec
+	templates       map[string]*corev1.PodTemplateSpec
 	// relabel leads from a revision to the one of the same meaning.
 	relabel map[string]string
 }
@@ -47,26 +44,28 @@ func (r revisionsSeen) view() Revisions {
 	}
 }
 
-func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (revisionsSeen, error) {
-	labels := make([]string, 0, len(pods))
+// revisionsOf are the revisions that the labels of pods name.
+func revisionsOf(pods map[int32]*corev1.Pod) []string {
+	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
-		labels = append(labels, pod.Labels[appsv1.StatefulSetRevisionLabel])
+		names = append(names, pod.Labels[appsv1.StatefulSetRevisionLabel])
 	}
-	result, err := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, labels)
-	if result.Update == nil {
-		return revisionsSeen{}, err
-	}
+	return names
+}
+
+func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
+	result, labels := r.History, revisionsOf(r.Pods)
 	found := revisionsSeen{
-		unwritten: err, current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
+		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
 		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
 	}
 	maps.Copy(found.relabel, result.Relabel)
-	others, err := r.othersRevisions(ctx, set, result, labels)
+	others, err := r.othersRevisions(ctx, labels)
 	if err != nil {
 		return revisionsSeen{}, err
 	}
 	for _, revision := range others {
-		if history.Matches(set, revision) {
+		if history.Matches(r.Set, revision) {
 			found.relabel[revision.Name] = result.Update.Name
 		}
 	}
@@ -87,15 +86,15 @@ func (r *Reconciler) revisions(ctx context.Context, set *api.StatefulSet, pods m
 // othersRevisions are revisions that pods of the set name and that are not the set's: a
 // pod that was left to it may come before its revision does. What such a pod is made of
 // is known from them all the same.
-func (r *Reconciler) othersRevisions(ctx context.Context, set *api.StatefulSet, known history.Result, labels []string) ([]*appsv1.ControllerRevision, error) {
-	names := sets.New(labels...).Delete("", known.Current.Name, known.Update.Name)
-	for _, revision := range known.Owned {
+func (r Reader) othersRevisions(ctx context.Context, labels []string) ([]*appsv1.ControllerRevision, error) {
+	names := sets.New(labels...).Delete("", r.History.Current.Name, r.History.Update.Name)
+	for _, revision := range r.History.Owned {
 		names.Delete(revision.Name)
 	}
 	var others []*appsv1.ControllerRevision
 	for name := range names {
 		revision := &appsv1.ControllerRevision{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, revision)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Set.Namespace, Name: name}, revision)
 		switch {
 		case err == nil:
 			others = append(others, revision)

@@ -12,24 +12,24 @@ import (
 // rollBack gives the set the template of its current revision again: a roll-out that
 // failed is undone by another update. What the API server has against that is remembered
 // with the roll-out, so that the next status tells it.
-func (r *Reconciler) rollBack(ctx context.Context, h *hands, to Revisions) error {
-	template := h.templates[to.Current]
+func (r *Reconciler) rollBack(ctx context.Context, c *PodControl, to Revisions) error {
+	template := c.templates[to.Current]
 	if template == nil {
 		return fmt.Errorf("rolling back to revision %s, which does not exist", to.Current)
 	}
-	next := h.set.DeepCopy()
+	next := c.set.DeepCopy()
 	next.Spec.Template = *template.DeepCopy()
-	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(h.set, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(c.set, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case err == nil:
-		r.told.Eventf(h.set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", to.Update, to.Current)
+		r.told.Eventf(c.set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "revision %s made no progress: back to %s", to.Update, to.Current)
 	case apierrors.IsNotFound(err):
 		return nil
 	case !apierrors.IsConflict(err):
-		known := r.recall(h.set)
+		known := r.recall(c.set)
 		known.progress.Refused = fmt.Sprintf("back to revision %s: %v", to.Current, err)
-		r.memorise(h.set, known)
-		r.told.Eventf(h.set, nil, corev1.EventTypeWarning, "FailedRollBack", "RollBack", "%s", known.progress.Refused)
+		r.memorise(c.set, known)
+		r.told.Eventf(c.set, nil, corev1.EventTypeWarning, "FailedRollBack", "RollBack", "%s", known.progress.Refused)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ import (
 // SetupWithManager registers the reconciler. At most concurrency sets are worked on at
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.ledger, r.told, r.memory = newLedger(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
+	r.expectations, r.told, r.memory = NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}

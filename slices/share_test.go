@@ -55,7 +55,7 @@ func TestShareIsConfirmed(t *testing.T) {
 				if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(set), live); err != nil {
 					t.Fatal(err)
 				}
-				wait, err := r.tell(t.Context(), &hands{seen: seen{set: live}}, in, Decision{}, failed)
+				wait, err := r.tell(t.Context(), &PodControl{seen: seen{set: live}}, in, Decision{}, failed)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -75,9 +75,9 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 // tellOf is which pods are told why they are deleted. A set with a grace asks for it, and one
 // with a hook: the reason tells the hook's owner of its turn.
 func tellOf(set *api.StatefulSet) api.TerminationReasonPolicy {
-	policy, lifecycle := cmp.Or(set.Spec.TerminationReasonPolicy, api.TellIfRead), set.Spec.Lifecycle
-	if policy == api.TellIfRead && (set.Spec.TerminationReasonGraceSeconds > 0 || lifecycle != nil && lifecycle.PreDelete != nil) {
-		return api.TellAlways
+	policy, lifecycle := cmp.Or(set.Spec.TerminationReasonPolicy, api.AnnounceIfRead), set.Spec.Lifecycle
+	if policy == api.AnnounceIfRead && (set.Spec.TerminationReasonGraceSeconds > 0 || lifecycle != nil && lifecycle.PreDelete != nil) {
+		return api.AnnounceAlways
 	}
 	return policy
 }

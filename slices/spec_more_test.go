@@ -277,7 +277,7 @@ func TestReadyByItsOwnCondition(t *testing.T) {
 func TestTold(t *testing.T) {
 	s := seen{set: withClaims(), collisions: 1}
 	decision := Decision{Held: []Hold{{Reason: "A"}, {}, {}, {}, {}, {Message: "the last one"}}}
-	got := s.statusOf(Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
+	got := statusOf(s, Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
 	if got.CollisionCount == nil || *got.CollisionCount != 1 || len(got.VolumeClaims) != 2 {
 		t.Errorf("status %+v", got)
 	}
@@ -292,7 +292,7 @@ func TestTold(t *testing.T) {
 		t.Errorf("progressing: %+v", c)
 	}
 	decision.Status.CurrentRevision, decision.Complete = "r2", true
-	got = s.statusOf(Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
+	got = statusOf(s, Input{Spec: Spec{Replicas: 1}, Revisions: Revisions{Update: "r2"}}, decision, nil)
 	for _, c := range got.Conditions {
 		if c.Type == api.ConditionProgressing && (c.Status != metav1.ConditionTrue || c.Reason != reasonComplete) {
 			t.Errorf("complete: %+v", c)

@@ -32,7 +32,7 @@ func TestSpecDefaults(t *testing.T) {
 		got := specOf(t, func(*api.StatefulSet) {})
 		want := Spec{
 			Replicas: 1, Strategy: api.RollingUpdate, MaxUnavailable: 1, Policy: api.ReCreate, OnFailure: api.Halt,
-			Deadline: 600 * time.Second, Tell: api.TellIfRead,
+			Deadline: 600 * time.Second, Tell: api.AnnounceIfRead,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -54,14 +54,14 @@ func TestTellOf(t *testing.T) {
 		asks   func(*api.StatefulSet)
 		want   api.TerminationReasonPolicy
 	}{
-		{"", nothing, api.TellIfRead},
-		{api.TellIfRead, nothing, api.TellIfRead},
-		{api.TellIfRead, grace, api.TellAlways},
-		{api.TellIfRead, preDelete, api.TellAlways},
-		{api.TellIfRead, inPlaceUpdate, api.TellIfRead},
-		{api.TellAlways, nothing, api.TellAlways},
-		{api.TellNever, nothing, api.TellNever},
-		{api.TellNever, grace, api.TellNever},
+		{"", nothing, api.AnnounceIfRead},
+		{api.AnnounceIfRead, nothing, api.AnnounceIfRead},
+		{api.AnnounceIfRead, grace, api.AnnounceAlways},
+		{api.AnnounceIfRead, preDelete, api.AnnounceAlways},
+		{api.AnnounceIfRead, inPlaceUpdate, api.AnnounceIfRead},
+		{api.AnnounceAlways, nothing, api.AnnounceAlways},
+		{api.AnnounceNever, nothing, api.AnnounceNever},
+		{api.AnnounceNever, grace, api.AnnounceNever},
 	} {
 		got := specOf(t, func(set *api.StatefulSet) {
 			set.Spec.TerminationReasonPolicy = tc.policy
@@ -106,7 +106,7 @@ func TestSpecOf(t *testing.T) {
 		Ordinals: &api.Ordinals{Start: 3}, ProgressDeadlineSeconds: new(int32(0)), TerminationReasonGraceSeconds: 9,
 		ReserveOrdinals:         []intstr.IntOrString{intstr.FromInt32(4), intstr.FromString("5-7"), intstr.FromString("20"), intstr.FromInt32(4)},
 		ScaleStrategy:           &api.ScaleStrategy{MaxUnavailable: new(intstr.FromString("11%"))},
-		TerminationReasonPolicy: api.TellNever,
+		TerminationReasonPolicy: api.AnnounceNever,
 		UpdateStrategy: api.StatefulSetUpdateStrategy{RollingUpdate: &api.RollingUpdateStrategy{
 			Partition: new(int32(8)), MaxUnavailable: new(intstr.FromString("0%")), MaxSurge: new(intstr.FromString("21%")),
 			MinReadySeconds: new(int32(7)), Paused: true, PodUpdatePolicy: api.InPlaceOnly, OnFailure: api.Rollback,
@@ -122,7 +122,7 @@ func TestSpecOf(t *testing.T) {
 		MaxUnavailable: 1, // maxSurge has nothing to offer while a migration drives it
 		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
-		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.TellNever, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
+		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.AnnounceNever, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

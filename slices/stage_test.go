@@ -67,7 +67,7 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	writes := interceptor.NewClient(s.server.(client.WithWatch), s.funcs())
 	s.r = &Reconciler{
 		Client: writes, Live: writes, Clock: s.clock, Events: s.ears,
-		ledger: newLedger(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
+		expectations: NewExpectations(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
 	}
 	return s
 }

@@ -63,9 +63,9 @@ func TestStandInClaims(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, h *hands, o client.Object) error {
+func get(t *testing.T, h *PodControl, o client.Object) error {
 	t.Helper()
-	return h.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	return h.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 }
 
 func podOne() *corev1.Pod {
@@ -76,7 +76,7 @@ func podOne() *corev1.Pod {
 func TestCreateStandIn(t *testing.T) {
 	create := []Action{{Verb: Create, Ordinal: 1, Revision: "r1"}}
 	t.Run("X-12 its claims are its own", func(t *testing.T) {
-		h, _ := newHands(t, interceptor.Funcs{})
+		h, _ := newControl(t, interceptor.Funcs{})
 		h.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
 		if err := h.all(t.Context(), create); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestCreateStandIn(t *testing.T) {
 	t.Run("X-12 a claim that the cache does not show", func(t *testing.T) {
 		claim := marked()
 		claim.Annotations = nil
-		h, ears := newHands(t, interceptor.Funcs{}, claim)
+		h, ears := newControl(t, interceptor.Funcs{}, claim)
 		if err := h.all(t.Context(), create); !changedMeanwhile(err) || err == nil || len(ears.lines) > 0 {
 			t.Errorf("error %v, events %v", err, ears.lines)
 		}
@@ -107,7 +107,7 @@ func TestClaimsOfAStandIn(t *testing.T) {
 	t.Run("X-12 a claim that cannot be made is tried again beside the pod", func(t *testing.T) {
 		pod := podOne()
 		pod.UID, pod.Labels = "u", identityLabels("web", 1)
-		h, _ := newHands(t, interceptor.Funcs{}, pod)
+		h, _ := newControl(t, interceptor.Funcs{}, pod)
 		h.pods[1] = pod
 		if err := h.all(t.Context(), []Action{{Verb: CreateClaims, Ordinal: 1, UID: "u"}}); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestClaimsOfAStandIn(t *testing.T) {
 	t.Run("X-12 the ordinal comes to be the set's: its claims do, too", func(t *testing.T) {
 		pod := podOne()
 		pod.UID, pod.Labels = "u", identityLabels("web", 1)
-		h, _ := newHands(t, interceptor.Funcs{}, pod, marked("u"))
+		h, _ := newControl(t, interceptor.Funcs{}, pod, marked("u"))
 		h.set.Spec.Replicas = new(int32(2))
 		claim := marked()
 		if err := get(t, h, claim); err != nil {
@@ -154,11 +154,11 @@ func TestNextStandIn(t *testing.T) {
 			t.Fatalf("no pod stands in: %v", err)
 		}
 		s.happen("lost", "web-2")
-		in, h, err := s.r.observe(s.ctx, s.set())
-		if err != nil || h == nil {
-			t.Fatalf("nothing is seen: %v", err)
+		observed, err := s.r.observe(s.ctx, s.set())
+		if err != nil || observed.control == nil {
+			t.Fatalf("nothing is observed: %v", err)
 		}
-		d := Decide(in)
+		d := Decide(observed.in)
 		if got := heldAs(d, 2); got != HeldStaleClaim || short(d) != "" {
 			t.Errorf("decided %q, and ordinal 2 is held for %q", short(d), got)
 		}

@@ -16,7 +16,7 @@ import (
 
 // statusOf is what is to be told of a decision. failed is the error that ended its
 // actions, if any.
-func (s seen) statusOf(in Input, decision Decision, failed error) api.StatefulSetStatus {
+func statusOf(s seen, in Input, decision Decision, failed error) api.StatefulSetStatus {
 	set := s.set
 	status := *set.Status.DeepCopy()
 	count := decision.Status

@@ -63,7 +63,7 @@ func (x *teller) tell(t *testing.T, ready int32, failed error) (time.Duration, e
 	t.Helper()
 	in := Input{Revisions: Revisions{Current: "r1", Update: "r2"}}
 	decision := Decision{Status: Status{Replicas: 3, Ready: ready, Available: ready, CurrentRevision: "r1"}}
-	return x.r.tell(t.Context(), &hands{seen: seen{set: x.read(t)}}, in, decision, failed)
+	return x.r.tell(t.Context(), &PodControl{seen: seen{set: x.read(t)}}, in, decision, failed)
 }
 
 var errNoRoom = fmt.Errorf("%s of pod shop/web-0: no room", Create)
@@ -117,7 +117,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	t.Run("K-149: beside ours", func(t *testing.T) {
 		s := seen{set: namedSet("web", nil)}
 		meta.SetStatusCondition(&s.set.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs"})
-		status := s.statusOf(Input{}, Decision{}, nil)
+		status := statusOf(s, Input{}, Decision{}, nil)
 		if !meta.IsStatusConditionTrue(status.Conditions, "Theirs") || meta.FindStatusCondition(status.Conditions, api.ConditionProgressing) == nil {
 			t.Errorf("conditions %+v", status.Conditions)
 		}
@@ -141,8 +141,7 @@ func TestProgressIsTold(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := seen{set: namedSet("web", nil)}
-			status := s.statusOf(
-				Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
+			status := statusOf(s, Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
 				Decision{Progress: c.progress, Status: Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
 			)
 			if got := toldProgress(status); got != c.want {
@@ -188,7 +187,7 @@ func TestProgressing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decision := Decide(c.in)
-			status := seen{set: namedSet("web", nil)}.statusOf(c.in, decision, nil)
+			status := statusOf(seen{set: namedSet("web", nil)}, c.in, decision, nil)
 			got := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
 			if got == nil || got.Reason != c.want || got.Status != metav1.ConditionTrue {
 				t.Errorf("condition %+v, want reason %s", got, c.want)
@@ -210,7 +209,7 @@ func TestStatusTells(t *testing.T) {
 		Progress:  Progress{Revision: "r2", Since: since, Failed: true},
 		Readiness: Readiness{Reason: reasonDeadline, Message: "6 of 8 pods are available"},
 	}
-	got := s.statusOf(in, decision, nil)
+	got := statusOf(s, in, decision, nil)
 	want := api.StatefulSetStatus{
 		ObservedGeneration: 7, Replicas: 8, ReadyReplicas: 7, AvailableReplicas: 6, CurrentReplicas: 5, UpdatedReplicas: 4,
 		UpdatedReadyReplicas: 3, UpdatedAvailableReplicas: 2, CurrentRevision: "r1", UpdateRevision: "r2", CollisionCount: new(int32(2)),
@@ -227,11 +226,11 @@ func TestStatusTells(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if got := (seen{set: set}).statusOf(in, decision, nil); got.CollisionCount != nil {
+	if got := statusOf(seen{set: set}, in, decision, nil); got.CollisionCount != nil {
 		t.Errorf("a history without collisions has %d", *got.CollisionCount)
 	}
 	in.Spec.Paused, decision.Progress.Failed = true, false
-	paused := s.statusOf(in, decision, nil)
+	paused := statusOf(s, in, decision, nil)
 	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != reasonPaused || c.Status != metav1.ConditionTrue {
 		t.Errorf("paused: %+v", c)
 	}

@@ -111,23 +111,23 @@ func standIn(claim *corev1.PersistentVolumeClaim) bool {
 	return is
 }
 
-// wants are the owners that a claim is to have. One that was made for a pod that stands in goes
+// wantedOwners are the owners that a claim is to have. One that was made for a pod that stands in goes
 // with it.
-func (s seen) wants(claim *corev1.PersistentVolumeClaim, owned bool) owners {
+func wantedOwners(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, owned bool) owners {
 	if !owned && standIn(claim) {
 		return owners{pod: true}
 	}
-	return ownersOf(s.set, !owned)
+	return ownersOf(set, !owned)
 }
 
 // claimMatches says whether a claim of a pod is as it shall be. One that is being deleted, or
 // will be, is the garbage collector's; one of an ordinal that has come to be the set's while its
 // pod stood in is the ordinal's from then on.
-func (s seen) claimMatches(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, owned bool) bool {
-	if claim.DeletionTimestamp != nil || staleOwner(claim, s.set, pod) {
+func claimMatches(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, owned bool) bool {
+	if claim.DeletionTimestamp != nil || staleOwner(claim, set, pod) {
 		return true
 	}
-	return s.wants(claim, owned).ownedBy(claim, s.set, pod) && (!owned || !standIn(claim))
+	return wantedOwners(set, claim, owned).ownedBy(claim, set, pod) && (!owned || !standIn(claim))
 }
 
 // taken says whether an ordinal above the range has claims in which no pod may stand in: any

@@ -83,9 +83,9 @@ func TestToldOfWrites(t *testing.T) {
 			if tc.phase != "" {
 				objects = append(objects, pod)
 			}
-			h, ears := newHands(t, fails, objects...)
+			h, ears := newControl(t, fails, objects...)
 			for _, object := range objects {
-				if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
+				if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
 					t.Fatal(err)
 				}
 				h.pods[0] = pod
@@ -102,7 +102,7 @@ func TestToldOfWrites(t *testing.T) {
 			if diff := cmp.Diff(tc.want, ears.lines); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
-			status := h.statusOf(Input{}, Decision{}, failed)
+			status := statusOf(h.seen, Input{}, Decision{}, failed)
 			for _, kind := range []string{api.ConditionFailedCreatePod, api.ConditionFailedUpdatePod} {
 				said := meta.FindStatusCondition(status.Conditions, kind)
 				if (said != nil) != (kind == tc.says) || said != nil && !strings.Contains(said.Message, "pod shop/web-0: ") {
@@ -139,7 +139,7 @@ func TestBothFail(t *testing.T) {
 			},
 		}).Build()
 		clock := testingclock.NewFakePassiveClock(noon)
-		r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(&heard{}, clock), memory: map[types.NamespacedName]memory{}}
+		r := &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(&heard{}, clock), memory: map[types.NamespacedName]memory{}}
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
 		if !errors.Is(err, noPod) || !errors.Is(err, noStatus) || writes != 1 {
 			t.Errorf("%d writes of the status: %v", writes, err)
@@ -171,7 +171,7 @@ func TestConflictIsNotTold(t *testing.T) {
 				return c.Patch(ctx, o, patch, opts...)
 			},
 		}).Build()
-		r := &Reconciler{Client: server, Live: server, Clock: clock, ledger: newLedger(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+		r := &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
 		reconcile := func() ctrl.Result {
 			t.Helper()
 			clock.SetTime(clock.Now().Add(tellEvery))

@@ -127,7 +127,7 @@ func (s seen) changeFrom(revision string) Change {
 func (s seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		claim := s.claims[claimName(s.set.Spec.VolumeClaimTemplates[i].Name, s.set.Name, ordinal)]
-		if claim != nil && !s.claimMatches(claim, pod, owned) {
+		if claim != nil && !claimMatches(s.set, claim, pod, owned) {
 			return false
 		}
 	}

@@ -31,7 +31,7 @@ type contender struct {
 
 var (
 	ours   = contender{name: "ours", version: slicesapi.GroupVersion.String()}
-	never  = contender{name: "ours-never", version: ours.version, tells: slicesapi.TellNever}
+	never  = contender{name: "ours-never", version: ours.version, tells: slicesapi.AnnounceNever}
 	native = contender{name: "native", version: appsv1.SchemeGroupVersion.String()}
 )
 

@@ -98,15 +98,15 @@ func TestWhenDeleted(t *testing.T) {
 	})
 }
 
-// TestWhenScaled: claims go with their ordinal; those that a stranger controls stay, and an
+// TestWhenScaled: claims go with their ordinal; those that another owner controls stay, and an
 // event says so.
 func TestWhenScaled(t *testing.T) {
 	p := begin(t, retention(3, retainClaims, deleteClaims))
 	p.claimsAre("data-web-0: data-web-1: data-web-2:")
-	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger"}}
-	p.must(api.Create(p.ctx, stranger))
+	otherOwner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "other-owner"}}
+	p.must(api.Create(p.ctx, otherOwner))
 	p.step("K-176, K-182: one that others control stays, and is told of", func(*testing.T) {
-		p.own(1, *metav1.NewControllerRef(stranger, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+		p.own(1, *metav1.NewControllerRef(otherOwner, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
 		p.scale(0)
 		p.complete()
 		p.claimsAre("data-web-1:ConfigMap")
@@ -170,9 +170,9 @@ func TestClaimOwners(t *testing.T) {
 		p.own(0, ours)
 		p.eventually("the set is the controller of claim 0", func() bool { return metav1.GetControllerOf(p.claim(0)) != nil })
 	})
-	p.step("K-181: beside a stranger that controls it the set does not stay", func(*testing.T) {
+	p.step("K-181: beside another owner that controls it the set does not stay", func(*testing.T) {
 		p.own(2, ours, *metav1.NewControllerRef(friend, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
-		p.eventually("the stranger owns claim 2", func() bool { return p.ownersOf(2) == "ConfigMap" })
+		p.eventually("the other owner has claim 2", func() bool { return p.ownersOf(2) == "ConfigMap" })
 		p.own(2)
 		p.eventually("the set owns claim 2", func() bool { return p.ownersOf(2) == "StatefulSet" })
 	})

@@ -150,18 +150,18 @@ func TestOrphans(t *testing.T) {
 		p.kept(before)
 	})
 	p.step("K-134: neither one of another name, nor one that others control", func(t *testing.T) {
-		stranger, ward := p.pod(0).DeepCopy(), p.pod(0).DeepCopy()
-		stranger.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "stranger", Labels: map[string]string{"app": "web"}}
+		foreignPod, ward := p.pod(0).DeepCopy(), p.pod(0).DeepCopy()
+		foreignPod.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "foreign-pod", Labels: map[string]string{"app": "web"}}
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "owner"}}
 		p.must(api.Create(p.ctx, owner))
 		ward.ObjectMeta = metav1.ObjectMeta{
 			Namespace: p.set.Namespace, Name: "web-7", Labels: map[string]string{"app": "web"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
 		}
-		p.must(api.Create(p.ctx, stranger))
+		p.must(api.Create(p.ctx, foreignPod))
 		p.must(api.Create(p.ctx, ward))
 		p.settled()
-		for _, pod := range []*corev1.Pod{stranger, ward} {
+		for _, pod := range []*corev1.Pod{foreignPod, ward} {
 			p.must(api.Get(p.ctx, client.ObjectKeyFromObject(pod), pod))
 			if metav1.IsControlledBy(pod, p.set) {
 				t.Errorf("%s was adopted: %v", pod.Name, pod.OwnerReferences)

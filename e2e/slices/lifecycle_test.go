@@ -452,7 +452,7 @@ func TestPaused(t *testing.T) {
 // TestTerminationReason: a pod knows why it goes before it is deleted.
 func TestTerminationReason(t *testing.T) {
 	set := slice(2)
-	set.Spec.TerminationReasonPolicy = sliceapi.TellAlways
+	set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways
 	p := begin(t, set)
 	hold := func(ordinal int32) {
 		p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))

@@ -143,7 +143,7 @@ func size(text string) resource.Quantity { return resource.MustParse(text) }
 func survive(t *testing.T, u upheaval, seed int) {
 	t.Helper()
 	u.set.Labels = map[string]string{mortalKey: "yes"}
-	u.set.Spec.TerminationReasonPolicy = sliceapi.TellAlways // by the reason the witness knows whose a deletion is
+	u.set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // by the reason the witness knows whose a deletion is
 	p := newPlay(t, u.set)
 	if u.prepare != nil {
 		u.prepare(p)

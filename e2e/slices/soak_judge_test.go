@@ -31,23 +31,23 @@ const (
 // judge knows what was asked for lately, and since when pods are down. What it checks, of
 // whatever edits, harm and dead controllers there are:
 //
-//   - no pod goes down for an update, or because it was asked to go, or at the end of a
-//     surge, when with it more are down than maxUnavailable, less those that stand in;
+//   - no pod goes down for an update, or because its deletion was requested, or at the end of a
+//     surge, when with it more are down than maxUnavailable, less the surge pods;
 //   - nothing below the partition is updated, and nothing while the set is paused;
 //   - an ordinal never has two pods;
 //   - pods that nobody asks for leave;
 //   - no condition of its status contradicts another, or the counts;
 //   - a claim is deleted only with the pod of an ordinal that was scaled away, where the
-//     retention policy says so, or of one that stood in; none shrinks, and none of an ordinal
-//     becomes a stand-in's.
+//     retention policy says so, or of a surge pod; none shrinks, and none of an ordinal
+//     becomes a surge pod's.
 //
 // The controller may act on what was true a short while before, so that all that was
 // asked for in that time counts in its favour.
 type judge struct {
 	set    string
-	specs  []askedFor
+	specs  []wantedSpec
 	pods   map[int32]*seenPod
-	claims map[string]seenClaim
+	claims map[string]observedClaim
 	// harmed are pods that the test deletes.
 	harmed map[types.UID]bool
 	// paid and judged count the pods that went down on the budget, and those of them for
@@ -56,13 +56,13 @@ type judge struct {
 }
 
 func newJudge(set string) judge {
-	return judge{set: set, pods: map[int32]*seenPod{}, claims: map[string]seenClaim{}, harmed: map[types.UID]bool{}}
+	return judge{set: set, pods: map[int32]*seenPod{}, claims: map[string]observedClaim{}, harmed: map[types.UID]bool{}}
 }
 
-// askedFor is what counts of a spec, from a time on.
-type askedFor struct {
+// wantedSpec is what counts of a spec, from a time on.
+type wantedSpec struct {
 	at time.Time
-	// ordinals are owned; surge is how many pods may stand in for them.
+	// ordinals are owned; surge is how many surge pods there may be.
 	ordinals []int32
 	surge    int32
 	// allowed is how many pods may be down for an update.
@@ -96,35 +96,35 @@ func (p *seenPod) available(now time.Time, minReady time.Duration) bool {
 	return p.up && now.Sub(p.since) >= minReady
 }
 
-type seenClaim struct {
-	size            int64
-	doomed, standIn bool
+type observedClaim struct {
+	size          int64
+	doomed, surge bool
 }
 
 func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
-	asked := askedFor{at: now, ordinals: ordinalsOf(spec), allowed: 1, minReady: time.Duration(spec.MinReadySeconds) * time.Second, paused: spec.Paused}
+	wanted := wantedSpec{at: now, ordinals: ordinalsOf(spec), allowed: 1, minReady: time.Duration(spec.MinReadySeconds) * time.Second, paused: spec.Paused}
 	rolls := spec.UpdateStrategy.RollingUpdate
 	switch {
 	case spec.UpdateStrategy.Type == sliceapi.Recreate:
-		asked.allowed = 1000
+		wanted.allowed = 1000
 	case rolls != nil:
-		asked.roll(spec, rolls)
+		wanted.roll(spec, rolls)
 	}
 	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
-		asked.deletesScaled = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		wanted.deletesScaled = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
-	j.specs = append(j.specs, asked)
-	for _, ordinal := range asked.ordinals {
+	j.specs = append(j.specs, wanted)
+	for _, ordinal := range wanted.ordinals {
 		j.at(now, ordinal)
 	}
 }
 
-// standsIn says whether the claim of an ordinal was made for a pod that stands in.
-func (j *judge) standsIn(ordinal int32) bool {
-	return j.claims[fmt.Sprintf("data-%s-%d", j.set, ordinal)].standIn
+// hasSurgeClaim says whether the claim of an ordinal was made for a surge pod.
+func (j *judge) hasSurgeClaim(ordinal int32) bool {
+	return j.claims[fmt.Sprintf("data-%s-%d", j.set, ordinal)].surge
 }
 
-func (a *askedFor) roll(spec *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
+func (a *wantedSpec) roll(spec *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
 	if rolls.MaxUnavailable != nil {
 		a.allowed = rolls.MaxUnavailable.IntVal
 	}
@@ -176,8 +176,8 @@ func (j *judge) goesDown(now time.Time, ordinal int32, pod *corev1.Pod, was seen
 	if err := j.allowed(now, ordinal, pod); err != nil {
 		return err
 	}
-	for _, asked := range j.lately(now) {
-		if asked.minReady > 0 && !was.available(now.Add(-lag), asked.minReady) {
+	for _, wanted := range j.lately(now) {
+		if wanted.minReady > 0 && !was.available(now.Add(-lag), wanted.minReady) {
 			return nil // it may not have been available
 		}
 	}
@@ -203,7 +203,7 @@ func (j *judge) pays(now time.Time, ordinal int32, pod *corev1.Pod) bool {
 	case sliceapi.TerminationUpdate, sliceapi.TerminationDeletion:
 		return true
 	case sliceapi.TerminationScaleDown:
-		return j.standsIn(ordinal) && !slices.ContainsFunc(j.lately(now), func(a askedFor) bool { return a.surge == 0 || slices.Contains(a.ordinals, ordinal) })
+		return j.hasSurgeClaim(ordinal) && !slices.ContainsFunc(j.lately(now), func(a wantedSpec) bool { return a.surge == 0 || slices.Contains(a.ordinals, ordinal) })
 	default:
 		return false
 	}
@@ -218,18 +218,18 @@ func (j *judge) allowed(now time.Time, ordinal int32, pod *corev1.Pod) error {
 	if !updatedInPlace(pod) && pod.Annotations[sliceapi.TerminationReasonAnnotationKey] != string(sliceapi.TerminationUpdate) {
 		return nil
 	}
-	asked := j.lately(now)
-	if !slices.ContainsFunc(asked, func(a askedFor) bool { return ordinal >= a.partition }) {
-		return fmt.Errorf("is updated, and the partition is %d", asked[0].partition)
+	wanted := j.lately(now)
+	if !slices.ContainsFunc(wanted, func(a wantedSpec) bool { return ordinal >= a.partition }) {
+		return fmt.Errorf("is updated, and the partition is %d", wanted[0].partition)
 	}
-	if !slices.ContainsFunc(asked, func(a askedFor) bool { return !a.paused }) {
+	if !slices.ContainsFunc(wanted, func(a wantedSpec) bool { return !a.paused }) {
 		return errors.New("is updated, and the set is paused")
 	}
 	return nil
 }
 
 // lately are the specs that the controller may act on.
-func (j *judge) lately(now time.Time) []askedFor {
+func (j *judge) lately(now time.Time) []wantedSpec {
 	first := len(j.specs) - 1
 	for first > 0 && now.Sub(j.specs[first].at) < lag {
 		first--
@@ -238,30 +238,30 @@ func (j *judge) lately(now time.Time) []askedFor {
 }
 
 // budget checks that not too many owned pods are down: those that the controller has taken
-// down, and those that have been down for long enough to be known. Each pod that stands in
+// down, and those that have been down for long enough to be known. Each surge pod
 // makes up for one.
 func (j *judge) budget(now time.Time) error {
-	asked := j.lately(now)
-	allowed, owned, minReady := int32(0), asked[0].ordinals, asked[0].minReady
+	wanted := j.lately(now)
+	allowed, owned, minReady := int32(0), wanted[0].ordinals, wanted[0].minReady
 	surges := false
-	for _, spec := range asked {
+	for _, spec := range wanted {
 		allowed, minReady = max(allowed, spec.allowed), min(minReady, spec.minReady)
 		owned = slices.DeleteFunc(slices.Clone(owned), func(ordinal int32) bool { return !slices.Contains(spec.ordinals, ordinal) })
 		surges = surges || spec.surge > 0
 	}
-	var down, stand []int32
+	var down, surging []int32
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
 		pod := j.pods[ordinal]
 		surely := !pod.available(now, minReady) && (pod.paid || now.Sub(pod.down) > lag)
 		switch {
 		case slices.Contains(owned, ordinal) && surely:
 			down = append(down, ordinal)
-		case surges && j.standsIn(ordinal) && !surely:
-			stand = append(stand, ordinal)
+		case surges && j.hasSurgeClaim(ordinal) && !surely:
+			surging = append(surging, ordinal)
 		}
 	}
-	if len(down) > int(allowed)+len(stand) {
-		return fmt.Errorf("goes down on the budget, and with it %v are: %d are allowed, and %v stand in", down, allowed, stand)
+	if len(down) > int(allowed)+len(surging) {
+		return fmt.Errorf("goes down on the budget, and with it %v are: %d are allowed, and %v are surge pods", down, allowed, surging)
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func (j *judge) strays(now time.Time) error {
 		}
 	}
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
-		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && (last.surge == 0 || !j.standsIn(ordinal)) && now.Sub(since) > overdue {
+		if j.pods[ordinal].exists && !slices.Contains(last.ordinals, ordinal) && (last.surge == 0 || !j.hasSurgeClaim(ordinal)) && now.Sub(since) > overdue {
 			return fmt.Errorf("%s: ordinal %d is still there, %s after all of %v were up", now.Format(clockTime), ordinal, now.Sub(since), last.ordinals)
 		}
 	}
@@ -289,10 +289,10 @@ func (j *judge) strays(now time.Time) error {
 
 // claim judges an event of a claim.
 func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone bool) error {
-	known, seen := j.claims[claim.Name]
+	known, observed := j.claims[claim.Name]
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if gone || claim.DeletionTimestamp != nil {
-		if seen && !known.doomed {
+		if observed && !known.doomed {
 			return fmt.Errorf("%s: claim %s is deleted, and goes with no pod", now.Format(clockTime), claim.Name)
 		}
 		if gone {
@@ -300,20 +300,20 @@ func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone b
 		}
 		return nil
 	}
-	if seen && size.Value() < known.size {
+	if observed && size.Value() < known.size {
 		return fmt.Errorf("%s: claim %s shrinks to %s", now.Format(clockTime), claim.Name, size.String())
 	}
 	doomed := slices.ContainsFunc(claim.OwnerReferences, isPod)
-	_, standIn := claim.Annotations[sliceapi.SurgeAnnotationKey]
-	if standIn && seen && !known.standIn {
-		return fmt.Errorf("%s: claim %s was an ordinal's, and is a stand-in's now", now.Format(clockTime), claim.Name)
+	_, surge := claim.Annotations[sliceapi.SurgeAnnotationKey]
+	if surge && observed && !known.surge {
+		return fmt.Errorf("%s: claim %s was an ordinal's, and is a surge pod's now", now.Format(clockTime), claim.Name)
 	}
-	if doomed && !known.doomed && !slices.ContainsFunc(j.lately(now), func(a askedFor) bool {
-		return (a.deletesScaled || standIn) && !slices.Contains(a.ordinals, ordinalOf("data-"+j.set, claim.Name))
+	if doomed && !known.doomed && !slices.ContainsFunc(j.lately(now), func(a wantedSpec) bool {
+		return (a.deletesScaled || surge) && !slices.Contains(a.ordinals, ordinalOf("data-"+j.set, claim.Name))
 	}) {
 		return fmt.Errorf("%s: claim %s is to go with its pod, and nothing says so", now.Format(clockTime), claim.Name)
 	}
-	j.claims[claim.Name] = seenClaim{size: size.Value(), doomed: doomed, standIn: standIn}
+	j.claims[claim.Name] = observedClaim{size: size.Value(), doomed: doomed, surge: surge}
 	return nil
 }
 

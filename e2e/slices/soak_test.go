@@ -263,10 +263,10 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	s.judge.spec(time.Now(), &set.Spec)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	seen := make(chan error, 3)
-	go func() { seen <- s.watchPods(watching) }()
-	go func() { seen <- s.watchClaims(watching) }()
-	go func() { seen <- s.watchSet(watching) }()
+	results := make(chan error, 3)
+	go func() { results <- s.watchPods(watching) }()
+	go func() { results <- s.watchClaims(watching) }()
+	go func() { results <- s.watchSet(watching) }()
 	end := time.Now().Add(duration)
 	for i := 0; time.Now().Before(end); i++ {
 		draw := drawStep(s.seed + i)
@@ -274,14 +274,14 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 			return err
 		}
 		select {
-		case err := <-seen:
+		case err := <-results:
 			return err
 		case <-time.After(draw.pause):
 		}
 	}
 	err := s.settle(ctx)
 	stop()
-	return errors.Join(err, <-seen, <-seen, <-seen)
+	return errors.Join(err, <-results, <-results, <-results)
 }
 
 // first is the set as it begins; its pods can be updated in place, and have the label of
@@ -294,7 +294,7 @@ func (s *soak) first() *sliceapi.StatefulSet {
 	set.Spec.Template.Spec.Containers[0].Resources = resources("10m", "40m")
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
-	set.Spec.TerminationReasonPolicy = sliceapi.TellAlways // the judge reads whose a deletion is
+	set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // the judge reads whose a deletion is
 	if s.parallel {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}

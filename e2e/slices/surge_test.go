@@ -48,7 +48,7 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// TestSurgeClaims: the claims of pods that stand in for others go with them, whatever the retention
+// TestSurgeClaims: the claims of surge pods go with them, whatever the retention
 // policy; those of former ordinals are passed over, and stay as they are.
 func TestSurgeClaims(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestSurgeClaims(t *testing.T) {
 		p.change(func(s *sliceapi.StatefulSetSpec) {
 			s.Lifecycle, s.Template.Spec.Containers[0].Image = heldBack(), "web:2"
 		})
-		p.eventually("web-3 stands in with a claim of its own", func() bool { return p.pod(3) != nil && strings.Contains(p.claims(), "data-web-3:Pod") })
+		p.eventually("web-3 is a surge pod with a claim of its own", func() bool { return p.pod(3) != nil && strings.Contains(p.claims(), "data-web-3:Pod") })
 		p.podsAre("web-0 web-1 web-3")
 		p.change(func(s *sliceapi.StatefulSetSpec) { s.Lifecycle = nil })
 		p.complete()
@@ -85,7 +85,7 @@ func TestSurgeClaims(t *testing.T) {
 			t.Error("ordinal 2 has lost its data")
 		}
 	})
-	t.Run("X-12: the ordinal comes to be the set's while its pod stands in", func(t *testing.T) {
+	t.Run("X-12: the ordinal comes to be the set's while its surge pod runs", func(t *testing.T) {
 		set := retention(2, retainClaims, retainClaims)
 		set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) {
 			r.MaxSurge, r.Partition = new(intstr.FromInt32(1)), new(int32(1))
@@ -93,7 +93,7 @@ func TestSurgeClaims(t *testing.T) {
 		set.Spec.Lifecycle = heldBack()
 		p := begin(t, set)
 		p.image("web:2")
-		p.eventually("web-2 stands in", func() bool {
+		p.eventually("web-2 is a surge pod", func() bool {
 			pod := p.pod(2)
 			return pod != nil && isReady(pod) && strings.Contains(p.claims(), "data-web-2:Pod")
 		})
@@ -106,7 +106,7 @@ func TestSurgeClaims(t *testing.T) {
 	})
 }
 
-// heldBack is a hook that holds every pod, so that an update goes no further than its stand-ins.
+// heldBack is a hook that blocks every pod, so that an update goes no further than its surge pods.
 func heldBack() *sliceapi.Lifecycle {
 	return &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{"app": "web"}}}
 }

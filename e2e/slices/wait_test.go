@@ -32,9 +32,9 @@ func (p *play) waits(condition string, want status.Status) {
 	}
 }
 
-// healthCheck waits as Flux does, until the set is Current or has Failed, and returns what it was told on
+// healthCheck waits as Flux does, until the set is Current or has Failed, and returns what it is shown on
 // the way.
-func (p *play) healthCheck() (told []event.ResourceStatus) {
+func (p *play) healthCheck() (states []event.ResourceStatus) {
 	p.t.Helper()
 	ctx, leave := context.WithTimeout(p.ctx, time.Minute)
 	defer leave()
@@ -48,12 +48,12 @@ func (p *play) healthCheck() (told []event.ResourceStatus) {
 		if e.Resource == nil || e.Resource.Identifier != id {
 			continue
 		}
-		told = append(told, *e.Resource)
+		states = append(states, *e.Resource)
 		if is := e.Resource.Status; is == status.CurrentStatus || is == status.FailedStatus {
-			return told
+			return states
 		}
 	}
-	p.t.Fatalf("the health check does not end: %v\n%s", told, p)
+	p.t.Fatalf("the health check does not end: %v\n%s", states, p)
 	return nil
 }
 
@@ -63,12 +63,12 @@ func TestHealthCheck(t *testing.T) {
 	set.Spec.ProgressDeadlineSeconds = new(int32(2))
 	p := newPlay(t, set)
 	ends := func(t *testing.T, want status.Status) {
-		told := p.healthCheck()
-		for _, one := range told {
+		states := p.healthCheck()
+		for _, one := range states {
 			t.Logf("%s: %s", one.Status, one.Message)
 		}
-		if last := told[len(told)-1]; last.Status != want || len(told) < 2 || told[0].Status != status.InProgressStatus {
-			t.Errorf("it ends with %s after %d states, want %s", last.Status, len(told), want)
+		if last := states[len(states)-1]; last.Status != want || len(states) < 2 || states[0].Status != status.InProgressStatus {
+			t.Errorf("it ends with %s after %d states, want %s", last.Status, len(states), want)
 		}
 	}
 	p.step("U-01: a new set", func(t *testing.T) {

@@ -42,17 +42,17 @@ const PrePullLabelKey = "apps.sliceshift.io/pre-pull"
 
 // MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that its
 // scale-downs delete get the reason Migration, those that an update replaces are evicted,
-// none stand in above the range (maxSurge), and Recreate waits.
+// there are no surge pods (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
 // SplitAnnotationKey is on a StatefulSet whose application is split for good: another slice owns
-// some of its ordinals, and may be anywhere. None of its pods stand in above the range (maxSurge),
-// for that ordinal may be the other one's. A migration writes it when it ends with both, and
+// some of its ordinals, and may be anywhere. It has no surge pods (maxSurge), for
+// the ordinals above its range may be the other one's. A migration writes it when it ends with both, and
 // takes it away when it ends with one.
 const SplitAnnotationKey = "apps.sliceshift.io/split"
 
-// SurgeAnnotationKey is on a claim that was made for a pod that stands in above the range
-// (maxSurge): it goes with that pod, whatever the retention policy says, unless the ordinal
+// SurgeAnnotationKey is on a claim that was made for a surge pod (maxSurge), one above the
+// range: it goes with that pod, whatever the retention policy says, unless the ordinal
 // comes to be the StatefulSet's while the pod runs.
 const SurgeAnnotationKey = "apps.sliceshift.io/surge"
 

@@ -75,7 +75,7 @@ func dropDefaults(spec map[string]any) {
 	drop(false, "paused")
 	drop(int64(600), "progressDeadlineSeconds")
 	drop(int64(0), "terminationReasonGraceSeconds")
-	for _, policy := range []slicesapi.TerminationReasonPolicy{slicesapi.TellIfRead, slicesapi.TellAlways, slicesapi.TellNever} {
+	for _, policy := range []slicesapi.TerminationReasonPolicy{slicesapi.AnnounceIfRead, slicesapi.AnnounceAlways, slicesapi.AnnounceNever} {
 		drop(string(policy), "terminationReasonPolicy") // apps/v1 tells no pod anything
 	}
 	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
