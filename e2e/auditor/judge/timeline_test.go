@@ -1,4 +1,4 @@
-package auditor
+package judge
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestTimeline(t *testing.T) {
 	zero := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.Second) }
 	type step struct {
-		side          sideIndex
+		side          SideIndex
 		ready, exists bool
 		at            int
 	}
@@ -22,11 +22,11 @@ func TestTimeline(t *testing.T) {
 	}{
 		"moved": {
 			steps: []step{
-				{source, true, true, 0},
-				{source, false, true, 10},
-				{source, false, false, 11},
-				{destination, false, true, 12},
-				{destination, true, true, 15},
+				{Source, true, true, 0},
+				{Source, false, true, 10},
+				{Source, false, false, 11},
+				{Destination, false, true, 12},
+				{Destination, true, true, 15},
 			},
 			want: []OrdinalTime{{
 				Ordinal: 4, From: "source", To: "destination",
@@ -35,12 +35,12 @@ func TestTimeline(t *testing.T) {
 		},
 		"moved and taken back": {
 			steps: []step{
-				{source, true, true, 0},
-				{source, false, false, 10},
-				{destination, true, true, 15},
-				{destination, false, true, 20},
-				{destination, false, false, 21},
-				{source, true, true, 24},
+				{Source, true, true, 0},
+				{Source, false, false, 10},
+				{Destination, true, true, 15},
+				{Destination, false, true, 20},
+				{Destination, false, false, 21},
+				{Source, true, true, 24},
 			},
 			want: []OrdinalTime{
 				{
@@ -54,20 +54,20 @@ func TestTimeline(t *testing.T) {
 			},
 		},
 		"restarted where it was": {
-			steps: []step{{source, true, true, 0}, {source, false, false, 10}, {source, true, true, 12}},
+			steps: []step{{Source, true, true, 0}, {Source, false, false, 10}, {Source, true, true, 12}},
 		},
 		"the end of the old pod is learned late": {
-			steps: []step{{source, true, true, 0}, {destination, true, true, 15}, {source, false, false, 16}},
+			steps: []step{{Source, true, true, 0}, {Destination, true, true, 15}, {Source, false, false, 16}},
 			want:  []OrdinalTime{{Ordinal: 4, From: "source", To: "destination", Ready: at(15)}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tl := newTimeline()
+			tl := NewTimeline()
 			for _, s := range tc.steps {
-				tl.observe(s.side, podState{Ordinal: 4, UID: "p", Ready: s.ready}, s.exists, at(s.at))
+				tl.Observe(s.side, PodState{Ordinal: 4, UID: "p", Ready: s.ready}, s.exists, at(s.at))
 			}
-			if diff := cmp.Diff(tc.want, tl.moves); diff != "" {
+			if diff := cmp.Diff(tc.want, tl.Moves); diff != "" {
 				t.Errorf("moves (-want +got):\n%s", diff)
 			}
 		})

@@ -1,18 +1,22 @@
-package auditor
+// Package view makes what the auditor judges from API objects.
+package view
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-func viewPod(pod *corev1.Pod, ordinal int32) podState {
+// Pod is what is judged of a pod.
+func Pod(pod *corev1.Pod, ordinal int32) judge.PodState {
 	ready := false
 	for _, c := range pod.Status.Conditions {
 		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
-	return podState{
+	return judge.PodState{
 		Ordinal:     ordinal,
 		UID:         pod.UID,
 		RV:          pod.ResourceVersion,
@@ -21,9 +25,9 @@ func viewPod(pod *corev1.Pod, ordinal int32) podState {
 	}
 }
 
-// viewSlice reads the fields that all kinds of StatefulSet share.
-func viewSlice(set *unstructured.Unstructured) sliceState {
-	state := sliceState{UID: set.GetUID(), Generation: set.GetGeneration(), Replicas: 1}
+// Slice reads the fields that all kinds of StatefulSet share.
+func Slice(set *unstructured.Unstructured) judge.SliceState {
+	state := judge.SliceState{UID: set.GetUID(), Generation: set.GetGeneration(), Replicas: 1}
 	if n, ok, _ := unstructured.NestedInt64(set.Object, "spec", "replicas"); ok {
 		state.Replicas = int32(n)
 	}
@@ -41,8 +45,9 @@ func viewSlice(set *unstructured.Unstructured) sliceState {
 	return state
 }
 
-func viewBudget(pdb *policyv1.PodDisruptionBudget) disruptionBudget {
-	return disruptionBudget{
+// Budget is what is judged of a PodDisruptionBudget.
+func Budget(pdb *policyv1.PodDisruptionBudget) judge.DisruptionBudget {
+	return judge.DisruptionBudget{
 		Name:               pdb.Name,
 		UID:                pdb.UID,
 		RV:                 pdb.ResourceVersion,
@@ -55,30 +60,33 @@ func viewBudget(pdb *policyv1.PodDisruptionBudget) disruptionBudget {
 	}
 }
 
-func viewClaim(claim *corev1.PersistentVolumeClaim, set string, templates []string) claimState {
-	state := claimState{
+// Claim is what is judged of a PersistentVolumeClaim.
+func Claim(claim *corev1.PersistentVolumeClaim, set string, templates []string) judge.ClaimState {
+	state := judge.ClaimState{
 		Name:       claim.Name,
 		UID:        claim.UID,
 		RV:         claim.ResourceVersion,
 		VolumeName: claim.Spec.VolumeName,
 		Phase:      claim.Status.Phase,
 	}
-	if key, ok := volumeKeyOf(claim.Name, set, templates); ok {
+	if key, ok := judge.VolumeKeyOf(claim.Name, set, templates); ok {
 		state.Key = &key
 	}
 	return state
 }
 
-func viewAttachment(a *storagev1.VolumeAttachment) attachment {
-	state := attachment{Name: a.Name, RV: a.ResourceVersion, Node: a.Spec.NodeName}
+// Attachment is what is judged of a VolumeAttachment.
+func Attachment(a *storagev1.VolumeAttachment) judge.Attachment {
+	state := judge.Attachment{Name: a.Name, RV: a.ResourceVersion, Node: a.Spec.NodeName}
 	if volume := a.Spec.Source.PersistentVolumeName; volume != nil {
 		state.Volume = *volume
 	}
 	return state
 }
 
-func viewVolume(pv *corev1.PersistentVolume) volumeState {
-	state := volumeState{
+// Volume is what is judged of a PersistentVolume.
+func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
+	state := judge.VolumeState{
 		Name:   pv.Name,
 		RV:     pv.ResourceVersion,
 		UID:    pv.UID,

@@ -1,4 +1,4 @@
-package auditor
+package view
 
 import (
 	"testing"
@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 func TestViewSlice(t *testing.T) {
@@ -18,11 +19,11 @@ func TestViewSlice(t *testing.T) {
 	}
 	cases := map[string]struct {
 		spec map[string]any
-		want sliceState
+		want judge.SliceState
 	}{
 		"defaults": {
 			spec: map[string]any{},
-			want: sliceState{UID: "u", Generation: 7, Replicas: 1},
+			want: judge.SliceState{UID: "u", Generation: 7, Replicas: 1},
 		},
 		"everything": {
 			spec: map[string]any{
@@ -34,7 +35,7 @@ func TestViewSlice(t *testing.T) {
 					map[string]any{"metadata": map[string]any{"name": "wal"}},
 				},
 			},
-			want: sliceState{
+			want: judge.SliceState{
 				UID: "u", Generation: 7, Start: 3,
 				Labels: map[string]string{"app": "web"}, Templates: []string{"data", "wal"},
 			},
@@ -42,7 +43,7 @@ func TestViewSlice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, viewSlice(object(tc.spec))); diff != "" {
+			if diff := cmp.Diff(tc.want, Slice(object(tc.spec))); diff != "" {
 				t.Errorf("slice (-want +got):\n%s", diff)
 			}
 		})
@@ -69,35 +70,8 @@ func TestViewPod(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.pod.UID = "u"
-			if got := viewPod(&tc.pod, 0).available(); got != tc.want {
+			if got := Pod(&tc.pod, 0).Available(); got != tc.want {
 				t.Errorf("available is %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestOptions(t *testing.T) {
-	good := Side{Config: &rest.Config{}, Namespace: "shop", Set: "web"}
-	cases := map[string]struct {
-		options Options
-		wantErr string
-	}{
-		"complete":        {Options{Source: good, Destination: good}, ""},
-		"no destination":  {Options{Source: good}, "destination: config, namespace and set are required"},
-		"negative budget": {Options{Source: good, Destination: good, Budget: -1}, "budget is -1, must not be negative"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := tc.options.complete()
-			text := ""
-			if err != nil {
-				text = err.Error()
-			}
-			if text != tc.wantErr {
-				t.Fatalf("got error %q, want %q", text, tc.wantErr)
-			}
-			if got.Source.Name != "source" || got.Source.Resource.Resource != "statefulsets" || got.Clock == nil || got.CheckTimeout != DefaultCheckTimeout {
-				t.Errorf("defaults are missing in %+v", got)
 			}
 		})
 	}

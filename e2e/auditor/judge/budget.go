@@ -1,16 +1,16 @@
-package auditor
+package judge
 
 import "slices"
 
-// budgetInput is one sample of the application: everything was read, and then
+// BudgetInput is one sample of the application: everything was read, and then
 // read again.
-type budgetInput struct {
+type BudgetInput struct {
 	// Ordinals is the full range that the application had when the audit began.
 	Ordinals      []int32
-	First, Second [2]replicaSide
+	First, Second [2]ReplicaSide
 	// Served says on which side an ordinal was available since that side's range
 	// took it in.
-	Served map[int32]sideIndex
+	Served map[int32]SideIndex
 	// Blamed ordinals were broken by hand and are not the move's doing.
 	Blamed map[int32]bool
 	// Budget is d.
@@ -29,8 +29,8 @@ type budgetVerdict struct {
 	Broken bool
 }
 
-// judgeBudget judges I4.
-func judgeBudget(in budgetInput) budgetVerdict {
+// Budget judges I4.
+func Budget(in BudgetInput) budgetVerdict {
 	v := budgetVerdict{Held: held(in)}
 	v.Allowed, v.Shares = allowedTogether(in.First, in.Second)
 	v.Broken = int32(len(v.Held))+v.Allowed > in.Budget
@@ -39,8 +39,8 @@ func judgeBudget(in budgetInput) budgetVerdict {
 
 // held returns the ordinals that the move holds down: in the range of neither
 // side, or in a side's range without having been available there since.
-func held(in budgetInput) []int32 {
-	for _, s := range bothSides() {
+func held(in BudgetInput) []int32 {
+	for _, s := range BothSides() {
 		if !in.First[s].Set.sameSpec(in.Second[s].Set) {
 			return nil
 		}
@@ -51,7 +51,7 @@ func held(in budgetInput) []int32 {
 			continue
 		}
 		owner := ownerOf(in.First, ordinal)
-		if owner == nowhere || in.Served[ordinal] != owner && isDown(in.First[owner], in.Second[owner], ordinal) {
+		if owner == Nowhere || in.Served[ordinal] != owner && isDown(in.First[owner], in.Second[owner], ordinal) {
 			down = append(down, ordinal)
 		}
 	}
@@ -61,17 +61,17 @@ func held(in budgetInput) []int32 {
 // isDown says whether the side had no available pod of the ordinal between the
 // phases: none, one that was not written meanwhile, or one that was Terminating
 // already, which nothing undoes. A pod that was not read is not known to be down.
-func isDown(first, second replicaSide, ordinal int32) bool {
+func isDown(first, second ReplicaSide, ordinal int32) bool {
 	a, b := first.pod(ordinal), second.pod(ordinal)
-	return first.asked(ordinal) && second.asked(ordinal) && !a.available() && a.UID == b.UID && (a.RV == b.RV || a.Terminating)
+	return first.asked(ordinal) && second.asked(ordinal) && !a.Available() && a.UID == b.UID && (a.RV == b.RV || a.Terminating)
 }
 
 // ownerOf is the side whose range has the ordinal. Ranges that overlap are judged
 // by their pods (I1); here the side whose pod is available counts.
-func ownerOf(sides [2]replicaSide, ordinal int32) sideIndex {
-	owner := nowhere
-	for _, s := range bothSides() {
-		if sides[s].Set.owns(ordinal) && (owner == nowhere || sides[s].pod(ordinal).available()) {
+func ownerOf(sides [2]ReplicaSide, ordinal int32) SideIndex {
+	owner := Nowhere
+	for _, s := range BothSides() {
+		if sides[s].Set.Owns(ordinal) && (owner == Nowhere || sides[s].pod(ordinal).Available()) {
 			owner = s
 		}
 	}
@@ -79,31 +79,31 @@ func ownerOf(sides [2]replicaSide, ordinal int32) sideIndex {
 }
 
 // has says whether the budget is there and was not written meanwhile.
-func (r replicaSide) has(b disruptionBudget) bool {
-	return slices.ContainsFunc(r.Budgets, func(o disruptionBudget) bool { return o.UID == b.UID && o.RV == b.RV })
+func (r ReplicaSide) has(b DisruptionBudget) bool {
+	return slices.ContainsFunc(r.Budgets, func(o DisruptionBudget) bool { return o.UID == b.UID && o.RV == b.RV })
 }
 
-// unchanged says whether two phases of a sample read the same: then all of it held
+// Unchanged says whether two phases of a sample read the same: then all of it held
 // at one instant.
-func unchanged(first, second [2]replicaSide) bool {
-	for _, s := range bothSides() {
+func Unchanged(first, second [2]ReplicaSide) bool {
+	for _, s := range BothSides() {
 		a, b := first[s], second[s]
 		if !a.Set.sameSpec(b.Set) ||
-			!slices.EqualFunc(a.Pods, b.Pods, func(p, q podState) bool { return p == q }) ||
-			!slices.EqualFunc(a.Budgets, b.Budgets, func(p, q disruptionBudget) bool { return p.UID == q.UID && p.RV == q.RV }) {
+			!slices.EqualFunc(a.Pods, b.Pods, func(p, q PodState) bool { return p == q }) ||
+			!slices.EqualFunc(a.Budgets, b.Budgets, func(p, q DisruptionBudget) bool { return p.UID == q.UID && p.RV == q.RV }) {
 			return false
 		}
 	}
 	return true
 }
 
-// mostAvailable is how many replicas can have been available at the instant
+// MostAvailable is how many replicas can have been available at the instant
 // between the phases: all but those that were down on both sides. When nothing
 // changed it is how many were.
-func mostAvailable(ordinals []int32, first, second [2]replicaSide) int32 {
+func MostAvailable(ordinals []int32, first, second [2]ReplicaSide) int32 {
 	var n int32
 	for _, ordinal := range ordinals {
-		if !isDown(first[source], second[source], ordinal) || !isDown(first[destination], second[destination], ordinal) {
+		if !isDown(first[Source], second[Source], ordinal) || !isDown(first[Destination], second[Destination], ordinal) {
 			n++
 		}
 	}

@@ -1,4 +1,5 @@
-package auditor
+// Package feed follows the objects of an API server: a list, and the watch that goes on from it.
+package feed
 
 import (
 	"context"
@@ -13,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// retryPause is short, unlike client-go's backoff of up to half a minute: what
+// RetryPause is short, unlike client-go's backoff of up to half a minute: what
 // happens while a watch is down may never be seen.
-const retryPause = 100 * time.Millisecond
+const RetryPause = 100 * time.Millisecond
 
 // object is what a feed carries: a pointer to an API object.
 type object interface {
@@ -24,51 +25,51 @@ type object interface {
 	runtime.Object
 }
 
-// change is one step in the life of one object. Old is nil for an object that
+// Change is one step in the life of one object. Old is nil for an object that
 // appeared, New for one that is gone; then Old is its last state. Objects that
 // were there when the feed began have Initial set.
-type change[T object] struct {
+type Change[T object] struct {
 	Old, New T
 	Initial  bool
 }
 
-// feed is a list and the watch that follows it. It goes on where it stopped when
+// Feed is a list and the watch that follows it. It goes on where it stopped when
 // the API server comes back, and finds what it missed by listing again when the
 // API server no longer knows that place. Its changes arrive one at a time and in
 // the order of the API server.
-type feed[T object] struct {
-	name  string
-	list  func(context.Context, metav1.ListOptions) (items []T, rv string, err error)
-	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// handle takes each change; interrupted is called when a watch broke off.
-	handle      func(change[T])
-	interrupted func()
+type Feed[T object] struct {
+	Name  string
+	List  func(context.Context, metav1.ListOptions) (items []T, rv string, err error)
+	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// Handle takes each change; interrupted is called when a watch broke off.
+	Handle      func(Change[T])
+	Interrupted func()
 
 	seen  map[string]T
 	rv    string
 	begun bool
 }
 
-// run follows the objects until the context ends.
-func (f *feed[T]) run(ctx context.Context) {
+// Run follows the objects until the context ends.
+func (f *Feed[T]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if up := f.advance(ctx); up && ctx.Err() == nil {
-			f.interrupted()
+			f.Interrupted()
 		}
-		pause(ctx, retryPause)
+		Pause(ctx, RetryPause)
 	}
 }
 
 // advance lists when it has lost its place and watches until the watch ends; up
 // says whether there was one. Whatever the reason of a failure, the next call
 // tries again.
-func (f *feed[T]) advance(ctx context.Context) (up bool) {
+func (f *Feed[T]) advance(ctx context.Context) (up bool) {
 	if f.rv == "" {
-		if err := f.relist(ctx); err != nil {
+		if err := f.Relist(ctx); err != nil {
 			return false
 		}
 	}
-	w, err := f.watch(ctx, metav1.ListOptions{ResourceVersion: f.rv, AllowWatchBookmarks: true})
+	w, err := f.Watch(ctx, metav1.ListOptions{ResourceVersion: f.rv, AllowWatchBookmarks: true})
 	if err != nil {
 		f.forgetIfExpired(err)
 		return false
@@ -86,11 +87,11 @@ func (f *feed[T]) advance(ctx context.Context) (up bool) {
 	}
 }
 
-// relist reads everything and hands out the difference to what was seen.
-func (f *feed[T]) relist(ctx context.Context) error {
-	items, rv, err := f.list(ctx, metav1.ListOptions{})
+// Relist reads everything and hands out the difference to what was seen.
+func (f *Feed[T]) Relist(ctx context.Context) error {
+	items, rv, err := f.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list %s: %w", f.name, err)
+		return fmt.Errorf("list %s: %w", f.Name, err)
 	}
 	listed := make(map[string]bool, len(items))
 	for _, item := range items {
@@ -100,7 +101,7 @@ func (f *feed[T]) relist(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(f.seen)) {
 		if last := f.seen[key]; !listed[key] {
 			delete(f.seen, key)
-			f.handle(change[T]{Old: last})
+			f.Handle(Change[T]{Old: last})
 		}
 	}
 	f.rv, f.begun = rv, true
@@ -108,7 +109,7 @@ func (f *feed[T]) relist(ctx context.Context) error {
 }
 
 // apply hands out one event; false ends the watch.
-func (f *feed[T]) apply(event watch.Event) bool {
+func (f *Feed[T]) apply(event watch.Event) bool {
 	item, ok := event.Object.(T)
 	if event.Type == watch.Error || !ok {
 		f.forgetIfExpired(apierrors.FromObject(event.Object))
@@ -120,7 +121,7 @@ func (f *feed[T]) apply(event watch.Event) bool {
 		f.update(item)
 	case watch.Deleted:
 		delete(f.seen, keyOf(item))
-		f.handle(change[T]{Old: item})
+		f.Handle(Change[T]{Old: item})
 	case watch.Bookmark, watch.Error:
 	}
 	return true
@@ -128,7 +129,7 @@ func (f *feed[T]) apply(event watch.Event) bool {
 
 // update hands out a new state; an object of the same name and another uid is a
 // deletion and an appearance.
-func (f *feed[T]) update(item T) {
+func (f *Feed[T]) update(item T) {
 	if f.seen == nil {
 		f.seen = map[string]T{}
 	}
@@ -139,15 +140,15 @@ func (f *feed[T]) update(item T) {
 	}
 	f.seen[keyOf(item)] = item
 	if known && old.GetUID() != item.GetUID() {
-		f.handle(change[T]{Old: old})
+		f.Handle(Change[T]{Old: old})
 		old = none
 	}
-	f.handle(change[T]{Old: old, New: item, Initial: !f.begun})
+	f.Handle(Change[T]{Old: old, New: item, Initial: !f.begun})
 }
 
 // forgetIfExpired forgets the place in the watch when the API server no longer
 // has it.
-func (f *feed[T]) forgetIfExpired(err error) {
+func (f *Feed[T]) forgetIfExpired(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		f.rv = ""
 	}
@@ -157,8 +158,8 @@ func keyOf(o metav1.Object) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// pause waits, but not longer than the context.
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits, but not longer than the context.
+func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

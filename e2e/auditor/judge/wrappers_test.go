@@ -1,4 +1,4 @@
-package auditor
+package judge
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 )
 
 // sideWrapper builds one side of a replica sample.
-type sideWrapper struct{ replicaSide }
+type sideWrapper struct{ ReplicaSide }
 
 func makeSide(start, replicas int32) *sideWrapper {
-	return &sideWrapper{replicaSide{Asked: []int32{0, 1, 2, 3, 4}, Set: sliceState{
+	return &sideWrapper{ReplicaSide{Asked: []int32{0, 1, 2, 3, 4}, Set: SliceState{
 		UID: "set", Generation: 1, Start: start, Replicas: replicas, Labels: map[string]string{"app": "web"},
 	}}}
 }
@@ -25,52 +25,52 @@ func (w *sideWrapper) ready(ordinals ...int32) *sideWrapper {
 	return w
 }
 
-func (w *sideWrapper) pods(pods ...podState) *sideWrapper {
+func (w *sideWrapper) pods(pods ...PodState) *sideWrapper {
 	w.Pods = append(w.Pods, pods...)
 	w.Seen = append(w.Seen, pods...)
 	return w
 }
 
-func (w *sideWrapper) budget(budgets ...disruptionBudget) *sideWrapper {
+func (w *sideWrapper) budget(budgets ...DisruptionBudget) *sideWrapper {
 	w.Budgets = append(w.Budgets, budgets...)
 	return w
 }
 
-func (w *sideWrapper) obj() replicaSide { return w.replicaSide }
+func (w *sideWrapper) obj() ReplicaSide { return w.ReplicaSide }
 
-func readyPod(ordinal int32, uid string) podState {
-	return podState{Ordinal: ordinal, UID: types.UID(uid), RV: "1", Ready: true}
+func readyPod(ordinal int32, uid string) PodState {
+	return PodState{Ordinal: ordinal, UID: types.UID(uid), RV: "1", Ready: true}
 }
 
 // makeBudget is a budget over the pods of the tests that the controller has seen.
-func makeBudget(name string, maxUnavailable, allowed int32) disruptionBudget {
+func makeBudget(name string, maxUnavailable, allowed int32) DisruptionBudget {
 	value := intstr.FromInt32(maxUnavailable)
-	return disruptionBudget{
+	return DisruptionBudget{
 		Name: name, UID: types.UID(name), RV: "1", Generation: 1, ObservedGeneration: 1, Allowed: allowed,
 		Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		MaxUnavailable: &value,
 	}
 }
 
-func (b disruptionBudget) unseen() disruptionBudget {
+func (b DisruptionBudget) unseen() DisruptionBudget {
 	b.Generation++
 	return b
 }
 
-func (b disruptionBudget) selecting(app string) disruptionBudget {
+func (b DisruptionBudget) selecting(app string) DisruptionBudget {
 	b.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	return b
 }
 
-func (b disruptionBudget) minAvailable(value string) disruptionBudget {
+func (b DisruptionBudget) minAvailable(value string) DisruptionBudget {
 	v := intstr.Parse(value)
 	b.MaxUnavailable, b.MinAvailable = nil, &v
 	return b
 }
 
 // makeVolume is a volume that is bound to a claim of namespace shop.
-func makeVolume(name, handle, claim, claimUID string) volumeState {
-	return volumeState{
+func makeVolume(name, handle, claim, claimUID string) VolumeState {
+	return VolumeState{
 		Name: name, UID: types.UID("uid-" + name), RV: "1", Handle: handle,
 		Policy: corev1.PersistentVolumeReclaimRetain, Phase: corev1.VolumeBound,
 		ClaimNamespace: "shop", ClaimName: claim, ClaimUID: types.UID(claimUID),
@@ -78,14 +78,14 @@ func makeVolume(name, handle, claim, claimUID string) volumeState {
 }
 
 // makeClaim is the bound claim data-web-<ordinal>.
-func makeClaim(ordinal int32, uid, volume string) claimState {
-	key := volumeKey{Ordinal: ordinal, Template: "data"}
-	return claimState{
-		Name: key.claimName("web"), UID: types.UID(uid), RV: "1", VolumeName: volume,
+func makeClaim(ordinal int32, uid, volume string) ClaimState {
+	key := VolumeKey{Ordinal: ordinal, Template: "data"}
+	return ClaimState{
+		Name: key.ClaimName("web"), UID: types.UID(uid), RV: "1", VolumeName: volume,
 		Phase: corev1.ClaimBound, Key: &key,
 	}
 }
 
-func makeStorage(claims []claimState, volumes ...volumeState) volumeSide {
-	return volumeSide{Namespace: "shop", Claims: claims, Volumes: volumes}
+func makeStorage(claims []ClaimState, volumes ...VolumeState) VolumeSide {
+	return VolumeSide{Namespace: "shop", Claims: claims, Volumes: volumes}
 }

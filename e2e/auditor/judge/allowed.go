@@ -1,4 +1,4 @@
-package auditor
+package judge
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 
 // allowedTogether adds up what all budgets allow; a budget that covers both sides
 // counts once.
-func allowedTogether(first, second [2]replicaSide) (int32, []string) {
+func allowedTogether(first, second [2]ReplicaSide) (int32, []string) {
 	var total int32
 	var shares []string
 	var counted []types.UID
-	for _, s := range bothSides() {
+	for _, s := range BothSides() {
 		for _, b := range first[s].Budgets {
 			if slices.Contains(counted, b.UID) || !b.covers(first[s]) || !second[s].has(b) {
 				continue
@@ -34,7 +34,7 @@ func allowedTogether(first, second [2]replicaSide) (int32, []string) {
 }
 
 // covers says whether the budget's selector matches the side's pods.
-func (b disruptionBudget) covers(side replicaSide) bool {
+func (b DisruptionBudget) covers(side ReplicaSide) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
 	return err == nil && side.Set.UID != "" && selector.Matches(labels.Set(side.Set.Labels))
 }
@@ -44,17 +44,17 @@ func (b disruptionBudget) covers(side replicaSide) bool {
 // eviction, but the answer that follows from that spec is only a moment away, so
 // that answer is taken. Like the controller it goes by what the watch saw of the
 // pods.
-func (b disruptionBudget) allows(sides [2]replicaSide) int32 {
+func (b DisruptionBudget) allows(sides [2]ReplicaSide) int32 {
 	if b.ObservedGeneration == b.Generation {
 		return max(0, b.Allowed)
 	}
 	var expected, healthy int32
-	for _, s := range bothSides() {
+	for _, s := range BothSides() {
 		if !isCoveredBy(b, sides[s]) {
 			continue
 		}
 		for _, p := range sides[s].Seen {
-			if p.available() {
+			if p.Available() {
 				healthy++
 			}
 		}
@@ -67,13 +67,13 @@ func (b disruptionBudget) allows(sides [2]replicaSide) int32 {
 
 // isCoveredBy looks the budget up among those that the side can see: a budget of
 // another cluster does not cover this side, whatever its selector says.
-func isCoveredBy(b disruptionBudget, side replicaSide) bool {
-	return b.covers(side) && slices.ContainsFunc(side.Budgets, func(o disruptionBudget) bool { return o.UID == b.UID })
+func isCoveredBy(b DisruptionBudget, side ReplicaSide) bool {
+	return b.covers(side) && slices.ContainsFunc(side.Budgets, func(o DisruptionBudget) bool { return o.UID == b.UID })
 }
 
 // desiredHealthy follows the API: percentages are of the expected pods and are
 // rounded up.
-func (b disruptionBudget) desiredHealthy(expected int32) int32 {
+func (b DisruptionBudget) desiredHealthy(expected int32) int32 {
 	switch {
 	case b.MaxUnavailable != nil:
 		return max(0, expected-scaled(b.MaxUnavailable, expected))

@@ -1,4 +1,4 @@
-package auditor
+package feed
 
 import (
 	"context"
@@ -52,14 +52,14 @@ func (s *script) play(t *testing.T) (changes []string, interruptions int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	f := &feed[*corev1.Pod]{
-		name: "pods",
-		list: func(context.Context, metav1.ListOptions) ([]*corev1.Pod, string, error) {
+	f := &Feed[*corev1.Pod]{
+		Name: "pods",
+		List: func(context.Context, metav1.ListOptions) ([]*corev1.Pod, string, error) {
 			next := s.lists[0]
 			s.lists = s.lists[1:]
 			return next()
 		},
-		watch: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if len(s.watches) == 0 {
 				cancel()
 				return nil, ctx.Err()
@@ -69,12 +69,12 @@ func (s *script) play(t *testing.T) (changes []string, interruptions int) {
 			s.watches = s.watches[1:]
 			return next()
 		},
-		handle: func(ch change[*corev1.Pod]) {
+		Handle: func(ch Change[*corev1.Pod]) {
 			changes = append(changes, fmt.Sprintf("%s>%s", short(ch.Old), short(ch.New)))
 		},
-		interrupted: func() { interruptions++ },
+		Interrupted: func() { interruptions++ },
 	}
-	f.run(ctx)
+	f.Run(ctx)
 	return changes, interruptions
 }
 

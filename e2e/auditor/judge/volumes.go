@@ -1,4 +1,4 @@
-package auditor
+package judge
 
 import (
 	"cmp"
@@ -10,21 +10,21 @@ import (
 
 // isUsable says whether kubelet would mount the volume for the claim: each names
 // the other, the volume by uid.
-func isUsable(pv volumeState, claim claimState) bool {
+func isUsable(pv VolumeState, claim ClaimState) bool {
 	return pv.UID != "" && claim.UID != "" &&
 		pv.ClaimUID == claim.UID && pv.ClaimName == claim.Name && claim.VolumeName == pv.Name
 }
 
-// binding is a claim and the usable volume that it has.
-type binding struct {
-	Volume volumeState
-	Claim  claimState
+// Binding is a claim and the usable volume that it has.
+type Binding struct {
+	Volume VolumeState
+	Claim  ClaimState
 }
 
-// bindings returns the claims of a side that have a usable volume, in both phases
+// Bindings returns the claims of a side that have a usable volume, in both phases
 // unchanged.
-func bindings(first, second volumeSide) []binding {
-	var found []binding
+func Bindings(first, second VolumeSide) []Binding {
+	var found []Binding
 	for _, claim := range first.Claims {
 		pv := first.volume(claim.VolumeName)
 		if pv.ClaimNamespace != first.Namespace || !isUsable(pv, claim) {
@@ -36,42 +36,42 @@ func bindings(first, second volumeSide) []binding {
 		if after := second.volume(pv.Name); after.UID != pv.UID || after.RV != pv.RV {
 			continue
 		}
-		found = append(found, binding{Volume: pv, Claim: claim})
+		found = append(found, Binding{Volume: pv, Claim: claim})
 	}
 	return found
 }
 
-// sharedHandles judges I2: pairs of bindings, one of each side, with one handle,
+// SharedHandles judges I2: pairs of bindings, one of each side, with one handle,
 // that existed at the instant between the phases.
-func sharedHandles(sides [2][]binding) [][2]binding {
-	var shared [][2]binding
-	for _, here := range sides[source] {
-		for _, there := range sides[destination] {
+func SharedHandles(sides [2][]Binding) [][2]Binding {
+	var shared [][2]Binding
+	for _, here := range sides[Source] {
+		for _, there := range sides[Destination] {
 			if here.Volume.Handle != "" && here.Volume.Handle == there.Volume.Handle {
-				shared = append(shared, [2]binding{here, there})
+				shared = append(shared, [2]Binding{here, there})
 			}
 		}
 	}
 	return shared
 }
 
-// ofSet keeps the bindings of claims that belong to the side's set. When both sides
+// OfSet keeps the bindings of claims that belong to the side's set. When both sides
 // are one namespace, only those can be told apart.
-func ofSet(all []binding) []binding {
-	return slices.DeleteFunc(slices.Clone(all), func(b binding) bool { return b.Claim.Key == nil })
+func OfSet(all []Binding) []Binding {
+	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return b.Claim.Key == nil })
 }
 
 // wrongVolume is a claim that is bound to another volume than the recorded one.
 type wrongVolume struct {
-	Key  volumeKey
-	Got  binding
-	Want origin
+	Key  VolumeKey
+	Got  Binding
+	Want Origin
 }
 
-// judgeHandles judges I3 for the bindings of one side: which claims have the
+// Handles judges I3 for the bindings of one side: which claims have the
 // recorded volume, which have another.
-func judgeHandles(bound []binding, recorded map[volumeKey]origin) (right []volumeKey, wrong []wrongVolume) {
-	for _, b := range ofSet(bound) {
+func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey, wrong []wrongVolume) {
+	for _, b := range OfSet(bound) {
 		want, ok := recorded[*b.Claim.Key]
 		switch {
 		case !ok:
@@ -84,9 +84,9 @@ func judgeHandles(bound []binding, recorded map[volumeKey]origin) (right []volum
 	return right, wrong
 }
 
-// judgeClaim says what is wrong with the claim that a running pod uses; empty when
+// Claim says what is wrong with the claim that a running pod uses; empty when
 // the claim has the recorded volume.
-func judgeClaim(b binding, want origin) string {
+func Claim(b Binding, want Origin) string {
 	switch {
 	case b.Claim.UID == "":
 		return "the claim does not exist"
@@ -103,8 +103,8 @@ func judgeClaim(b binding, want origin) string {
 	}
 }
 
-// judgeFate judges I3 for one state of a volume: empty when no data is at risk.
-func judgeFate(pv volumeState) string {
+// Fate judges I3 for one state of a volume: empty when no data is at risk.
+func Fate(pv VolumeState) string {
 	switch {
 	case pv.Phase == corev1.VolumeFailed:
 		return "is in phase Failed: its reclaim policy was carried out in vain"
@@ -115,24 +115,24 @@ func judgeFate(pv volumeState) string {
 	}
 }
 
-// judgeDeletedVolume judges I3 for the last state of a deleted volume.
-func judgeDeletedVolume(last volumeState) string {
+// DeletedVolume judges I3 for the last state of a deleted volume.
+func DeletedVolume(last VolumeState) string {
 	if last.Policy == corev1.PersistentVolumeReclaimRetain {
 		return ""
 	}
 	return fmt.Sprintf("was deleted with reclaim policy %s", last.Policy)
 }
 
-// judgeDeletedClaim judges I3 for a deleted claim and its volume as it is now. A
+// DeletedClaim judges I3 for a deleted claim and its volume as it is now. A
 // volume that no longer belongs to that claim is not touched by its deletion.
-func judgeDeletedClaim(claim claimState, pv volumeState) string {
+func DeletedClaim(claim ClaimState, pv VolumeState) string {
 	if pv.UID == "" || pv.ClaimUID != claim.UID || pv.Policy == corev1.PersistentVolumeReclaimRetain {
 		return ""
 	}
 	return fmt.Sprintf("was deleted while its volume %s had reclaim policy %s", pv.Name, pv.Policy)
 }
 
-// compareKeys orders volumes for people.
-func compareKeys(a, b volumeKey) int {
+// CompareKeys orders volumes for people.
+func CompareKeys(a, b VolumeKey) int {
 	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Template, b.Template))
 }
