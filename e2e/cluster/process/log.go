@@ -1,4 +1,4 @@
-package cluster
+package process
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ const (
 // crash matches the line with which the report of the Go runtime begins.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|SIG[A-Z]+): `)
 
-// lastLines returns what says best why the process ended. What earlier runs of
+// LastLines returns what says best why the process ended. What earlier runs of
 // the role have logged is not among it.
-func (p *process) lastLines() string {
+func (p *Process) LastLines() string {
 	content, err := os.ReadFile(p.logFile)
 	if err != nil {
 		return err.Error()

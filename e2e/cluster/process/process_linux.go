@@ -1,4 +1,6 @@
-package cluster
+// Package process runs one program of a control plane: it can be ended, frozen and thawed, and
+// what it has logged is at hand.
+package process
 
 import (
 	"bytes"
@@ -17,20 +19,23 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// process is one run of a role.
-type process struct {
-	cmd       *exec.Cmd
-	logFile   string
-	logStart  int64 // what is before it in logFile is of earlier runs
-	exited    chan struct{}
-	err       error       // why it exited; to be read once exited is closed
-	dismissed atomic.Bool // told to end: that it exits is no accident
-	frozen    atomic.Bool
+// Process is one run of a program.
+type Process struct {
+	cmd      *exec.Cmd
+	logFile  string
+	logStart int64 // what is before it in logFile is of earlier runs
+	err      error // why it exited; to be read once Exited is closed
+
+	// Exited is closed when the process has ended.
+	Exited chan struct{}
+	// Dismissed: it was told to end, so that its end is no accident.
+	Dismissed atomic.Bool
+	Frozen    atomic.Bool
 }
 
-// startProcess runs binary in dir, with its output appended to logFile. The
+// Start runs binary in dir, with its output appended to logFile. The
 // environment is made up, so that nothing of the user's changes the outcome.
-func startProcess(binary, dir, logFile string, args []string) (*process, error) {
+func Start(binary, dir, logFile string, args []string) (*Process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -47,78 +52,81 @@ func startProcess(binary, dir, logFile string, args []string) (*process, error) 
 	if err := child.Start(cmd); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, logFile: logFile, logStart: info.Size(), exited: make(chan struct{})}
+	p := &Process{cmd: cmd, logFile: logFile, logStart: info.Size(), Exited: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
-		close(p.exited)
+		close(p.Exited)
 	}()
 	return p, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-func (p *process) isRunning() bool {
+// IsRunning says that it has not ended.
+func (p *Process) IsRunning() bool {
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 		return false
 	default:
 		return true
 	}
 }
 
-// isActive tells whether the process runs, is to run on, and is not frozen.
-func (p *process) isActive() bool {
-	return p.isRunning() && !p.dismissed.Load() && !p.frozen.Load()
+// IsActive tells whether the process runs, is to run on, and is not frozen.
+func (p *Process) IsActive() bool {
+	return p.IsRunning() && !p.Dismissed.Load() && !p.Frozen.Load()
 }
 
-// status says how the process ended; to be asked once exited is closed.
-func (p *process) status() string {
+// Status says how the process ended; to be asked once Exited is closed.
+func (p *Process) Status() string {
 	if p.err == nil {
 		return "exit status 0"
 	}
 	return p.err.Error()
 }
 
-// kill ends the process at once and waits until it is gone.
-func (p *process) kill() {
-	p.dismissed.Store(true)
+// Kill ends the process at once and waits until it is gone.
+func (p *Process) Kill() {
+	p.Dismissed.Store(true)
 	_ = p.cmd.Process.Kill() // fails only if it has gone already
-	<-p.exited
+	<-p.Exited
 }
 
-// terminate lets the process end by itself, for as long as the grace lasts.
-func (p *process) terminate(grace time.Duration) {
-	p.dismissed.Store(true)
+// Terminate lets the process end by itself, for as long as the grace lasts.
+func (p *Process) Terminate(grace time.Duration) {
+	p.Dismissed.Store(true)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process could not hear it
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 	case <-time.After(grace):
-		p.kill()
+		p.Kill()
 	}
 }
 
-// freeze stops the process and waits until the last of its threads stands
+// Freeze stops the process and waits until the last of its threads stands
 // still: the signal itself returns earlier.
-func (p *process) freeze() error {
+func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	const bound = 10 * time.Second
 	return wait.PollUntilContextTimeout(context.Background(), time.Millisecond, bound, true,
 		func(context.Context) (bool, error) {
-			if !p.isRunning() {
+			if !p.IsRunning() {
 				return false, os.ErrProcessDone
 			}
-			return isStopped(p.pid())
+			return isStopped(p.PID())
 		})
 }
 
-func (p *process) thaw() error {
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error {
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	p.frozen.Store(false) // not before: nobody restarts it until then
+	p.Frozen.Store(false) // not before: nobody restarts it until then
 	return nil
 }
 
