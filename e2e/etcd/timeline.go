@@ -19,14 +19,14 @@ type stay struct {
 	from, until     time.Time // until is zero for one that lasts
 }
 
-// lanes notes where each member is Ready: it draws them, and judges nothing.
-type lanes struct {
+// timeline notes where each member is Ready: it draws them, and judges nothing.
+type timeline struct {
 	sync.Mutex
 	stays []stay
 }
 
 // follow watches the pods of a cluster until ctx ends.
-func (l *lanes) follow(ctx context.Context, c *kind.Cluster) {
+func (l *timeline) follow(ctx context.Context, c *kind.Cluster) {
 	list := cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: list, ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(pod any) { l.note(c.Name, pod.(*corev1.Pod), false) },
@@ -41,7 +41,7 @@ func (l *lanes) follow(ctx context.Context, c *kind.Cluster) {
 }
 
 // note begins a stay of a pod that has become Ready, and ends that of one that is no more.
-func (l *lanes) note(cluster string, pod *corev1.Pod, gone bool) {
+func (l *timeline) note(cluster string, pod *corev1.Pod, gone bool) {
 	if !slices.Contains(memberNames(), pod.Name) {
 		return
 	}
@@ -60,7 +60,7 @@ func (l *lanes) note(cluster string, pod *corev1.Pod, gone bool) {
 }
 
 // all are the stays so far.
-func (l *lanes) all() []stay {
+func (l *timeline) all() []stay {
 	l.Lock()
 	defer l.Unlock()
 	return slices.Clone(l.stays)

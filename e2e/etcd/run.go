@@ -25,14 +25,14 @@ const (
 	steady = 10 * time.Second
 )
 
-// play is one run.
-type play struct {
+// run is one scenario as it happens.
+type run struct {
 	*stage
-	number int
-	scene  scene
-	begin  time.Time
-	lanes  lanes
-	phases []phase
+	number   int
+	scenario scenario
+	begin    time.Time
+	timeline timeline
+	phases   []phase
 
 	// move counts the moves; struck are the troubles that have come, by their place.
 	move     int
@@ -50,96 +50,96 @@ type result struct {
 	load   string // of the machine, at the end of the move
 }
 
-// play deploys etcd to east, moves it to west under the eyes of clients and auditor, and
+// run deploys etcd to east, moves it to west under the eyes of clients and auditor, and
 // clears the stage.
-func (s *stage) play(ctx context.Context, number int, what scene) (result, error) {
+func (s *stage) run(ctx context.Context, number int, what scenario) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	p := &play{stage: s, number: number, scene: what, begin: time.Now(), struck: map[int]bool{}}
+	r := &run{stage: s, number: number, scenario: what, begin: time.Now(), struck: map[int]bool{}}
 	fmt.Printf("\n%s\n", what.name)
-	if err := p.deploy(ctx); err != nil {
+	if err := r.deploy(ctx); err != nil {
 		return result{}, err
 	}
-	r, err := p.act(ctx)
+	shown, err := r.act(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	return r, p.clear(ctx)
+	return shown, r.clear(ctx)
 }
 
 // say prints a line with the seconds since the run began.
-func (p *play) say(format string, args ...any) {
-	fmt.Printf("%6.1f s  %s\n", time.Since(p.begin).Seconds(), fmt.Sprintf(format, args...))
+func (r *run) say(format string, args ...any) {
+	fmt.Printf("%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // deploy starts etcd in east and gives whoever moves it what it needs.
-func (p *play) deploy(ctx context.Context) error {
-	for _, c := range p.pair.Both() {
+func (r *run) deploy(ctx context.Context) error {
+	for _, c := range r.pair.Both() {
 		if err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace)); err != nil {
 			return err
 		}
 	}
 	objects := append(names(), governing(), budget(), statefulSet())
 	for _, member := range memberNames() {
-		objects = append([]client.Object{volume(p.number, member)}, objects...)
+		objects = append([]client.Object{volume(r.number, member)}, objects...)
 	}
 	for _, object := range objects {
-		if err := setup.Create(ctx, p.pair.East, object); err != nil {
+		if err := setup.Create(ctx, r.pair.East, object); err != nil {
 			return err
 		}
 	}
-	if err := (fixture.App{Namespace: namespace, Name: name}).AwaitReady(ctx, p.pair.East.Client); err != nil {
+	if err := (fixture.App{Namespace: namespace, Name: name}).AwaitReady(ctx, r.pair.East.Client); err != nil {
 		return err
 	}
-	p.say("etcd of %d members is Ready in east", members)
+	r.say("etcd of %d members is Ready in east", members)
 	return nil
 }
 
 // act is the run itself.
-func (p *play) act(ctx context.Context) (result, error) {
+func (r *run) act(ctx context.Context) (result, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	for _, c := range p.pair.Both() {
-		go p.lanes.follow(following, c)
+	for _, c := range r.pair.Both() {
+		go r.timeline.follow(following, c)
 	}
-	watching, err := p.audit(ctx)
+	watching, err := r.audit(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	if err := p.startClients(ctx); err != nil {
+	if err := r.startClients(ctx); err != nil {
 		return result{}, err
 	}
-	p.say("clients in both clusters write and read")
+	r.say("clients in both clusters write and read")
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
-		{"before", undisturbed}, {"moving, turned round", p.moveAndTurn}, {"moving back", p.awaitBack}, {"moving again", p.moveAgain}, {"after", undisturbed},
+		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.awaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
 	} {
-		if err := p.phase(ctx, step.name, step.do); err != nil {
+		if err := r.phase(ctx, step.name, step.do); err != nil {
 			return result{}, err
 		}
 	}
 	load, err := machineLoad()
-	if err := errors.Join(err, p.stopClients(ctx), p.final(ctx)); err != nil {
+	if err := errors.Join(err, r.stopClients(ctx), r.final(ctx)); err != nil {
 		return result{}, err
 	}
-	r := result{name: p.scene.name, load: load, audit: watching.Finish(ctx), stays: p.lanes.all(), phases: p.phases}
-	fmt.Println(r.audit)
-	if r.answer, err = p.ask(ctx, p.question()); err != nil {
+	shown := result{name: r.scenario.name, load: load, audit: watching.Finish(ctx), stays: r.timeline.all(), phases: r.phases}
+	fmt.Println(shown.audit)
+	if shown.answer, err = r.ask(ctx, r.question()); err != nil {
 		return result{}, err
 	}
-	p.say("%d operations judged", r.Operations)
-	return r, nil
+	r.say("%d operations judged", shown.Operations)
+	return shown, nil
 }
 
 // phase notes when something was done.
-func (p *play) phase(ctx context.Context, name string, do func(context.Context) error) error {
+func (r *run) phase(ctx context.Context, name string, do func(context.Context) error) error {
 	from := time.Now()
 	if err := do(ctx); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.phases = append(p.phases, phase{Name: name, From: from, Until: time.Now()})
+	r.phases = append(r.phases, phase{Name: name, From: from, Until: time.Now()})
 	return nil
 }
 
@@ -157,30 +157,30 @@ func pass(ctx context.Context, d time.Duration) error {
 }
 
 // question has every phase measured, the three of the move together, and the whole.
-func (p *play) question() question {
-	first, last := p.phases[0], p.phases[len(p.phases)-1]
+func (r *run) question() question {
+	first, last := r.phases[0], r.phases[len(r.phases)-1]
 	during := phase{Name: "during", From: first.Until, Until: last.From}
 	whole := phase{Name: "whole", From: first.From, Until: last.Until}
-	q := question{Final: p.written("final"), Phases: []phase{first, during, last, whole}}
-	for _, c := range p.pair.Both() {
-		q.Histories = append(q.Histories, p.written(clientName(c)))
+	q := question{Final: r.written("final"), Phases: []phase{first, during, last, whole}}
+	for _, c := range r.pair.Both() {
+		q.Histories = append(q.Histories, r.written(clientName(c)))
 	}
 	return q
 }
 
-func (p *play) audit(ctx context.Context) (*auditor.Auditor, error) {
+func (r *run) audit(ctx context.Context) (*auditor.Auditor, error) {
 	side := func(c *kind.Cluster) auditor.Side {
 		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: namespace, Set: name}
 	}
-	return auditor.Start(ctx, auditor.Options{Source: side(p.pair.East), Destination: side(p.pair.West), Budget: 1})
+	return auditor.Start(ctx, auditor.Options{Source: side(r.pair.East), Destination: side(r.pair.West), Budget: 1})
 }
 
 // clear removes what the run made in both clusters. The folder with its data stays.
-func (p *play) clear(ctx context.Context) error {
-	if err := p.removeMigration(ctx); err != nil {
+func (r *run) clear(ctx context.Context) error {
+	if err := r.removeMigration(ctx); err != nil {
 		return err
 	}
-	for _, c := range p.pair.Both() {
+	for _, c := range r.pair.Both() {
 		if err := c.Client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (p *play) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, c := range p.pair.Both() {
+	for _, c := range r.pair.Both() {
 		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 			_, err := c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
