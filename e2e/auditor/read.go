@@ -28,16 +28,26 @@ func (s *side) pod(ctx context.Context, ordinal int32) (judge.PodState, error) {
 	return view.Pod(pod, ordinal), nil
 }
 
-// slice reads the set; the zero state means NotFound.
+// viewed is what is judged of an object that was read; the zero state means NotFound.
+func viewed[O, S any](object O, err error, view func(O) S) (S, error) {
+	var none S
+	switch {
+	case apierrors.IsNotFound(err):
+		return none, nil
+	case err != nil:
+		return none, err
+	}
+	return view(object), nil
+}
+
+// slice reads the set.
 func (s *side) slice(ctx context.Context) (judge.SliceState, error) {
 	set, err := s.sets.Get(ctx, s.Set, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return judge.SliceState{}, nil
-	}
+	found, err := viewed(set, err, view.Slice)
 	if err != nil {
-		return judge.SliceState{}, fmt.Errorf("read set %s: %w", s, err)
+		err = fmt.Errorf("read set %s: %w", s, err)
 	}
-	return view.Slice(set), nil
+	return found, err
 }
 
 // binding reads a claim and the volume that it names.
@@ -56,40 +66,34 @@ func (s *side) binding(ctx context.Context, claim string) (judge.Binding, error)
 	return b, err
 }
 
-// volume reads one volume; the zero state means NotFound.
+// volume reads one volume.
 func (s *side) volume(ctx context.Context, name string) (judge.VolumeState, error) {
 	pv, err := s.core.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return judge.VolumeState{}, nil
-	}
+	found, err := viewed(pv, err, view.Volume)
 	if err != nil {
-		return judge.VolumeState{}, fmt.Errorf("read volume %s in %s: %w", name, s.Name, err)
+		err = fmt.Errorf("read volume %s in %s: %w", name, s.Name, err)
 	}
-	return view.Volume(pv), nil
+	return found, err
 }
 
-// attachment reads one VolumeAttachment; the zero state means NotFound.
+// attachment reads one VolumeAttachment.
 func (s *side) attachment(ctx context.Context, name string) (judge.Attachment, error) {
 	a, err := s.core.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return judge.Attachment{}, nil
-	}
+	found, err := viewed(a, err, view.Attachment)
 	if err != nil {
-		return judge.Attachment{}, fmt.Errorf("read attachment %s in %s: %w", name, s.Name, err)
+		err = fmt.Errorf("read attachment %s in %s: %w", name, s.Name, err)
 	}
-	return view.Attachment(a), nil
+	return found, err
 }
 
-// budget reads one disruption budget; the zero state means NotFound.
+// budget reads one disruption budget.
 func (s *side) budget(ctx context.Context, name string) (judge.DisruptionBudget, error) {
 	pdb, err := s.core.PolicyV1().PodDisruptionBudgets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return judge.DisruptionBudget{}, nil
-	}
+	found, err := viewed(pdb, err, view.Budget)
 	if err != nil {
-		return judge.DisruptionBudget{}, fmt.Errorf("read disruption budget %s/%s in %s: %w", s.Namespace, name, s.Name, err)
+		err = fmt.Errorf("read disruption budget %s/%s in %s: %w", s.Namespace, name, s.Name, err)
 	}
-	return view.Budget(pdb), nil
+	return found, err
 }
 
 // maxReads bounds the reads of one phase of a sample at one time and side.

@@ -100,12 +100,16 @@ type ReplicaSide struct {
 func (r ReplicaSide) asked(ordinal int32) bool { return slices.Contains(r.Asked, ordinal) }
 
 func (r ReplicaSide) pod(ordinal int32) PodState {
-	for _, p := range r.Pods {
-		if p.Ordinal == ordinal {
-			return p
-		}
+	return first(r.Pods, func(p PodState) bool { return p.Ordinal == ordinal })
+}
+
+// first is the first that is as it should be; the zero value: none is.
+func first[T any](all []T, is func(T) bool) T {
+	var none T
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
 	}
-	return PodState{}
+	return none
 }
 
 // VolumeKey names one volume of the application wherever it is.
@@ -149,21 +153,11 @@ type VolumeSide struct {
 }
 
 func (v VolumeSide) volume(name string) VolumeState {
-	for _, pv := range v.Volumes {
-		if pv.Name == name {
-			return pv
-		}
-	}
-	return VolumeState{}
+	return first(v.Volumes, func(pv VolumeState) bool { return pv.Name == name })
 }
 
 func (v VolumeSide) claim(name string) ClaimState {
-	for _, c := range v.Claims {
-		if c.Name == name {
-			return c
-		}
-	}
-	return ClaimState{}
+	return first(v.Claims, func(c ClaimState) bool { return c.Name == name })
 }
 
 // Origin is where and how a volume was first seen.
