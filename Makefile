@@ -19,7 +19,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
 	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -short -race -shuffle=on ./...
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd ./e2e/testbed ./e2e/auditor/judge ./e2e/auditor/view ./e2e/auditor/feed ./e2e/cluster/process
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices

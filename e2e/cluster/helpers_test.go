@@ -34,9 +34,6 @@ func bounded(t *testing.T) context.Context {
 // controlPlane is the binary of the clusters that a test starts.
 func controlPlane(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it starts clusters")
-	}
 	binary, err := Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)

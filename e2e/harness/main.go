@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -17,12 +16,8 @@ import (
 type Start func(context.Context) (end func(failed bool) error, err error)
 
 // Main runs the tests of a package, on embedded clusters or, for those that run there, on kind's.
-// With -short it starts nothing, and runs none. It returns the code to exit with.
+// It returns the code to exit with.
 func Main(m *testing.M, onKind []string, embedded, kind Start) int {
-	if flag.Parse(); testing.Short() {
-		fmt.Fprintln(os.Stderr, "skipped: these tests start clusters")
-		return 0
-	}
 	code, err := runTests(m, onKind, embedded, kind)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -43,9 +43,7 @@ func exported(spec *api.MigrationSpec) { spec.Services.Export = true }
 // TestExports makes the destination's export before the first handoff and removes
 // the source's last.
 func TestExports(t *testing.T) {
-	t.Parallel()
-	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(exported))
-	from, to := v.servingExports()
+	v, from, to := newExporting(t, 2, exported)
 	first := true
 	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != migration.ScaleDown || !first {
@@ -70,9 +68,7 @@ func TestExports(t *testing.T) {
 // TestExportConflict stalls before anything has moved, and goes on when the
 // conflict is gone.
 func TestExportConflict(t *testing.T) {
-	t.Parallel()
-	v := newMove(t, harness.Usual(1), harness.AcrossClusters, harness.WithSpec(exported))
-	_, to := v.servingExports()
+	v, _, to := newExporting(t, 1, exported)
 	stalled := false
 	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
 		switch hold := outcome.Decision.Hold; {

@@ -22,9 +22,7 @@ func named(spec *api.MigrationSpec) { spec.Services.PerOrdinal = api.PerOrdinalE
 // TestOrdinalNames: whenever an ordinal is started it has its name on that side, and
 // no other one; at the end all names are where the ordinals are.
 func TestOrdinalNames(t *testing.T) {
-	t.Parallel()
-	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(named))
-	from, to := v.servingExports()
+	v, from, to := newExporting(t, 3, named)
 	first := true
 	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
 		if !outcome.Wrote {
@@ -77,6 +75,16 @@ func TestOrdinalNamesBack(t *testing.T) {
 	v.Audit()
 }
 
+// newExporting moves to another cluster, with Services exported, and knows both of them.
+func newExporting(t *testing.T, replicas int32, services func(*api.MigrationSpec)) (v *move, from, to client.Client) {
+	t.Helper()
+	t.Parallel()
+	v = newMove(t, harness.Usual(replicas), harness.AcrossClusters, harness.WithSpec(services))
+	from, to = v.servingExports()
+	return v, from, to
+}
+
+// servingExports puts the API of Services between clusters into both of them.
 func (v *move) servingExports() (from, to client.Client) {
 	v.T.Helper()
 	v.Must(installMCS())
