@@ -48,7 +48,7 @@ func runTests(m *testing.M, onKind []string, embedded, kind Start) (code int, er
 // CheckCases checks that whoever adds a case says whether it runs on kind, or why not.
 func CheckCases(t *testing.T, onKind []string, embeddedOnly map[string]string) {
 	t.Helper()
-	wrong, err := cases.Grounds(".", onKind, embeddedOnly)
+	wrong, err := cases.Check(".", onKind, embeddedOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Grounds checks that each test of the package in a folder either runs on kind, too, or is
+// Check checks that each test of the package in a folder either runs on kind, too, or is
 // said not to with the reason, and returns what is wrong.
-func Grounds(dir string, onKind []string, embeddedOnly map[string]string) ([]string, error) {
+func Check(dir string, onKind []string, embeddedOnly map[string]string) ([]string, error) {
 	all, err := tests(dir)
 	if err != nil {
 		return nil, err
