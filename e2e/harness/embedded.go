@@ -36,16 +36,16 @@ type embeddedBackend struct {
 
 // Embedded brings up two embedded clusters for the moves of a package.
 func Embedded(ctx context.Context) (end func(failed bool) error, err error) {
-	g := &embeddedBackend{}
-	if err := g.up(ctx); err != nil {
-		return nil, errors.Join(err, g.close(true))
+	b := &embeddedBackend{}
+	if err := b.up(ctx); err != nil {
+		return nil, errors.Join(err, b.close(true))
 	}
-	current, repeated = g, &testbed.Runs{Testbed: g}
-	return g.close, nil
+	current, repeated = b, &testbed.Runs{Testbed: b}
+	return b.close, nil
 }
 
 // up starts both clusters.
-func (g *embeddedBackend) up(ctx context.Context) error {
+func (b *embeddedBackend) up(ctx context.Context) error {
 	binary, err := cluster.Build(ctx, os.Stderr)
 	if err != nil {
 		return err
@@ -55,9 +55,9 @@ func (g *embeddedBackend) up(ctx context.Context) error {
 		return err
 	}
 	east, west = both[0], both[1]
-	g.mu.Lock()
-	g.all = append(g.all, both...)
-	g.mu.Unlock()
+	b.mu.Lock()
+	b.all = append(b.all, both...)
+	b.mu.Unlock()
 	for _, each := range both {
 		if err := Prepare(ctx, each); err != nil {
 			return err
@@ -94,9 +94,9 @@ func (*embeddedBackend) deploy(v *Move) error { return v.App.Deploy(v.Ctx, v.Sou
 // check has nothing to look at: no replica writes here.
 func (*embeddedBackend) check(*Move, auditor.Report) error { return nil }
 
-func (g *embeddedBackend) close(failed bool) error {
+func (b *embeddedBackend) close(failed bool) error {
 	var errs []error
-	for _, c := range g.all {
+	for _, c := range b.all {
 		errs = append(errs, Stop(c, failed))
 	}
 	return errors.Join(errs...)
@@ -120,7 +120,7 @@ func (*embeddedBackend) Usable(ctx context.Context) error {
 }
 
 // Renew implements testbed.Testbed.
-func (g *embeddedBackend) Renew(ctx context.Context) error {
+func (b *embeddedBackend) Renew(ctx context.Context) error {
 	for _, each := range []Cluster{east, west} {
 		old := PartsOf(each)
 		fmt.Fprintf(os.Stderr, "cluster %s is made anew; logs of the old one: %s\n", old.Name(), old.KeepLogs())
@@ -128,15 +128,15 @@ func (g *embeddedBackend) Renew(ctx context.Context) error {
 			return err
 		}
 	}
-	return g.up(ctx)
+	return b.up(ctx)
 }
 
 // Deaths implements testbed.Testbed. Every move goes from east to west, or stays in east.
-func (g *embeddedBackend) Deaths(since time.Time) []testbed.Death {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (b *embeddedBackend) Deaths(since time.Time) []testbed.Death {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var deaths []testbed.Death
-	for _, c := range g.all {
+	for _, c := range b.all {
 		side := map[string]string{"east": "source", "west": "destination"}[c.Name()]
 		for _, d := range c.Deaths() {
 			if d.Time.After(since) {

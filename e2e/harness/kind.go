@@ -36,14 +36,14 @@ type kindCluster struct {
 	dir string
 }
 
-func (s kindCluster) Name() string { return s.Cluster.Name }
+func (c kindCluster) Name() string { return c.Cluster.Name }
 
-func (s kindCluster) RESTConfig() *rest.Config { return s.Config }
+func (c kindCluster) RESTConfig() *rest.Config { return c.Config }
 
-func (s kindCluster) Kubeconfig() string { return s.Cluster.Kubeconfig }
+func (c kindCluster) Kubeconfig() string { return c.Cluster.Kubeconfig }
 
-func (s kindCluster) UserKubeconfig(user string, groups ...string) (string, error) {
-	return s.Cluster.UserKubeconfig(context.Background(), s.dir, user, groups...)
+func (c kindCluster) UserKubeconfig(user string, groups ...string) (string, error) {
+	return c.Cluster.UserKubeconfig(context.Background(), c.dir, user, groups...)
 }
 
 // Kind brings up two kind clusters for the moves of a package.
@@ -57,21 +57,21 @@ func Kind(ctx context.Context) (end func(failed bool) error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &kindBackend{pair: pair}
-	if err := g.prepare(ctx, dir); err != nil {
-		return nil, errors.Join(err, g.close(true))
+	b := &kindBackend{pair: pair}
+	if err := b.prepare(ctx, dir); err != nil {
+		return nil, errors.Join(err, b.close(true))
 	}
-	current, east, west = g, kindCluster{pair.East, dir}, kindCluster{pair.West, dir}
-	return g.close, nil
+	current, east, west = b, kindCluster{pair.East, dir}, kindCluster{pair.West, dir}
+	return b.close, nil
 }
 
-func (g *kindBackend) prepare(ctx context.Context, dir string) error {
-	image, err := g.pair.Workload(ctx, dir)
+func (b *kindBackend) prepare(ctx context.Context, dir string) error {
+	image, err := b.pair.Workload(ctx, dir)
 	if err != nil {
 		return err
 	}
-	g.image = image
-	for _, c := range g.pair.Both() {
+	b.image = image
+	for _, c := range b.pair.Both() {
 		if err := errors.Join(setup.Storage(ctx, c), setup.CRDs(ctx, c)); err != nil {
 			return err
 		}
@@ -83,14 +83,14 @@ func (*kindBackend) limit() time.Duration { return 8 * time.Minute }
 
 // deploy makes the volumes, each with a journal of the ordinal that it is for, and an
 // application that writes to them.
-func (g *kindBackend) deploy(v *Move) error {
-	v.T.Cleanup(func() { g.clear(v) })
-	v.App.Adapt = g.writing
-	if err := setup.Namespace(v.Ctx, g.at(v.From), v.App.Namespace); err != nil {
+func (b *kindBackend) deploy(v *Move) error {
+	v.T.Cleanup(func() { b.clear(v) })
+	v.App.Adapt = b.writing
+	if err := setup.Namespace(v.Ctx, b.at(v.From), v.App.Namespace); err != nil {
 		return err
 	}
 	if dirs := journalsOf(v); len(dirs) > 0 {
-		if err := replica.Seed(v.Ctx, v.Source, replica.Seeder(g.image, v.App.Namespace, dirs...)); err != nil {
+		if err := replica.Seed(v.Ctx, v.Source, replica.Seeder(b.image, v.App.Namespace, dirs...)); err != nil {
 			return err
 		}
 	}
@@ -102,22 +102,22 @@ func (g *kindBackend) deploy(v *Move) error {
 	return v.App.Deploy(v.Ctx, v.Source)
 }
 
-func (g *kindBackend) at(s Cluster) *kind.Cluster {
+func (b *kindBackend) at(s Cluster) *kind.Cluster {
 	if s == east {
-		return g.pair.East
+		return b.pair.East
 	}
-	return g.pair.West
+	return b.pair.West
 }
 
 // writing lets an application run the workload over its claims.
-func (g *kindBackend) writing(set *appsv1.StatefulSet) {
+func (b *kindBackend) writing(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.AutomountServiceAccountToken = new(false)
 	container := &set.Spec.Template.Spec.Containers[0]
 	mounts, dirs := container.VolumeMounts, []string(nil)
 	for _, mount := range mounts {
 		dirs = append(dirs, mount.MountPath)
 	}
-	*container = replica.Container(g.image, replica.PodIndex, dirs...)
+	*container = replica.Container(b.image, replica.PodIndex, dirs...)
 	container.VolumeMounts = mounts
 	for i := range set.Spec.VolumeClaimTemplates {
 		set.Spec.VolumeClaimTemplates[i].Spec.StorageClassName = new(kind.StorageClass)
@@ -126,7 +126,7 @@ func (g *kindBackend) writing(set *appsv1.StatefulSet) {
 
 // check reads every journal from its first byte to its last: each ordinal runs on one side,
 // on volumes that are its own and whole, and no pod has written after another one had begun.
-func (g *kindBackend) check(v *Move, verdict auditor.Report) error {
+func (b *kindBackend) check(v *Move, verdict auditor.Report) error {
 	var all []journal.Journal
 	var errs []error
 	for _, claim := range v.App.Claims {
@@ -135,31 +135,31 @@ func (g *kindBackend) check(v *Move, verdict auditor.Report) error {
 			all, errs = append(all, read), append(errs, err)
 		}
 	}
-	g.done.Add(cases.Row{Name: v.T.Name(), Verdict: &verdict, Journals: all})
+	b.done.Add(cases.Row{Name: v.T.Name(), Verdict: &verdict, Journals: all})
 	return errors.Join(errs...)
 }
 
 // clear removes what a test made, unless it failed.
-func (g *kindBackend) clear(v *Move) {
+func (b *kindBackend) clear(v *Move) {
 	namespaces := slices.Compact([]string{v.App.Namespace, v.ToNamespace})
 	if v.T.Failed() {
-		v.T.Log(g.pair.Keep(v.T.Name(), namespaces...))
+		v.T.Log(b.pair.Keep(v.T.Name(), namespaces...))
 		return
 	}
 	var volumes []string
 	for _, volume := range volumesOf(v) {
 		volumes = append(volumes, volume.Name)
 	}
-	if err := g.pair.Clear(volumes, namespaces...); err != nil {
+	if err := b.pair.Clear(volumes, namespaces...); err != nil {
 		v.T.Error(err)
 	}
 }
 
-func (g *kindBackend) close(failed bool) error {
-	g.done.Print(os.Stdout)
+func (b *kindBackend) close(failed bool) error {
+	b.done.Print(os.Stdout)
 	ctx := context.Background()
 	if failed {
-		return errors.Join(g.pair.KeepLogs(ctx), g.pair.Down(ctx))
+		return errors.Join(b.pair.KeepLogs(ctx), b.pair.Down(ctx))
 	}
-	return g.pair.Down(ctx)
+	return b.pair.Down(ctx)
 }
