@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
@@ -15,18 +14,18 @@ import (
 // clusters, and returns a client of east. The Deployment is left out: what is
 // measured is a process of this machine.
 func (b *bench) install(ctx context.Context) (client.Client, error) {
-	var east client.Client
-	for _, each := range []*cluster.Cluster{b.west, b.east} {
-		c, err := fixture.Client(each.RESTConfig())
-		if err != nil {
-			return nil, err
-		}
-		if err := fixture.InstallRoles(ctx, c); err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", each.Name(), err)
-		}
-		east = c
+	east, err := fixture.Client(b.east.RESTConfig())
+	if err != nil {
+		return nil, err
 	}
-	return east, fixture.InstallCRDs(ctx, east)
+	west, err := fixture.Client(b.west.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	if err := fixture.InstallCRDs(ctx, east); err != nil {
+		return nil, err
+	}
+	return east, errors.Join(fixture.InstallRoles(ctx, east), fixture.InstallRoles(ctx, west))
 }
 
 func account(namespace, name string) rbacv1.Subject {
