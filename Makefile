@@ -19,11 +19,11 @@ demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
 	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd
+	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd ./e2e/testbed ./e2e/auditor/judge ./e2e/auditor/view ./e2e/auditor/feed ./e2e/cluster/process
 	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
 	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
 	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
-	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 30m ./e2e
+	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 30m ./e2e/move
 
 soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them.
 	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 0 -run TestSoak -v ./e2e/slices
@@ -35,16 +35,16 @@ bench: ## Seconds for each ordinal against a kubectl script and the floor; out/b
 	@$(GO) run ./e2e/bench
 
 chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
-	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e
+	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e/move
 
 crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix ./e2e
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix ./e2e/move
 
 swing: ## Half an hour of 20 Migrations at once, turned round again and again while everything breaks.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing ./e2e
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing ./e2e/move
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory ./e2e
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory ./e2e/move
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
@@ -52,8 +52,8 @@ bench-slices: ## Our StatefulSet kind against the native controller; out/bench-s
 e2e-kind: kind-moves kind-slices kind-suite kind-quickstart ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
 
 KINDTEST = env E2E_KIND=1 $(GO) test -count=1 -timeout 40m
-kind-moves: # the cases of e2e
-	@$(STAGE) "moves on kind"       $(KINDTEST) -parallel 6 -v ./e2e
+kind-moves: # the cases of e2e/move
+	@$(STAGE) "moves on kind"       $(KINDTEST) -parallel 6 -v ./e2e/move
 kind-slices: # those of e2e/slices
 	@$(STAGE) "slices on kind"      $(KINDTEST) -parallel 6 -v ./e2e/slices
 kind-suite: # what only kubelets and machines can show

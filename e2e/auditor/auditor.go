@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // storageInterval is how many sample intervals pass between two looks at all
@@ -57,7 +59,7 @@ func Start(ctx context.Context, o Options) (*Auditor, error) {
 		return nil, err
 	}
 	if err := a.untilAnswered(ctx, a.begin); err != nil {
-		return nil, fmt.Errorf("first look at %s and %s: %w", a.sides[source], a.sides[destination], err)
+		return nil, fmt.Errorf("first look at %s and %s: %w", a.sides[judge.Source], a.sides[judge.Destination], err)
 	}
 	a.replicas, a.volumes, a.storage = newSampler(a.sampleReplicas), newSampler(a.sampleChanged), newSampler(a.sampleAll)
 	if err := a.watch(ctx); err != nil {
@@ -68,16 +70,16 @@ func Start(ctx context.Context, o Options) (*Auditor, error) {
 
 func (a *Auditor) connect(ctx context.Context) error {
 	for i, o := range [2]Side{a.options.Source, a.options.Destination} {
-		s, err := connect(ctx, sideIndex(i), o)
+		s, err := connect(ctx, judge.SideIndex(i), o)
 		if err != nil {
 			return err
 		}
 		a.sides[i] = s
 	}
-	from, to := a.sides[source], a.sides[destination]
+	from, to := a.sides[judge.Source], a.sides[judge.Destination]
 	a.sameCluster = from.cluster == to.cluster
 	if a.sameCluster {
-		to.store = source
+		to.store = judge.Source
 	}
 	a.oneNamespace = a.sameCluster && from.Namespace == to.Namespace
 	if a.oneNamespace && from.Set == to.Set {
@@ -88,33 +90,33 @@ func (a *Auditor) connect(ctx context.Context) error {
 
 // begin reads the ranges and the volumes from which everything is judged.
 func (a *Auditor) begin(ctx context.Context) error {
-	ranges, err := phase(ctx, a, func(ctx context.Context, s *side) (sliceState, error) { return s.slice(ctx) })
+	ranges, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.SliceState, error) { return s.slice(ctx) })
 	if err != nil {
 		return err
 	}
-	if ranges[source].UID == "" {
-		return fmt.Errorf("set %s does not exist", a.sides[source])
+	if ranges[judge.Source].UID == "" {
+		return fmt.Errorf("set %s does not exist", a.sides[judge.Source])
 	}
 	a.ordinals = nil
 	for _, r := range ranges {
-		for ordinal := r.Start; r.owns(ordinal); ordinal++ {
+		for ordinal := r.Start; r.Owns(ordinal); ordinal++ {
 			a.ordinals = append(a.ordinals, ordinal)
 		}
 	}
 	slices.Sort(a.ordinals)
 	a.ordinals = slices.Compact(a.ordinals)
 	for _, s := range a.sides {
-		s.templates = ranges[source].Templates
+		s.templates = ranges[judge.Source].Templates
 	}
-	a.state = newState(newServed(ranges, a.ordinals))
+	a.state = newState(judge.NewServed(ranges, a.ordinals))
 	// Nothing is judged yet, so that one look is enough: a volume and a claim that
 	// name each other are each other's.
-	found, err := phase(ctx, a, func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) })
+	found, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.VolumeSide, error) { return s.storage(ctx) })
 	if err != nil {
 		return err
 	}
-	for _, i := range bothSides() {
-		a.record(bindings(found[i], found[i]), i)
+	for _, i := range judge.BothSides() {
+		a.record(judge.Bindings(found[i], found[i]), i)
 	}
 	return nil
 }
@@ -138,7 +140,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 	a.live.Store(true)
 	a.ended = watching.Err
 	for _, f := range a.all {
-		a.watching.Go(func() { f.run(watching) })
+		a.watching.Go(func() { f.Run(watching) })
 	}
 	for s, interval := range map[*sampler]time.Duration{
 		a.replicas: a.options.SampleInterval,
@@ -153,7 +155,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 // relist brings every feed up to date.
 func (a *Auditor) relist(ctx context.Context) error {
 	for _, f := range a.all {
-		if err := a.untilAnswered(ctx, f.relist); err != nil {
+		if err := a.untilAnswered(ctx, f.Relist); err != nil {
 			return err
 		}
 	}

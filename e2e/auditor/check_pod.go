@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // checkApart proves I1 for a pod that appeared: the other side has none.
-func (a *Auditor) checkApart(s *side, pod podState) {
-	other := a.sides[s.index.other()]
+func (a *Auditor) checkApart(s *side, pod judge.PodState) {
+	other := a.sides[s.index.Other()]
 	about := subject{
 		Invariant: I1,
 		Ordinal:   pod.Ordinal,
@@ -21,18 +23,18 @@ func (a *Auditor) checkApart(s *side, pod podState) {
 		if err != nil {
 			return pending, err
 		}
-		switch judgeApart(before, there, after) {
-		case together:
-			pair := [2]podState{}
+		switch judge.Apart(before, there, after) {
+		case judge.Together:
+			pair := [2]judge.PodState{}
 			pair[s.index], pair[other.index] = after, there
 			a.reportTogether(pair)
-		case vanished:
+		case judge.Vanished:
 			a.ledger.notProved(I1, pod.Ordinal, fmt.Sprintf("%s is gone and %s exists: which came first is not known",
 				a.describePod(s.index, pod), a.describePod(other.index, there)))
 			return abandoned, nil
-		case unclear:
+		case judge.Unclear:
 			return pending, nil
-		case apart:
+		case judge.OnlyOne:
 		}
 		return settled, nil
 	})
@@ -40,8 +42,8 @@ func (a *Auditor) checkApart(s *side, pod podState) {
 
 // readApart reads both sides' pods of an ordinal as A, B, A. Most pods are alone,
 // and then one read, the other side's, is enough.
-func (s *side) readApart(ctx context.Context, other *side, ordinal int32) (before, there, after podState, err error) {
-	if there, err = other.pod(ctx, ordinal); err != nil || !there.exists() {
+func (s *side) readApart(ctx context.Context, other *side, ordinal int32) (before, there, after judge.PodState, err error) {
+	if there, err = other.pod(ctx, ordinal); err != nil || !there.Exists() {
 		return before, there, after, err
 	}
 	if before, err = s.pod(ctx, ordinal); err != nil {
@@ -56,17 +58,17 @@ func (s *side) readApart(ctx context.Context, other *side, ordinal int32) (befor
 
 // checkClaims proves I3 for a pod that appeared: each of its claims has the
 // recorded volume.
-func (a *Auditor) checkClaims(s *side, pod podState) {
+func (a *Auditor) checkClaims(s *side, pod judge.PodState) {
 	recorded := a.state.origins()
-	for _, key := range slices.SortedFunc(maps.Keys(recorded), compareKeys) {
+	for _, key := range slices.SortedFunc(maps.Keys(recorded), judge.CompareKeys) {
 		if key.Ordinal == pod.Ordinal {
 			a.checkClaim(s, pod, key, recorded[key])
 		}
 	}
 }
 
-func (a *Auditor) checkClaim(s *side, pod podState, key volumeKey, want origin) {
-	claim := key.claimName(s.Set)
+func (a *Auditor) checkClaim(s *side, pod judge.PodState, key judge.VolumeKey, want judge.Origin) {
+	claim := key.ClaimName(s.Set)
 	about := subject{
 		Invariant: I3,
 		Ordinal:   pod.Ordinal,
@@ -77,7 +79,7 @@ func (a *Auditor) checkClaim(s *side, pod podState, key volumeKey, want origin) 
 		if err != nil {
 			return pending, err
 		}
-		wrong := judgeClaim(b, want)
+		wrong := judge.Claim(b, want)
 		if wrong == "" {
 			return settled, nil
 		}

@@ -3,12 +3,14 @@ package auditor
 import (
 	"context"
 	"fmt"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // checkTakeover proves the second half of I2 for a volume that was given to s: the
 // other side's pod and attachments are gone.
-func (a *Auditor) checkTakeover(s *side, key volumeKey, given volumeState) {
-	other := a.sides[s.index.other()]
+func (a *Auditor) checkTakeover(s *side, key judge.VolumeKey, given judge.VolumeState) {
+	other := a.sides[s.index.Other()]
 	about := subject{
 		Invariant: I2,
 		Ordinal:   key.Ordinal,
@@ -16,7 +18,7 @@ func (a *Auditor) checkTakeover(s *side, key volumeKey, given volumeState) {
 			given.Name, s.Name, given.UID, given.RV, given.ClaimName, other),
 	}
 	a.prove(about, func(ctx context.Context) (outcome, error) {
-		t := takeover{Given: given, SameCluster: a.sameCluster}
+		t := judge.Takeover{Given: given, SameCluster: a.sameCluster}
 		var err error
 		if t.OtherPod, err = other.pod(ctx, key.Ordinal); err != nil {
 			return pending, err
@@ -28,15 +30,15 @@ func (a *Auditor) checkTakeover(s *side, key volumeKey, given volumeState) {
 			return pending, err
 		}
 		claim, ok := s.claimOf(t.After)
-		t.StillGiven = ok && claim == key && isGiven(t.After)
+		t.StillGiven = ok && claim == key && judge.IsGiven(t.After)
 		a.reportTakeover(s, key, t)
 		return settled, nil
 	})
 }
 
-func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
-	other := a.sides[s.index.other()]
-	podLeft, left := judgeTakeover(t)
+func (a *Auditor) reportTakeover(s *side, key judge.VolumeKey, t judge.Takeover) {
+	other := a.sides[s.index.Other()]
+	podLeft, left := judge.LeftBehind(t)
 	if podLeft {
 		a.reportLingering(s, key, t.Given, t.OtherPod)
 	}
@@ -47,13 +49,13 @@ func (a *Auditor) reportTakeover(s *side, key volumeKey, t takeover) {
 }
 
 // reportLingering records that a volume was given away under a pod.
-func (a *Auditor) reportLingering(s *side, key volumeKey, given volumeState, pod podState) {
+func (a *Auditor) reportLingering(s *side, key judge.VolumeKey, given judge.VolumeState, pod judge.PodState) {
 	a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
-		given.Name, given.Handle, s.Name, given.ClaimName, a.describePod(s.index.other(), pod)))
+		given.Name, given.Handle, s.Name, given.ClaimName, a.describePod(s.index.Other(), pod)))
 }
 
 // judgeGift looks back in the one cluster of both sides.
-func (a *Auditor) judgeGift(g gift) {
+func (a *Auditor) judgeGift(g judge.Gift) {
 	if !a.sameCluster {
 		return
 	}
@@ -64,8 +66,8 @@ func (a *Auditor) judgeGift(g gift) {
 
 // leftOver reads the attachments of the volume that was given away, as the other
 // side's cluster has them.
-func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]attachment, error) {
-	var found []attachment
+func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]judge.Attachment, error) {
+	var found []judge.Attachment
 	for _, name := range a.state.attachmentsOf(other.store, handle) {
 		left, err := other.attachment(ctx, name)
 		if err != nil {
@@ -80,7 +82,7 @@ func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]a
 
 // checkDeletedClaim proves I3 for a claim of the set that was deleted. When its
 // volume is gone as well, the volume's own last state is judged instead.
-func (a *Auditor) checkDeletedClaim(s *side, claim claimState) {
+func (a *Auditor) checkDeletedClaim(s *side, claim judge.ClaimState) {
 	about := subject{
 		Invariant: I3,
 		Ordinal:   claim.Key.Ordinal,
@@ -95,9 +97,37 @@ func (a *Auditor) checkDeletedClaim(s *side, claim claimState) {
 		if err != nil {
 			return pending, err
 		}
-		if message := judgeDeletedClaim(claim, pv); message != "" {
+		if message := judge.DeletedClaim(claim, pv); message != "" {
 			a.ledger.violated(I3, claim.Key.Ordinal, fmt.Sprintf("claim %s/%s in %s %s", s.Namespace, claim.Name, s.Name, message))
 		}
 		return settled, nil
 	})
+}
+
+// claimOf returns the volume key when the volume's claimRef names a claim of the
+// side's set.
+func (s *side) claimOf(pv judge.VolumeState) (judge.VolumeKey, bool) {
+	if pv.ClaimNamespace != s.Namespace {
+		return judge.VolumeKey{}, false
+	}
+	return judge.VolumeKeyOf(pv.ClaimName, s.Set, s.templates)
+}
+
+// isOurs says whether a volume of the side's cluster belongs to the move: by its
+// handle, wherever its claimRef points, or by its claimRef.
+func (a *Auditor) isOurs(s *side, pv judge.VolumeState) bool {
+	return a.ordinalOfVolume(s, pv) != WholeSet
+}
+
+// ordinalOfVolume is the ordinal whose claim or handle the volume has.
+func (a *Auditor) ordinalOfVolume(s *side, pv judge.VolumeState) int32 {
+	for _, other := range a.sides {
+		if key, ok := other.claimOf(pv); ok && other.cluster == s.cluster {
+			return key.Ordinal
+		}
+	}
+	if key, known := a.state.keyOf(pv.Handle); known {
+		return key.Ordinal
+	}
+	return WholeSet
 }

@@ -11,25 +11,27 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // side is one end of the move with its connection.
 type side struct {
 	Side
-	index sideIndex
+	index judge.SideIndex
 	core  kubernetes.Interface
 	sets  dynamic.ResourceInterface
 	// cluster identifies the API server: the uid of its namespace kube-system.
 	cluster types.UID
 	// store is the side whose volumes and attachments are watched for this one: the
 	// source when both sides are one cluster.
-	store sideIndex
+	store judge.SideIndex
 	// templates are the names of the source's claim templates.
 	templates []string
 }
 
 // connect opens the side's connections and asks which cluster it is.
-func connect(ctx context.Context, index sideIndex, o Side) (*side, error) {
+func connect(ctx context.Context, index judge.SideIndex, o Side) (*side, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1
 	config.UserAgent = "sliceshift-auditor"

@@ -38,7 +38,7 @@
 //
 // # Layout
 //
-// judge_*.go hold the verdicts: pure functions over the small structs of model.go.
-// view.go makes those structs from API objects, read.go and feed.go read them, the
-// check_*.go and sample_*.go files bring the two together.
+// Package judge holds the verdicts: pure functions over small structs. Package view makes
+// those structs from API objects, read.go and package feed read them, the check_*.go
+// and sample_*.go files bring the two together.
 package auditor

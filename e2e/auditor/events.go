@@ -4,23 +4,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/feed"
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
+	"github.com/sliceshift/sliceshift/e2e/auditor/view"
 )
 
 // onPod takes each change of a pod in the side's namespace.
-func (a *Auditor) onPod(s *side, ch change[*corev1.Pod]) {
+func (a *Auditor) onPod(s *side, ch feed.Change[*corev1.Pod]) {
 	latest := ch.New
 	if latest == nil {
 		latest = ch.Old
 	}
-	ordinal, ok := ordinalOf(latest.Name, s.Set)
+	ordinal, ok := judge.OrdinalOf(latest.Name, s.Set)
 	if !ok {
 		return
 	}
-	pod, exists, now := viewPod(latest, ordinal), ch.New != nil, a.options.Clock.Now()
+	pod, exists, now := view.Pod(latest, ordinal), ch.New != nil, a.options.Clock.Now()
 	a.state.do(func(st *state) {
 		keep(st.seen[s.index].pods, ordinal, pod, exists)
-		st.timeline.observe(s.index, pod, exists, now)
-		st.served.setAvailable(s.index, ordinal, exists && pod.available())
+		st.timeline.Observe(s.index, pod, exists, now)
+		st.served.SetAvailable(s.index, ordinal, exists && pod.Available())
 	})
 	switch {
 	case ch.Old == nil:
@@ -31,22 +35,22 @@ func (a *Auditor) onPod(s *side, ch change[*corev1.Pod]) {
 	a.replicas.wake()
 }
 
-func (a *Auditor) podAppeared(s *side, pod podState, initial bool) {
+func (a *Auditor) podAppeared(s *side, pod judge.PodState, initial bool) {
 	a.state.bear(pod, s.index)
 	a.checkApart(s, pod)
 	if !initial {
 		a.checkClaims(s, pod)
 	}
 	for _, template := range s.templates {
-		a.state.touch(volumeKey{Ordinal: pod.Ordinal, Template: template})
+		a.state.touch(judge.VolumeKey{Ordinal: pod.Ordinal, Template: template})
 	}
 	a.volumes.wake()
 }
 
 // podGone looks back: with one API server for both sides, revisions tell whether
 // the pod outlived the other side's beginning.
-func (a *Auditor) podGone(s *side, pod podState) {
-	overlaps, gifts := a.state.bury(pod, revision(pod.RV))
+func (a *Auditor) podGone(s *side, pod judge.PodState) {
+	overlaps, gifts := a.state.bury(pod, judge.Revision(pod.RV))
 	if !a.sameCluster {
 		return
 	}
@@ -54,41 +58,41 @@ func (a *Auditor) podGone(s *side, pod podState) {
 		a.judgeGift(g)
 	}
 	for _, l := range overlaps {
-		pair := [2]podState{}
+		pair := [2]judge.PodState{}
 		pair[s.index], pair[l.Side] = pod, l.Pod
 		a.reportTogether(pair)
 	}
 }
 
 // onSet takes each change of the side's set.
-func (a *Auditor) onSet(s *side, ch change[*unstructured.Unstructured]) {
-	var slice sliceState
+func (a *Auditor) onSet(s *side, ch feed.Change[*unstructured.Unstructured]) {
+	var slice judge.SliceState
 	if ch.New != nil {
-		slice = viewSlice(ch.New)
+		slice = view.Slice(ch.New)
 	}
-	a.state.do(func(st *state) { st.served.setRange(s.index, slice) })
+	a.state.do(func(st *state) { st.served.SetRange(s.index, slice) })
 	a.replicas.wake()
 }
 
 // onBudget takes each change of a disruption budget in the side's namespace.
-func (a *Auditor) onBudget(s *side, ch change[*policyv1.PodDisruptionBudget]) {
+func (a *Auditor) onBudget(s *side, ch feed.Change[*policyv1.PodDisruptionBudget]) {
 	latest := ch.New
 	if latest == nil {
 		latest = ch.Old
 	}
 	a.state.do(func(st *state) {
-		keep(st.seen[s.index].budgets, latest.Name, viewBudget(latest), ch.New != nil)
+		keep(st.seen[s.index].budgets, latest.Name, view.Budget(latest), ch.New != nil)
 	})
 	a.replicas.wake()
 }
 
 // onClaim takes each change of a claim in the side's namespace.
-func (a *Auditor) onClaim(s *side, ch change[*corev1.PersistentVolumeClaim]) {
+func (a *Auditor) onClaim(s *side, ch feed.Change[*corev1.PersistentVolumeClaim]) {
 	latest := ch.New
 	if latest == nil {
 		latest = ch.Old
 	}
-	claim := viewClaim(latest, s.Set, s.templates)
+	claim := view.Claim(latest, s.Set, s.templates)
 	if claim.Key == nil {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // Finish looks at everything once more, waits for the checks that are under way
@@ -54,17 +56,17 @@ func (a *Auditor) lastLook(ctx context.Context) {
 // and was not: the new pod's appearance, in time, and each volume on the new side.
 func (a *Auditor) requireCoverage() {
 	a.state.do(func(s *state) {
-		for _, ordinal := range slices.Sorted(maps.Keys(s.served.moved)) {
-			if at := s.served.on[ordinal]; at != nowhere && !s.apart[ordinal][at] {
+		for _, ordinal := range slices.Sorted(maps.Keys(s.served.Moved)) {
+			if at := s.served.On[ordinal]; at != judge.Nowhere && !s.apart[ordinal][at] {
 				a.ledger.notProved(I1, ordinal, fmt.Sprintf("the appearance of %s in %s was not checked in time",
-					podName(a.sides[at].Set, ordinal), a.sides[at].Name))
+					judge.PodName(a.sides[at].Set, ordinal), a.sides[at].Name))
 			}
 		}
-		for _, key := range slices.SortedFunc(maps.Keys(s.recorded), compareKeys) {
-			at := s.served.on[key.Ordinal]
-			if s.served.moved[key.Ordinal] && at != nowhere && !s.verified[key][at] {
+		for _, key := range slices.SortedFunc(maps.Keys(s.recorded), judge.CompareKeys) {
+			at := s.served.On[key.Ordinal]
+			if s.served.Moved[key.Ordinal] && at != judge.Nowhere && !s.verified[key][at] {
 				a.ledger.notProved(I3, key.Ordinal, fmt.Sprintf("claim %s was never seen bound to %q in %s",
-					key.claimName(a.sides[at].Set), s.recorded[key].Handle, a.sides[at].Name))
+					key.ClaimName(a.sides[at].Set), s.recorded[key].Handle, a.sides[at].Name))
 			}
 		}
 	})
@@ -73,7 +75,7 @@ func (a *Auditor) requireCoverage() {
 // applies lists the invariants that this run could break.
 func (a *Auditor) applies() []Invariant {
 	applies := []Invariant{I1}
-	if len(a.sides[source].templates) > 0 {
+	if len(a.sides[judge.Source].templates) > 0 {
 		applies = append(applies, I2, I3)
 	}
 	if a.options.Budget > 0 {
@@ -84,19 +86,19 @@ func (a *Auditor) applies() []Invariant {
 
 func (a *Auditor) summary() Report {
 	r := Report{
-		Source:      a.sides[source].String(),
-		Destination: a.sides[destination].String(),
+		Source:      a.sides[judge.Source].String(),
+		Destination: a.sides[judge.Destination].String(),
 		Applies:     a.applies(),
 		Replicas:    int32(len(a.ordinals)),
 		Budget:      a.options.Budget,
 	}
 	a.ledger.fill(&r)
 	a.state.do(func(s *state) {
-		r.Moved = len(s.served.moved)
+		r.Moved = len(s.served.Moved)
 		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
-		r.Ordinals = slices.Clone(s.timeline.moves)
+		r.Ordinals = slices.Clone(s.timeline.Moves)
 		for key, on := range s.verified {
-			if o, known := s.recorded[key]; known && on[o.Side.other()] {
+			if o, known := s.recorded[key]; known && on[o.Side.Other()] {
 				r.VolumesVerified++
 			}
 		}

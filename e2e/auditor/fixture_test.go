@@ -21,6 +21,7 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
@@ -105,14 +106,16 @@ func newStage(t *testing.T, from, to *cluster.Cluster) *stage {
 func newCloseStage(t *testing.T, c *cluster.Cluster) *stage {
 	t.Helper()
 	s := newStage(t, c, c)
-	to := *s.ends[source]
+	to := *s.ends[judge.Source]
 	to.set = "api"
-	s.ends[destination] = &to
+	s.ends[judge.Destination] = &to
 	return s
 }
 
 // isClose says that both sides are one namespace.
-func (s *stage) isClose() bool { return s.ends[source].namespace == s.ends[destination].namespace }
+func (s *stage) isClose() bool {
+	return s.ends[judge.Source].namespace == s.ends[judge.Destination].namespace
+}
 
 func (s *stage) must(err error) {
 	s.t.Helper()
@@ -128,7 +131,7 @@ func (s *stage) audit(budget int32) *Auditor {
 		return Side{Name: e.name, Config: e.config, Namespace: e.namespace, Set: e.set}
 	}
 	a, err := Start(s.t.Context(), Options{
-		Source: side(s.ends[source]), Destination: side(s.ends[destination]), Budget: budget,
+		Source: side(s.ends[judge.Source]), Destination: side(s.ends[judge.Destination]), Budget: budget,
 	})
 	s.must(err)
 	return a
@@ -199,14 +202,14 @@ func claimSpec(volume string) corev1.PersistentVolumeClaimSpec {
 }
 
 // deploy creates a set on one side and waits until its pods are Ready.
-func (s *stage) deploy(side sideIndex, set *appsv1.StatefulSet) {
+func (s *stage) deploy(side judge.SideIndex, set *appsv1.StatefulSet) {
 	s.t.Helper()
 	s.create(side, set)
 	s.untilReady(side)
 }
 
 // create names a set after its side and creates it.
-func (s *stage) create(side sideIndex, set *appsv1.StatefulSet) {
+func (s *stage) create(side judge.SideIndex, set *appsv1.StatefulSet) {
 	s.t.Helper()
 	e := s.ends[side]
 	set.Name, set.Spec.ServiceName = e.set, e.set
@@ -217,10 +220,10 @@ func (s *stage) create(side sideIndex, set *appsv1.StatefulSet) {
 }
 
 // createPod creates a pod that no controller made.
-func (s *stage) createPod(side sideIndex, ordinal int32) {
+func (s *stage) createPod(side judge.SideIndex, ordinal int32) {
 	s.t.Helper()
 	_, err := s.ends[side].pods().Create(s.t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: podName(s.ends[side].set, ordinal)},
+		ObjectMeta: metav1.ObjectMeta{Name: judge.PodName(s.ends[side].set, ordinal)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app"}}},
 	}, metav1.CreateOptions{})
 	s.must(err)
@@ -233,7 +236,7 @@ func (a *Auditor) checksOf(invariant Invariant) int {
 	return r.Checks[invariant]
 }
 
-func (s *stage) untilReady(side sideIndex) {
+func (s *stage) untilReady(side judge.SideIndex) {
 	s.t.Helper()
 	e := s.ends[side]
 	s.until("the pods of "+e.namespace+" are Ready", func(ctx context.Context) (bool, error) {
@@ -246,7 +249,7 @@ func (s *stage) untilReady(side sideIndex) {
 }
 
 // scale sets both fields of one side's range in one write.
-func (s *stage) scale(side sideIndex, start, replicas int32) {
+func (s *stage) scale(side judge.SideIndex, start, replicas int32) {
 	s.t.Helper()
 	e := s.ends[side]
 	set, err := e.sets().Get(s.t.Context(), e.set, metav1.GetOptions{})
@@ -257,7 +260,7 @@ func (s *stage) scale(side sideIndex, start, replicas int32) {
 }
 
 // protect creates a budget on one side and waits for the controller.
-func (s *stage) protect(side sideIndex, maxUnavailable int32) {
+func (s *stage) protect(side judge.SideIndex, maxUnavailable int32) {
 	s.t.Helper()
 	_, err := s.ends[side].budgets().Create(s.t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: setName},
@@ -271,7 +274,7 @@ func (s *stage) protect(side sideIndex, maxUnavailable int32) {
 }
 
 // allow changes a budget and waits until it allows exactly that many evictions.
-func (s *stage) allow(side sideIndex, maxUnavailable, evictions int32) {
+func (s *stage) allow(side judge.SideIndex, maxUnavailable, evictions int32) {
 	s.t.Helper()
 	s.until("the budget is written", func(ctx context.Context) (bool, error) {
 		pdb, err := s.ends[side].budgets().Get(ctx, setName, metav1.GetOptions{})
@@ -285,7 +288,7 @@ func (s *stage) allow(side sideIndex, maxUnavailable, evictions int32) {
 	s.untilAllowed(side, evictions)
 }
 
-func (s *stage) untilAllowed(side sideIndex, evictions int32) {
+func (s *stage) untilAllowed(side judge.SideIndex, evictions int32) {
 	s.t.Helper()
 	s.until("the budget is confirmed", func(ctx context.Context) (bool, error) {
 		pdb, err := s.ends[side].budgets().Get(ctx, setName, metav1.GetOptions{})

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // claimTemplate is the claim template of all staged sets with volumes.
@@ -13,11 +15,11 @@ const claimTemplate = "data"
 
 // claimOf names the side's claim of an ordinal.
 func (e *end) claimOf(ordinal int32) string {
-	return volumeKey{Ordinal: ordinal, Template: claimTemplate}.claimName(e.set)
+	return judge.VolumeKey{Ordinal: ordinal, Template: claimTemplate}.ClaimName(e.set)
 }
 
 // volumeOf reads the volume of a claim.
-func (s *stage) volumeOf(side sideIndex, ordinal int32) *corev1.PersistentVolume {
+func (s *stage) volumeOf(side judge.SideIndex, ordinal int32) *corev1.PersistentVolume {
 	s.t.Helper()
 	e := s.ends[side]
 	claim, err := e.claims().Get(s.t.Context(), e.claimOf(ordinal), metav1.GetOptions{})
@@ -28,7 +30,7 @@ func (s *stage) volumeOf(side sideIndex, ordinal int32) *corev1.PersistentVolume
 }
 
 // changeVolume writes a volume; the volume controller may write at the same time.
-func (s *stage) changeVolume(side sideIndex, name string, change func(*corev1.PersistentVolume)) {
+func (s *stage) changeVolume(side judge.SideIndex, name string, change func(*corev1.PersistentVolume)) {
 	s.t.Helper()
 	volumes := s.ends[side].CoreV1().PersistentVolumes()
 	s.until("volume "+name+" is written", func(ctx context.Context) (bool, error) {
@@ -67,7 +69,7 @@ func park(pv *corev1.PersistentVolume) {
 // another storage than the volume's own, or empty.
 func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32, path string) string {
 	s.t.Helper()
-	to := s.ends[destination]
+	to := s.ends[judge.Destination]
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{GenerateName: "moved-"}, Spec: *original.Spec.DeepCopy()}
 	retain(pv)
 	pointAt(to.namespace, to.claimOf(ordinal))(pv)
@@ -84,7 +86,7 @@ func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32,
 // sees before it sees the volume is not looked at again for 15 seconds.
 func (s *stage) claimVolume(ordinal int32, volume string) {
 	s.t.Helper()
-	to := s.ends[destination]
+	to := s.ends[judge.Destination]
 	s.until("volume "+volume+" is available", func(ctx context.Context) (bool, error) {
 		pv, err := to.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
 		return err == nil && pv.Status.Phase == corev1.VolumeAvailable, err
@@ -100,11 +102,11 @@ func (s *stage) claimVolume(ordinal int32, volume string) {
 }
 
 // untilGone waits until a pod no longer exists.
-func (s *stage) untilGone(side sideIndex, ordinal int32) {
+func (s *stage) untilGone(side judge.SideIndex, ordinal int32) {
 	s.t.Helper()
 	e := s.ends[side]
-	s.until("pod "+podName(e.set, ordinal)+" is gone", func(ctx context.Context) (bool, error) {
-		_, err := e.pods().Get(ctx, podName(e.set, ordinal), metav1.GetOptions{})
+	s.until("pod "+judge.PodName(e.set, ordinal)+" is gone", func(ctx context.Context) (bool, error) {
+		_, err := e.pods().Get(ctx, judge.PodName(e.set, ordinal), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
@@ -116,27 +118,27 @@ func (s *stage) untilGone(side sideIndex, ordinal int32) {
 // says: by hand, and by the book. total is the size of the application.
 func (s *stage) handOff(k, total int32) {
 	s.t.Helper()
-	s.allow(source, 0, 0)
+	s.allow(judge.Source, 0, 0)
 	if !s.isClose() {
-		s.allow(destination, 0, 0)
+		s.allow(judge.Destination, 0, 0)
 	}
-	pv := s.volumeOf(source, k)
-	s.changeVolume(source, pv.Name, retain)
-	s.scale(source, 0, k)
-	s.untilGone(source, k)
-	to := s.ends[destination]
-	if s.ends[source].config.Host == to.config.Host {
-		s.changeVolume(source, pv.Name, pointAt(to.namespace, to.claimOf(k)))
+	pv := s.volumeOf(judge.Source, k)
+	s.changeVolume(judge.Source, pv.Name, retain)
+	s.scale(judge.Source, 0, k)
+	s.untilGone(judge.Source, k)
+	to := s.ends[judge.Destination]
+	if s.ends[judge.Source].config.Host == to.config.Host {
+		s.changeVolume(judge.Source, pv.Name, pointAt(to.namespace, to.claimOf(k)))
 		s.claimVolume(k, pv.Name)
 	} else {
-		s.changeVolume(source, pv.Name, park)
+		s.changeVolume(judge.Source, pv.Name, park)
 		s.claimVolume(k, s.recreateVolume(pv, k, ""))
 	}
-	s.scale(destination, k, total-k)
-	s.untilReady(destination)
+	s.scale(judge.Destination, k, total-k)
+	s.untilReady(judge.Destination)
 	if k > 0 || s.isClose() {
-		s.allow(source, 1, 1)
+		s.allow(judge.Source, 1, 1)
 	} else {
-		s.allow(destination, 1, 1)
+		s.allow(judge.Destination, 1, 1)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // Defaults of Options.
@@ -58,13 +60,13 @@ func (o Options) complete() (Options, error) {
 	var errs []error
 	for i, s := range [2]*Side{&o.Source, &o.Destination} {
 		if s.Name == "" {
-			s.Name = sideIndex(i).String()
+			s.Name = judge.SideIndex(i).String()
 		}
 		if s.Resource.Empty() {
 			s.Resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 		}
 		if s.Config == nil || s.Namespace == "" || s.Set == "" {
-			errs = append(errs, fmt.Errorf("%s: config, namespace and set are required", sideIndex(i)))
+			errs = append(errs, fmt.Errorf("%s: config, namespace and set are required", judge.SideIndex(i)))
 		}
 	}
 	if o.Budget < 0 {

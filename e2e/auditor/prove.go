@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/feed"
 )
 
 // maxChecks bounds the reads of all checks at one time.
@@ -51,7 +53,7 @@ func (a *Auditor) prove(about subject, attempt func(context.Context) (outcome, e
 			if result != pending {
 				return
 			}
-			pause(ctx, retryPause/4)
+			feed.Pause(ctx, feed.RetryPause/4)
 		}
 		a.ledger.notProved(about.Invariant, about.Ordinal, fmt.Sprintf("not proved that %s: %v", about.What, last))
 	})
@@ -87,6 +89,6 @@ func (a *Auditor) untilAnswered(ctx context.Context, f func(context.Context) err
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, retryPause)
+		feed.Pause(ctx, feed.RetryPause)
 	}
 }

@@ -3,7 +3,7 @@ package auditor
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // Invariant is the number of an invariant of the design.
@@ -28,20 +28,6 @@ type Finding struct {
 	Message string `json:"message"`
 	// Time at which the auditor noticed it.
 	Time time.Time `json:"time"`
-}
-
-// OrdinalTime is one move of one ordinal, by the auditor's clock.
-type OrdinalTime struct {
-	Ordinal int32  `json:"ordinal"`
-	From    string `json:"from"`
-	To      string `json:"to"`
-	// Stopped is when the pod was no longer available on the From side, Gone when
-	// its object was gone, Ready when the pod of the To side was Ready.
-	Stopped time.Time `json:"stopped,omitzero"`
-	Gone    time.Time `json:"gone,omitzero"`
-	Ready   time.Time `json:"ready"`
-	// Down is the time from Stopped to Ready.
-	Down metav1.Duration `json:"down"`
 }
 
 // Report is what the auditor found.
@@ -74,7 +60,7 @@ type Report struct {
 	FewestAvailable int32     `json:"fewestAvailable"`
 	FewestAt        time.Time `json:"fewestAt"`
 	// Ordinals are the moves in the order in which they ended.
-	Ordinals []OrdinalTime `json:"ordinals,omitempty"`
+	Ordinals []judge.OrdinalTime `json:"ordinals,omitempty"`
 	// VolumesVerified counts the volumes (ordinals times templates) that were
 	// found bound with the recorded handle on the side that they were moved to.
 	VolumesVerified int `json:"volumesVerified"`

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 func goodReport() Report {
@@ -18,7 +20,7 @@ func goodReport() Report {
 		Checks:   map[Invariant]int{I1: 1, I2: 12, I3: 14, I4: 20},
 		Replicas: 5, Moved: 1, Budget: 1,
 		FewestAvailable: 4, FewestAt: at,
-		Ordinals: []OrdinalTime{{
+		Ordinals: []judge.OrdinalTime{{
 			Ordinal: 4, From: "source", To: "destination", Ready: at.Add(time.Second),
 			Down: metav1.Duration{Duration: 213 * time.Millisecond},
 		}},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // sampleReplicas judges I4, looks for a breach of I1 between two appearances, and
@@ -13,17 +15,17 @@ import (
 func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	what, first := a.state.snapshot(a.ordinals)
 	for range maxTorn {
-		second, err := phase(ctx, a, func(ctx context.Context, s *side) (replicaSide, error) {
+		second, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.ReplicaSide, error) {
 			return s.replicas(ctx, what)
 		})
 		if err != nil {
 			return false, err
 		}
-		for _, i := range bothSides() {
+		for _, i := range judge.BothSides() {
 			second[i].Seen = first[i].Seen
 		}
 		a.judgeReplicas(first, second)
-		if unchanged(first, second) {
+		if judge.Unchanged(first, second) {
 			return true, nil
 		}
 		a.ledger.tornSample()
@@ -32,24 +34,24 @@ func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	return false, nil
 }
 
-func (a *Auditor) judgeReplicas(first, second [2]replicaSide) {
-	for _, pair := range coexisting(first, second) {
+func (a *Auditor) judgeReplicas(first, second [2]judge.ReplicaSide) {
+	for _, pair := range judge.Coexisting(first, second) {
 		a.reportTogether(pair)
 	}
-	a.state.noteAvailable(mostAvailable(a.ordinals, first, second), a.options.Clock.Now())
+	a.state.noteAvailable(judge.MostAvailable(a.ordinals, first, second), a.options.Clock.Now())
 	if a.options.Budget > 0 {
 		a.checkBudget(first, second)
 	}
 }
 
-func (a *Auditor) checkBudget(first, second [2]replicaSide) {
-	in := budgetInput{Ordinals: a.ordinals, First: first, Second: second, Budget: a.options.Budget}
+func (a *Auditor) checkBudget(first, second [2]judge.ReplicaSide) {
+	in := judge.BudgetInput{Ordinals: a.ordinals, First: first, Second: second, Budget: a.options.Budget}
 	a.state.do(func(s *state) {
-		s.served.proveAll(first)
-		s.served.proveAll(second)
-		in.Served, in.Blamed = maps.Clone(s.served.on), maps.Clone(s.blamed)
+		s.served.ProveAll(first)
+		s.served.ProveAll(second)
+		in.Served, in.Blamed = maps.Clone(s.served.On), maps.Clone(s.blamed)
 	})
-	verdict := judgeBudget(in)
+	verdict := judge.Budget(in)
 	if a.live.Load() {
 		a.ledger.checked(I4)
 	}
@@ -60,13 +62,13 @@ func (a *Auditor) checkBudget(first, second [2]replicaSide) {
 }
 
 // reportTogether records that both sides' pods of one ordinal existed at once.
-func (a *Auditor) reportTogether(pair [2]podState) {
-	ordinal := pair[source].Ordinal
+func (a *Auditor) reportTogether(pair [2]judge.PodState) {
+	ordinal := pair[judge.Source].Ordinal
 	a.ledger.violated(I1, ordinal, fmt.Sprintf("%s and %s existed at the same time",
-		a.describePod(source, pair[source]), a.describePod(destination, pair[destination])))
+		a.describePod(judge.Source, pair[judge.Source]), a.describePod(judge.Destination, pair[judge.Destination])))
 }
 
-func (a *Auditor) describePod(index sideIndex, pod podState) string {
+func (a *Auditor) describePod(index judge.SideIndex, pod judge.PodState) string {
 	s := a.sides[index]
-	return fmt.Sprintf("pod %s/%s in %s (uid %s)", s.Namespace, podName(s.Set, pod.Ordinal), s.Name, pod.UID)
+	return fmt.Sprintf("pod %s/%s in %s (uid %s)", s.Namespace, judge.PodName(s.Set, pod.Ordinal), s.Name, pod.UID)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // sampleChanged judges I2 and I3 for the volumes that changed, from the watches
@@ -13,7 +15,7 @@ func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 	if len(keys) == 0 {
 		return true, nil
 	}
-	judged, err = a.sampleVolumes(ctx, a.state.storageOf(a.sides, keys), func(ctx context.Context, s *side) (volumeSide, error) {
+	judged, err = a.sampleVolumes(ctx, a.state.storageOf(a.sides, keys), func(ctx context.Context, s *side) (judge.VolumeSide, error) {
 		return s.bindingsOf(ctx, keys)
 	})
 	if !judged {
@@ -25,7 +27,7 @@ func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 // sampleAll judges I2 and I3 for all volumes, also those that a claim outside the
 // set may have taken.
 func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
-	list := func(ctx context.Context, s *side) (volumeSide, error) { return s.storage(ctx) }
+	list := func(ctx context.Context, s *side) (judge.VolumeSide, error) { return s.storage(ctx) }
 	first, err := phase(ctx, a, list)
 	if err != nil {
 		return false, err
@@ -33,7 +35,7 @@ func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
 	return a.sampleVolumes(ctx, first, list)
 }
 
-func (a *Auditor) sampleVolumes(ctx context.Context, first [2]volumeSide, read func(context.Context, *side) (volumeSide, error)) (judged bool, err error) {
+func (a *Auditor) sampleVolumes(ctx context.Context, first [2]judge.VolumeSide, read func(context.Context, *side) (judge.VolumeSide, error)) (judged bool, err error) {
 	for range maxTorn {
 		second, err := phase(ctx, a, read)
 		if err != nil {
@@ -49,17 +51,17 @@ func (a *Auditor) sampleVolumes(ctx context.Context, first [2]volumeSide, read f
 	return false, nil
 }
 
-func (a *Auditor) judgeVolumes(first, second [2]volumeSide) {
-	bound := [2][]binding{}
-	for _, i := range bothSides() {
-		bound[i] = bindings(first[i], second[i])
+func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
+	bound := [2][]judge.Binding{}
+	for _, i := range judge.BothSides() {
+		bound[i] = judge.Bindings(first[i], second[i])
 		if a.oneNamespace {
-			bound[i] = ofSet(bound[i])
+			bound[i] = judge.OfSet(bound[i])
 		}
 	}
-	a.record(bound[source], source)
+	a.record(bound[judge.Source], judge.Source)
 	a.checkShared(bound)
-	for _, i := range bothSides() {
+	for _, i := range judge.BothSides() {
 		a.checkHandles(i, bound[i])
 		a.checkFates(second[i], i)
 	}
@@ -70,30 +72,30 @@ func (a *Auditor) judgeVolumes(first, second [2]volumeSide) {
 }
 
 // record remembers the volume of each claim the first time that it is bound.
-func (a *Auditor) record(bound []binding, index sideIndex) {
-	for _, b := range ofSet(bound) {
+func (a *Auditor) record(bound []judge.Binding, index judge.SideIndex) {
+	for _, b := range judge.OfSet(bound) {
 		if b.Volume.Handle == "" {
 			a.ledger.notProved(I3, b.Claim.Key.Ordinal, fmt.Sprintf(
 				"volume %s in %s is of a kind whose storage the auditor cannot name", b.Volume.Name, a.sides[index].Name))
 			continue
 		}
-		a.state.remember(*b.Claim.Key, origin{Handle: b.Volume.Handle, Side: index})
+		a.state.remember(*b.Claim.Key, judge.Origin{Handle: b.Volume.Handle, Side: index})
 	}
 }
 
-func (a *Auditor) checkShared(bound [2][]binding) {
-	for _, pair := range sharedHandles(bound) {
+func (a *Auditor) checkShared(bound [2][]judge.Binding) {
+	for _, pair := range judge.SharedHandles(bound) {
 		ordinal := WholeSet
-		if key := pair[destination].Claim.Key; key != nil {
+		if key := pair[judge.Destination].Claim.Key; key != nil {
 			ordinal = key.Ordinal
 		}
 		a.ledger.violated(I2, ordinal, fmt.Sprintf("%q was usable on both sides at once: %s and %s",
-			pair[source].Volume.Handle, a.describeBinding(source, pair[source]), a.describeBinding(destination, pair[destination])))
+			pair[judge.Source].Volume.Handle, a.describeBinding(judge.Source, pair[judge.Source]), a.describeBinding(judge.Destination, pair[judge.Destination])))
 	}
 }
 
-func (a *Auditor) checkHandles(index sideIndex, bound []binding) {
-	right, wrong := judgeHandles(bound, a.state.origins())
+func (a *Auditor) checkHandles(index judge.SideIndex, bound []judge.Binding) {
+	right, wrong := judge.Handles(bound, a.state.origins())
 	a.state.do(func(s *state) {
 		for _, key := range right {
 			on := s.verified[key]
@@ -107,7 +109,7 @@ func (a *Auditor) checkHandles(index sideIndex, bound []binding) {
 	}
 }
 
-func (a *Auditor) checkFates(storage volumeSide, index sideIndex) {
+func (a *Auditor) checkFates(storage judge.VolumeSide, index judge.SideIndex) {
 	for _, pv := range storage.Volumes {
 		if a.isOurs(a.sides[index], pv) {
 			a.checkFate(a.sides[index], pv)
@@ -116,15 +118,15 @@ func (a *Auditor) checkFates(storage volumeSide, index sideIndex) {
 }
 
 // checkFate judges one state of a volume of the set.
-func (a *Auditor) checkFate(s *side, pv volumeState) {
-	if message := judgeFate(pv); message != "" {
+func (a *Auditor) checkFate(s *side, pv judge.VolumeState) {
+	if message := judge.Fate(pv); message != "" {
 		a.ledger.violated(I3, a.ordinalOfVolume(s, pv), fmt.Sprintf("volume %s (%q) in %s %s", pv.Name, pv.Handle, s.Name, message))
 	}
 }
 
 // sameStorage says whether everything of the set was the same in both phases.
-func (a *Auditor) sameStorage(first, second [2]volumeSide) bool {
-	for _, i := range bothSides() {
+func (a *Auditor) sameStorage(first, second [2]judge.VolumeSide) bool {
+	for _, i := range judge.BothSides() {
 		if !slices.Equal(a.relevant(i, first[i]), a.relevant(i, second[i])) {
 			return false
 		}
@@ -133,7 +135,7 @@ func (a *Auditor) sameStorage(first, second [2]volumeSide) bool {
 }
 
 // relevant returns the resourceVersions of all that belongs to the set.
-func (a *Auditor) relevant(index sideIndex, storage volumeSide) []string {
+func (a *Auditor) relevant(index judge.SideIndex, storage judge.VolumeSide) []string {
 	var versions []string
 	for _, c := range storage.Claims {
 		if c.Key != nil {
@@ -148,7 +150,7 @@ func (a *Auditor) relevant(index sideIndex, storage volumeSide) []string {
 	return versions
 }
 
-func (a *Auditor) describeBinding(index sideIndex, b binding) string {
+func (a *Auditor) describeBinding(index judge.SideIndex, b judge.Binding) string {
 	s := a.sides[index]
 	return fmt.Sprintf("claim %s/%s in %s is bound to volume %s", s.Namespace, b.Claim.Name, s.Name, b.Volume.Name)
 }

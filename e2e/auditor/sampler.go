@@ -3,6 +3,8 @@ package auditor
 import (
 	"context"
 	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/feed"
 )
 
 // maxTorn bounds how often a sample reads on because something changed. The next
@@ -45,7 +47,7 @@ func (s *sampler) run(ctx context.Context, interval time.Duration) {
 		}
 		// What cannot be read now is asked for again at the next event or tick.
 		_, _ = s.take(ctx)
-		pause(ctx, minPause)
+		feed.Pause(ctx, minPause)
 	}
 }
 
@@ -63,7 +65,7 @@ func (s *sampler) settle(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			pause(ctx, retryPause)
+			feed.Pause(ctx, feed.RetryPause)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
@@ -61,9 +62,9 @@ func TestStaged(t *testing.T) {
 
 // stageTwins starts ordinal 1 at the destination while the source still runs it.
 func stageTwins(s *stage) {
-	s.deploy(source, makeSet(0, 2, ""))
+	s.deploy(judge.Source, makeSet(0, 2, ""))
 	a := s.audit(0)
-	s.deploy(destination, makeSet(1, 1, ""))
+	s.deploy(judge.Destination, makeSet(1, 1, ""))
 	s.untilViolated(a, I1, "existed at the same time")
 }
 
@@ -72,18 +73,18 @@ func stageTwins(s *stage) {
 func stageLingering(s *stage) {
 	set := makeSet(0, 2, claimTemplate)
 	set.Spec.Template.Annotations[cluster.DeleteDelayAnnotationKey] = patience.String()
-	s.deploy(source, set)
-	pv := s.volumeOf(source, 1)
+	s.deploy(judge.Source, set)
+	pv := s.volumeOf(judge.Source, 1)
 	a := s.audit(0)
-	s.changeVolume(source, pv.Name, retain)
-	s.scale(source, 0, 1)
+	s.changeVolume(judge.Source, pv.Name, retain)
+	s.scale(judge.Source, 0, 1)
 	s.until("the pod is Terminating", func(ctx context.Context) (bool, error) {
-		pod, err := s.ends[source].pods().Get(ctx, podName(setName, 1), metav1.GetOptions{})
+		pod, err := s.ends[judge.Source].pods().Get(ctx, judge.PodName(setName, 1), metav1.GetOptions{})
 		return err == nil && pod.DeletionTimestamp != nil, err
 	})
-	s.changeVolume(source, pv.Name, park)
+	s.changeVolume(judge.Source, pv.Name, park)
 	s.claimVolume(1, s.recreateVolume(pv, 1, ""))
-	s.deploy(destination, makeSet(1, 1, claimTemplate))
+	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
 	s.untilViolated(a, I1, "existed at the same time")
 	r := a.Finish(s.t.Context())
 	if count(r.Violations, I2) != 1 || count(r.Violations, I3) > 0 || r.VolumesVerified != 1 {
@@ -94,20 +95,20 @@ func stageLingering(s *stage) {
 // stageHasty gives ordinal 1's disk away in the same moment in which it stops the
 // pod, which is gone before anybody can look.
 func stageHasty(s *stage) {
-	s.deploy(source, makeSet(0, 2, claimTemplate))
-	pv := s.volumeOf(source, 1)
+	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(judge.Source, 1)
 	a := s.audit(0)
-	s.changeVolume(source, pv.Name, pointAt(s.ends[destination].namespace, s.ends[destination].claimOf(1)))
-	s.must(s.ends[source].pods().Delete(s.t.Context(), podName(setName, 1), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	s.changeVolume(judge.Source, pv.Name, pointAt(s.ends[judge.Destination].namespace, s.ends[judge.Destination].claimOf(1)))
+	s.must(s.ends[judge.Source].pods().Delete(s.t.Context(), judge.PodName(setName, 1), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
 	s.untilViolated(a, I2, "while pod")
 }
 
 // stageSharedDisk gives ordinal 1's disk to the destination while the source's pod
 // runs on it and an attachment holds it.
 func stageSharedDisk(s *stage) {
-	s.deploy(source, makeSet(0, 2, claimTemplate))
-	pv := s.volumeOf(source, 1)
-	_, err := s.ends[source].StorageV1().VolumeAttachments().Create(s.t.Context(), &storagev1.VolumeAttachment{
+	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(judge.Source, 1)
+	_, err := s.ends[judge.Source].StorageV1().VolumeAttachments().Create(s.t.Context(), &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "staged-"},
 		Spec: storagev1.VolumeAttachmentSpec{
 			Attacher: "staged", NodeName: "node-0",
@@ -122,11 +123,11 @@ func stageSharedDisk(s *stage) {
 
 // stageOtherDisk binds the destination's claim to another disk.
 func stageOtherDisk(s *stage) {
-	s.deploy(source, makeSet(0, 2, claimTemplate))
-	pv := s.volumeOf(source, 1)
+	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
+	pv := s.volumeOf(judge.Source, 1)
 	a := s.audit(0)
-	s.scale(source, 0, 1)
-	s.untilGone(source, 1)
+	s.scale(judge.Source, 0, 1)
+	s.untilGone(judge.Source, 1)
 	s.claimVolume(1, s.recreateVolume(pv, 1, fmt.Sprintf("/tmp/%s-other", pv.Name)))
 	s.untilViolated(a, I3, "-other\" instead of")
 }
@@ -134,74 +135,74 @@ func stageOtherDisk(s *stage) {
 // stageEmptyDisk starts ordinal 1 at the destination without its claim: the
 // StatefulSet controller makes an empty one.
 func stageEmptyDisk(s *stage) {
-	s.deploy(source, makeSet(0, 2, claimTemplate))
+	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
 	a := s.audit(0)
-	s.scale(source, 0, 1)
-	s.untilGone(source, 1)
-	s.deploy(destination, makeSet(1, 1, claimTemplate))
+	s.scale(judge.Source, 0, 1)
+	s.untilGone(judge.Source, 1)
+	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
 	s.untilViolated(a, I3, "uses claim data-web-1, but")
 }
 
 // stageDeletedDisk deletes a claim whose volume is not retained: the volume and
 // its storage go with it.
 func stageDeletedDisk(s *stage) {
-	from := s.ends[source]
-	s.deploy(source, makeSet(0, 2, claimTemplate))
+	from := s.ends[judge.Source]
+	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
 	a := s.audit(0)
-	s.scale(source, 0, 1)
-	s.untilGone(source, 1)
+	s.scale(judge.Source, 0, 1)
+	s.untilGone(judge.Source, 1)
 	s.must(from.claims().Delete(s.t.Context(), from.claimOf(1), metav1.DeleteOptions{}))
 	s.untilViolated(a, I3, "was deleted with reclaim policy Delete")
 }
 
 // stageTwoBudgets lets each side allow one eviction while d is 1.
 func stageTwoBudgets(s *stage) {
-	s.deploy(source, makeSet(0, 3, ""))
-	s.deploy(destination, makeSet(3, 2, ""))
-	s.protect(source, 1)
+	s.deploy(judge.Source, makeSet(0, 3, ""))
+	s.deploy(judge.Destination, makeSet(3, 2, ""))
+	s.protect(judge.Source, 1)
 	a := s.audit(1)
-	s.protect(destination, 1)
+	s.protect(judge.Destination, 1)
 	s.untilViolated(a, I4, "source/web allows 1, destination/web allows 1")
 }
 
 // stageOpenBudget takes an ordinal down while an eviction is allowed.
 func stageOpenBudget(s *stage) {
-	s.deploy(source, makeSet(0, 3, ""))
-	s.protect(source, 1)
+	s.deploy(judge.Source, makeSet(0, 3, ""))
+	s.protect(judge.Source, 1)
 	a := s.audit(1)
-	s.scale(source, 0, 2)
+	s.scale(judge.Source, 0, 2)
 	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
 }
 
 // stageEarlyReturn allows an eviction again before the ordinal that moved is Ready.
 func stageEarlyReturn(s *stage) {
-	s.deploy(source, makeSet(0, 3, ""))
-	s.protect(source, 1)
+	s.deploy(judge.Source, makeSet(0, 3, ""))
+	s.protect(judge.Source, 1)
 	a := s.audit(1)
-	s.allow(source, 0, 0)
-	s.scale(source, 0, 2)
-	s.untilGone(source, 2)
+	s.allow(judge.Source, 0, 0)
+	s.scale(judge.Source, 0, 2)
+	s.untilGone(judge.Source, 2)
 	set := makeSet(2, 1, "")
 	set.Spec.Template.Annotations[cluster.ReadyDelayAnnotationKey] = patience.String()
-	to := s.ends[destination]
-	s.create(destination, set)
+	to := s.ends[judge.Destination]
+	s.create(judge.Destination, set)
 	s.until("the pod is there", func(ctx context.Context) (bool, error) {
-		_, err := to.pods().Get(ctx, podName(setName, 2), metav1.GetOptions{})
+		_, err := to.pods().Get(ctx, judge.PodName(setName, 2), metav1.GetOptions{})
 		return err == nil, nil
 	})
-	s.allow(source, 1, 1)
+	s.allow(judge.Source, 1, 1)
 	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
 }
 
 // stageBlamed does the same to an ordinal that the test takes upon itself.
 func stageBlamed(s *stage) {
-	s.deploy(source, makeSet(0, 3, ""))
-	s.protect(source, 1)
+	s.deploy(judge.Source, makeSet(0, 3, ""))
+	s.protect(judge.Source, 1)
 	a := s.audit(1)
 	a.Blame(2)
-	s.scale(source, 0, 2)
-	s.untilGone(source, 2)
-	s.untilAllowed(source, 1)
+	s.scale(judge.Source, 0, 2)
+	s.untilGone(judge.Source, 2)
+	s.untilAllowed(judge.Source, 1)
 	checked := a.checksOf(I4)
 	s.until("I4 is checked", func(context.Context) (bool, error) { return a.checksOf(I4) > checked, nil })
 	if r := a.Finish(s.t.Context()); !r.OK() || r.Checks[I4] == 0 {
@@ -212,11 +213,11 @@ func stageBlamed(s *stage) {
 // stageClean moves a whole application by the book.
 func stageClean(s *stage) {
 	const total = 3
-	s.deploy(source, makeSet(0, total, claimTemplate))
-	s.deploy(destination, makeSet(total, 0, claimTemplate))
-	s.protect(source, 1)
+	s.deploy(judge.Source, makeSet(0, total, claimTemplate))
+	s.deploy(judge.Destination, makeSet(total, 0, claimTemplate))
+	s.protect(judge.Source, 1)
 	if !s.isClose() {
-		s.protect(destination, 0)
+		s.protect(judge.Destination, 0)
 	}
 	a := s.audit(1)
 	for k := int32(total - 1); k >= 0; k-- {
@@ -231,12 +232,12 @@ func stageClean(s *stage) {
 
 // stageUnwatched cuts the auditor's watches off: it must not agree.
 func stageUnwatched(s *stage) {
-	s.deploy(source, makeSet(0, 2, ""))
+	s.deploy(judge.Source, makeSet(0, 2, ""))
 	a := s.audit(0)
 	a.stopWatching()
-	s.scale(source, 0, 1)
-	s.untilGone(source, 1)
-	s.deploy(destination, makeSet(1, 1, ""))
+	s.scale(judge.Source, 0, 1)
+	s.untilGone(judge.Source, 1)
+	s.deploy(judge.Destination, makeSet(1, 1, ""))
 	if r := a.Finish(s.t.Context()); r.OK() || len(r.Violations) > 0 || r.Moved != 1 {
 		s.t.Errorf("want neither agreement nor blame for the 1 ordinal moved, got\n%s", r)
 	}
@@ -245,16 +246,16 @@ func stageUnwatched(s *stage) {
 // stageRestart kills the destination's API server while a check needs it. The
 // check waits, the watches go on, and what is staged after that is found.
 func stageRestart(s *stage, west *cluster.Cluster) {
-	s.deploy(source, makeSet(0, 2, ""))
+	s.deploy(judge.Source, makeSet(0, 2, ""))
 	a := s.audit(0)
 	// When its appearance is checked, the destination's watch is up.
-	s.createPod(destination, 6)
+	s.createPod(judge.Destination, 6)
 	s.until("pod web-6 is checked", func(context.Context) (bool, error) { return a.checksOf(I1) > 0, nil })
 	s.must(west.Kill(cluster.APIServer))
 	// Its appearance can only be judged when the other side answers again.
-	s.createPod(source, 5)
+	s.createPod(judge.Source, 5)
 	s.must(west.StartRole(s.t.Context(), cluster.APIServer))
-	s.deploy(destination, makeSet(1, 1, ""))
+	s.deploy(judge.Destination, makeSet(1, 1, ""))
 	s.untilViolated(a, I1, "existed at the same time")
 	if r := a.Finish(s.t.Context()); len(r.Unproved) > 0 || r.Checks[I1] < 3 || r.Interruptions == 0 {
 		s.t.Errorf("want all checks made in spite of the restart, got\n%s", r)

@@ -5,23 +5,25 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // state is what the auditor remembers between events. The feeds, the samplers and
 // the checks share it.
 type state struct {
 	mu        sync.Mutex
-	served    *served
-	timeline  *timeline
-	lifetimes []lifetime
-	gifts     []gift
+	served    *judge.Served
+	timeline  *judge.Timeline
+	lifetimes []judge.Lifetime
+	gifts     []judge.Gift
 	seen      [2]seen
-	recorded  map[volumeKey]origin
-	byHandle  map[string]volumeKey
+	recorded  map[judge.VolumeKey]judge.Origin
+	byHandle  map[string]judge.VolumeKey
 	// dirty are the volumes of which something changed since their last sample.
-	dirty map[volumeKey]bool
+	dirty map[judge.VolumeKey]bool
 	// verified says on which sides a volume was found with the recorded handle.
-	verified map[volumeKey][2]bool
+	verified map[judge.VolumeKey][2]bool
 	// apart says on which sides an ordinal's appearance was checked in time.
 	apart    map[int32][2]bool
 	blamed   map[int32]bool
@@ -29,16 +31,16 @@ type state struct {
 	fewestAt time.Time
 }
 
-func newState(served *served) *state {
+func newState(served *judge.Served) *state {
 	s := &state{
 		served:   served,
-		timeline: newTimeline(),
+		timeline: judge.NewTimeline(),
 		seen:     [2]seen{newSeen(), newSeen()},
-		recorded: map[volumeKey]origin{},
-		byHandle: map[string]volumeKey{},
-		dirty:    map[volumeKey]bool{},
+		recorded: map[judge.VolumeKey]judge.Origin{},
+		byHandle: map[string]judge.VolumeKey{},
+		dirty:    map[judge.VolumeKey]bool{},
 		apart:    map[int32][2]bool{},
-		verified: map[volumeKey][2]bool{},
+		verified: map[judge.VolumeKey][2]bool{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
 	}
@@ -53,14 +55,14 @@ func (s *state) do(f func(*state)) {
 }
 
 // origins returns the recorded volumes.
-func (s *state) origins() map[volumeKey]origin {
+func (s *state) origins() map[judge.VolumeKey]judge.Origin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.recorded)
 }
 
 // remember records a volume's origin unless it is known already.
-func (s *state) remember(key volumeKey, o origin) {
+func (s *state) remember(key judge.VolumeKey, o judge.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.recorded[key]; !known {
@@ -70,7 +72,7 @@ func (s *state) remember(key volumeKey, o origin) {
 }
 
 // keyOf returns the recorded volume with that handle.
-func (s *state) keyOf(handle string) (volumeKey, bool) {
+func (s *state) keyOf(handle string) (judge.VolumeKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key, known := s.byHandle[handle]
@@ -78,7 +80,7 @@ func (s *state) keyOf(handle string) (volumeKey, bool) {
 }
 
 // touch marks volumes for the next sample.
-func (s *state) touch(keys ...volumeKey) {
+func (s *state) touch(keys ...judge.VolumeKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range keys {
@@ -87,16 +89,16 @@ func (s *state) touch(keys ...volumeKey) {
 }
 
 // takeDirty returns the marked volumes and unmarks them.
-func (s *state) takeDirty() []volumeKey {
+func (s *state) takeDirty() []judge.VolumeKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(s.dirty), compareKeys)
+	keys := slices.SortedFunc(maps.Keys(s.dirty), judge.CompareKeys)
 	clear(s.dirty)
 	return keys
 }
 
 // noteApart notes that the appearance of an ordinal on a side was checked.
-func (s *state) noteApart(ordinal int32, side sideIndex) {
+func (s *state) noteApart(ordinal int32, side judge.SideIndex) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	on := s.apart[ordinal]
@@ -115,37 +117,37 @@ func (s *state) noteAvailable(n int32, at time.Time) {
 
 // bear notes that a pod exists since a revision. The revision may be later than
 // the truth, never earlier, so that it cannot make an overlap up.
-func (s *state) bear(pod podState, side sideIndex) {
+func (s *state) bear(pod judge.PodState, side judge.SideIndex) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lifetimes = append(s.lifetimes, lifetime{Pod: pod, Side: side, Born: revision(pod.RV)})
+	s.lifetimes = append(s.lifetimes, judge.Lifetime{Pod: pod, Side: side, Born: judge.Revision(pod.RV)})
 }
 
 // bury notes that a pod is gone. It returns the pods of the other side that lived
 // while it did, and the gifts that may have been made too early.
-func (s *state) bury(pod podState, died uint64) ([]lifetime, []gift) {
+func (s *state) bury(pod judge.PodState, died uint64) ([]judge.Lifetime, []judge.Gift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.lifetimes {
 		l := &s.lifetimes[i]
 		if l.Pod.UID == pod.UID && l.Died == 0 {
 			l.Died = died
-			return overlapping(*l, s.lifetimes), slices.Clone(s.gifts)
+			return judge.Overlapping(*l, s.lifetimes), slices.Clone(s.gifts)
 		}
 	}
 	return nil, nil
 }
 
 // give notes that a volume was given to a side.
-func (s *state) give(g gift) {
+func (s *state) give(g judge.Gift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gifts = append(s.gifts, g)
 }
 
 // lingering returns the pods that lived when the volume was given.
-func (s *state) lingering(g gift) []lifetime {
+func (s *state) lingering(g judge.Gift) []judge.Lifetime {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return g.lingering(s.lifetimes)
+	return g.Lingering(s.lifetimes)
 }

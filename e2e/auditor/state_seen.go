@@ -3,6 +3,8 @@ package auditor
 import (
 	"maps"
 	"slices"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
 // seen is what the watches of one side saw last. A state in it was true at some
@@ -10,20 +12,20 @@ import (
 // and so it serves as the first phase of a sample. Two sides of one cluster share
 // the source's volumes and attachments.
 type seen struct {
-	pods        map[int32]podState
-	budgets     map[string]disruptionBudget
-	claims      map[string]claimState
-	volumes     map[string]volumeState
-	attachments map[string]attachment
+	pods        map[int32]judge.PodState
+	budgets     map[string]judge.DisruptionBudget
+	claims      map[string]judge.ClaimState
+	volumes     map[string]judge.VolumeState
+	attachments map[string]judge.Attachment
 }
 
 func newSeen() seen {
 	return seen{
-		pods:        map[int32]podState{},
-		budgets:     map[string]disruptionBudget{},
-		claims:      map[string]claimState{},
-		volumes:     map[string]volumeState{},
-		attachments: map[string]attachment{},
+		pods:        map[int32]judge.PodState{},
+		budgets:     map[string]judge.DisruptionBudget{},
+		claims:      map[string]judge.ClaimState{},
+		volumes:     map[string]judge.VolumeState{},
+		attachments: map[string]judge.Attachment{},
 	}
 }
 
@@ -47,14 +49,14 @@ type agenda struct {
 
 // snapshot says what the next replica sample has to read, and what the watches saw
 // of it.
-func (s *state) snapshot(ordinals []int32) (agenda, [2]replicaSide) {
+func (s *state) snapshot(ordinals []int32) (agenda, [2]judge.ReplicaSide) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := agenda{ordinals: s.suspects(ordinals)}
-	var first [2]replicaSide
-	for _, i := range bothSides() {
+	var first [2]judge.ReplicaSide
+	for _, i := range judge.BothSides() {
 		what.budgets[i] = slices.Sorted(maps.Keys(s.seen[i].budgets))
-		side := replicaSide{Set: s.served.ranges[i], Asked: what.ordinals}
+		side := judge.ReplicaSide{Set: s.served.Ranges[i], Asked: what.ordinals}
 		for _, ordinal := range what.ordinals {
 			if p, ok := s.seen[i].pods[ordinal]; ok {
 				side.Pods = append(side.Pods, p)
@@ -75,13 +77,13 @@ func (s *state) snapshot(ordinals []int32) (agenda, [2]replicaSide) {
 func (s *state) suspects(ordinals []int32) []int32 {
 	var found []int32
 	for _, ordinal := range ordinals {
-		on := s.served.on[ordinal]
-		if on == nowhere || !s.seen[on].pods[ordinal].available() {
+		on := s.served.On[ordinal]
+		if on == judge.Nowhere || !s.seen[on].pods[ordinal].Available() {
 			found = append(found, ordinal)
 		}
 	}
-	for ordinal := range s.seen[source].pods {
-		if s.seen[destination].pods[ordinal].exists() {
+	for ordinal := range s.seen[judge.Source].pods {
+		if s.seen[judge.Destination].pods[ordinal].Exists() {
 			found = append(found, ordinal)
 		}
 	}
@@ -90,14 +92,14 @@ func (s *state) suspects(ordinals []int32) []int32 {
 }
 
 // storageOf returns what the watches saw of some volumes of the set.
-func (s *state) storageOf(sides [2]*side, keys []volumeKey) [2]volumeSide {
+func (s *state) storageOf(sides [2]*side, keys []judge.VolumeKey) [2]judge.VolumeSide {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var first [2]volumeSide
-	for _, i := range bothSides() {
+	var first [2]judge.VolumeSide
+	for _, i := range judge.BothSides() {
 		first[i].Namespace = sides[i].Namespace
 		for _, key := range keys {
-			claim, ok := s.seen[i].claims[key.claimName(sides[i].Set)]
+			claim, ok := s.seen[i].claims[key.ClaimName(sides[i].Set)]
 			if !ok {
 				continue
 			}
@@ -111,7 +113,7 @@ func (s *state) storageOf(sides [2]*side, keys []volumeKey) [2]volumeSide {
 }
 
 // attachmentsOf names the attachments of all volumes with that handle.
-func (s *state) attachmentsOf(store sideIndex, handle string) []string {
+func (s *state) attachmentsOf(store judge.SideIndex, handle string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string

@@ -131,10 +131,10 @@ func (b *bench) awaitLastEvent(ctx context.Context) error {
 // at the source, and the user of a kubeconfig in a Secret at the destination.
 func (b *bench) lendRights(ctx context.Context, c client.Client, m *api.Migration) error {
 	const user, secret = "mover", "west"
-	if err := grant(ctx, b.source, account(m.Namespace, "default")); err != nil {
+	if err := fixture.GrantMove(ctx, b.source, "bench", account(m.Namespace, "default")); err != nil {
 		return err
 	}
-	if err := grant(ctx, b.destination, person(user)); err != nil {
+	if err := fixture.GrantMove(ctx, b.destination, "bench", person(user)); err != nil {
 		return err
 	}
 	path, err := b.west.UserKubeconfig(user)

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 // process is a running manager.
@@ -29,7 +31,7 @@ type process struct {
 // startManager runs the manager with the shipped rights and settings, but without
 // leader election.
 func startManager(ctx context.Context, b *bench, path string) (*process, error) {
-	kubeconfig, err := b.east.UserKubeconfig("system:serviceaccount:sliceshift-system:sliceshift-manager")
+	kubeconfig, err := b.east.UserKubeconfig(fixture.ManagerUser)
 	if err != nil {
 		return nil, err
 	}

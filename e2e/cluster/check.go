@@ -17,9 +17,9 @@ import (
 // context is over to come back; one that a test took away or froze has not.
 func (c *Cluster) Check(ctx context.Context) error {
 	for _, role := range Roles() {
-		if p := c.process(role); p == nil || p.dismissed.Load() {
+		if p := c.process(role); p == nil || p.Dismissed.Load() {
 			return c.errorf(role, "was stopped and not started again: call StartRole")
-		} else if p.frozen.Load() {
+		} else if p.Frozen.Load() {
 			return c.errorf(role, "is frozen: call Thaw")
 		}
 	}

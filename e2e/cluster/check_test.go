@@ -32,10 +32,10 @@ func testCheck(t *testing.T, c *Cluster) {
 	says(check(), "cluster s", "kube-scheduler", "Thaw")
 	must(c.Thaw(Scheduler))
 	must(check())
-	must(c.process(Kwok).freeze()) // which the cluster does not know of
+	must(c.process(Kwok).Freeze()) // which the cluster does not know of
 	short, cancel := context.WithTimeout(t.Context(), probeTimeout)
 	defer cancel()
 	says(c.Check(short), "cluster s", "pod", "not Ready")
-	must(c.process(Kwok).thaw())
+	must(c.process(Kwok).Thaw())
 	must(check())
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
 // Options says how a cluster is started.
@@ -53,7 +55,7 @@ type Cluster struct {
 	supervisors sync.WaitGroup
 
 	mu        sync.Mutex // guards what follows
-	processes map[Role]*process
+	processes map[Role]*process.Process
 	deaths    []Death
 	broken    error
 	keepLogs  bool
@@ -71,7 +73,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		options:   options,
-		processes: map[Role]*process{},
+		processes: map[Role]*process.Process{},
 		started:   make(chan struct{}),
 		stopping:  make(chan struct{}),
 	}

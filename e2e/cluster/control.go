@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
 // terminationGrace is how long StopRole lets a role end by itself.
@@ -16,7 +18,7 @@ func (c *Cluster) Kill(role Role) error {
 	if err != nil {
 		return err
 	}
-	p.kill()
+	p.Kill()
 	return nil
 }
 
@@ -27,20 +29,20 @@ func (c *Cluster) StopRole(role Role) error {
 	if err != nil {
 		return err
 	}
-	p.terminate(terminationGrace)
+	p.Terminate(terminationGrace)
 	return nil
 }
 
 // dismiss says that the role is to end, or to stay down if it has ended by
 // itself, and returns its process.
-func (c *Cluster) dismiss(role Role) (*process, error) {
+func (c *Cluster) dismiss(role Role) (*process.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.processes[role]
 	if p == nil {
 		return nil, c.errorf(role, "was never started")
 	}
-	p.dismissed.Store(true)
+	p.Dismissed.Store(true)
 	return p, nil
 }
 
@@ -51,7 +53,7 @@ func (c *Cluster) Freeze(role Role) error {
 	if err != nil {
 		return err
 	}
-	if err := p.freeze(); err != nil {
+	if err := p.Freeze(); err != nil {
 		return c.errorf(role, "freeze: %w", err)
 	}
 	return nil
@@ -59,14 +61,14 @@ func (c *Cluster) Freeze(role Role) error {
 
 // hold marks the role as frozen, so that nobody restarts it from now on, and
 // returns its process.
-func (c *Cluster) hold(role Role) (*process, error) {
+func (c *Cluster) hold(role Role) (*process.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.processes[role]
-	if p == nil || !p.isRunning() {
+	if p == nil || !p.IsRunning() {
 		return nil, c.errorf(role, "is not running")
 	}
-	p.frozen.Store(true)
+	p.Frozen.Store(true)
 	return p, nil
 }
 
@@ -74,10 +76,10 @@ func (c *Cluster) hold(role Role) (*process, error) {
 // clients are restarted, as in StartRole.
 func (c *Cluster) Thaw(role Role) error {
 	p := c.process(role)
-	if p == nil || !p.isRunning() {
+	if p == nil || !p.IsRunning() {
 		return c.errorf(role, "is not running")
 	}
-	if err := p.thaw(); err != nil {
+	if err := p.Thaw(); err != nil {
 		return c.errorf(role, "thaw: %w", err)
 	}
 	return c.refresh(role)
@@ -98,10 +100,10 @@ func (c *Cluster) StartRole(ctx context.Context, role Role) error {
 // the cluster's back; 0 if it does not run.
 func (c *Cluster) PID(role Role) int {
 	p := c.process(role)
-	if p == nil || !p.isRunning() {
+	if p == nil || !p.IsRunning() {
 		return 0
 	}
-	return p.pid()
+	return p.PID()
 }
 
 func (c *Cluster) errorf(role Role, format string, args ...any) error {

@@ -31,6 +31,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
+// controlPlane is the binary of the clusters that a test starts.
 func controlPlane(t *testing.T) string {
 	t.Helper()
 	binary, err := Build(t.Context(), os.Stderr)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
 // settle waits until a role that was started again answers, and refreshes its
@@ -45,24 +47,24 @@ func (c *Cluster) restart(role Role) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.processes[role]
-	if p == nil || !p.isActive() {
+	if p == nil || !p.IsActive() {
 		return nil
 	}
-	p.kill()
+	p.Kill()
 	return c.run(role)
 }
 
 // isActive tells whether a role runs and is not frozen.
 func (c *Cluster) isActive(role Role) bool {
 	p := c.process(role)
-	return p != nil && p.isActive()
+	return p != nil && p.IsActive()
 }
 
 // launch starts the process of a role.
 func (c *Cluster) launch(role Role) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.processes[role]; p != nil && p.isRunning() {
+	if p := c.processes[role]; p != nil && p.IsRunning() {
 		return c.errorf(role, "is already running")
 	}
 	return c.run(role)
@@ -77,7 +79,7 @@ func (c *Cluster) run(role Role) error {
 	if role == Etcd {
 		c.removeSockets()
 	}
-	p, err := startProcess(c.binary, c.dir, c.LogFile(role), c.arguments(role))
+	p, err := process.Start(c.binary, c.dir, c.LogFile(role), c.arguments(role))
 	if err != nil {
 		return c.errorf(role, "start: %w", err)
 	}
@@ -104,7 +106,7 @@ func (c *Cluster) removeSockets() {
 }
 
 // process returns the last process of a role, or nil.
-func (c *Cluster) process(role Role) *process {
+func (c *Cluster) process(role Role) *process.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.processes[role]

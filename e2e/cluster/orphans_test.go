@@ -77,7 +77,7 @@ func TestChild(t *testing.T) {
 	}
 	pids := map[Role]int{}
 	for _, role := range Roles() {
-		pids[role] = c.process(role).pid()
+		pids[role] = c.process(role).PID()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(pids); err != nil {
 		t.Fatal(err)

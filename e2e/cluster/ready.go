@@ -28,7 +28,7 @@ const (
 // default has its service account and the cluster its StorageClass.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	for _, role := range Roles() {
-		if p := c.process(role); p == nil || p.dismissed.Load() {
+		if p := c.process(role); p == nil || p.Dismissed.Load() {
 			continue
 		}
 		if err := c.waitRole(ctx, role); err != nil {
@@ -83,8 +83,8 @@ func (c *Cluster) probeProcesses() error {
 	default:
 	}
 	for _, role := range Roles() {
-		if p := c.process(role); p != nil && !p.isRunning() {
-			return c.errorf(role, "ended by itself: %s\n%s", p.status(), p.lastLines())
+		if p := c.process(role); p != nil && !p.IsRunning() {
+			return c.errorf(role, "ended by itself: %s\n%s", p.Status(), p.LastLines())
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c *Cluster) probeProcesses() error {
 
 func (c *Cluster) probeRole(ctx context.Context, role Role) error {
 	p := c.process(role)
-	if p == nil || !p.isRunning() {
+	if p == nil || !p.IsRunning() {
 		return c.errorf(role, "is not running")
 	}
 	switch role {

@@ -61,7 +61,7 @@ func (c *Cluster) tearDown() error {
 	slices.Reverse(roles)
 	for _, role := range roles {
 		if p := c.process(role); p != nil {
-			p.kill()
+			p.Kill()
 		}
 	}
 	c.supervisors.Wait()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
 // Bounds of what a supervisor does.
@@ -54,9 +56,9 @@ func (c *Cluster) Broken() error {
 
 // supervise waits for the end of a process, and starts its role again if nobody
 // asked for that end.
-func (c *Cluster) supervise(role Role, p *process) {
-	<-p.exited
-	if p.dismissed.Load() {
+func (c *Cluster) supervise(role Role, p *process.Process) {
+	<-p.Exited
+	if p.Dismissed.Load() {
 		return
 	}
 	select {
@@ -78,11 +80,11 @@ func (c *Cluster) supervise(role Role, p *process) {
 
 // record notes the end of a process that nobody asked for. It returns after
 // which pause its role is to be started again, or false if it is not.
-func (c *Cluster) record(role Role, p *process) (pause time.Duration, again bool) {
-	death := Death{Role: role, Time: clock.RealClock{}.Now(), Status: p.status(), Log: p.lastLines()}
+func (c *Cluster) record(role Role, p *process.Process) (pause time.Duration, again bool) {
+	death := Death{Role: role, Time: clock.RealClock{}.Now(), Status: p.Status(), Log: p.LastLines()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isStopped() || p.dismissed.Load() {
+	if c.isStopped() || p.Dismissed.Load() {
 		return 0, false
 	}
 	c.deaths = append(c.deaths, death)
@@ -119,7 +121,7 @@ func backoff(deaths []time.Time) (time.Duration, bool) {
 
 // revive starts a role again, unless somebody else has decided about it since
 // its process ended.
-func (c *Cluster) revive(role Role, dead *process) {
+func (c *Cluster) revive(role Role, dead *process.Process) {
 	if !c.succeed(role, dead) || role != Etcd && role != APIServer {
 		return
 	}
@@ -132,10 +134,10 @@ func (c *Cluster) revive(role Role, dead *process) {
 
 // succeed starts the successor of a process that ended by itself, and says
 // whether it did.
-func (c *Cluster) succeed(role Role, dead *process) bool {
+func (c *Cluster) succeed(role Role, dead *process.Process) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isStopped() || c.broken != nil || c.processes[role] != dead || dead.dismissed.Load() {
+	if c.isStopped() || c.broken != nil || c.processes[role] != dead || dead.Dismissed.Load() {
 		return false
 	}
 	if err := c.run(role); err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
 func TestSupervision(t *testing.T) {
@@ -34,7 +36,7 @@ func TestSupervision(t *testing.T) {
 func strike(t *testing.T, c *Cluster, role Role, signal syscall.Signal) Death {
 	t.Helper()
 	before := len(c.Deaths())
-	if err := syscall.Kill(c.process(role).pid(), signal); err != nil {
+	if err := syscall.Kill(c.process(role).PID(), signal); err != nil {
 		t.Fatal(err)
 	}
 	var deaths []Death
@@ -52,10 +54,10 @@ func strike(t *testing.T, c *Cluster, role Role, signal syscall.Signal) Death {
 }
 
 // waitSuccessor waits until a role runs again in another process than the old one.
-func waitSuccessor(t *testing.T, c *Cluster, role Role, old *process) {
+func waitSuccessor(t *testing.T, c *Cluster, role Role, old *process.Process) {
 	t.Helper()
 	eventually(t, string(role)+" is started again", func(context.Context) error {
-		if p := c.process(role); p == old || !p.isRunning() {
+		if p := c.process(role); p == old || !p.IsRunning() {
 			return errors.New("it does not run")
 		}
 		return nil
@@ -141,7 +143,7 @@ func testTakesOver(t *testing.T, c *Cluster) {
 	old := c.process(Scheduler)
 	strike(t, c, Scheduler, syscall.SIGKILL)
 	waitSuccessor(t, c, Scheduler, old)
-	if c.process(ControllerManager).isRunning() {
+	if c.process(ControllerManager).IsRunning() {
 		t.Error("the controller manager runs, want it to stay down")
 	}
 	if err := c.StartRole(bounded(t), ControllerManager); err != nil {

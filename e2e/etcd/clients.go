@@ -39,15 +39,15 @@ func clientPod(run int, name string, args ...string) *corev1.Pod {
 func clientName(c *kind.Cluster) string { return "client-" + c.Name }
 
 // written is a file of the run, on this machine.
-func (p *play) written(name string) string {
-	return filepath.Join(p.pair.SharedDir(), folder(p.number), name+".json")
+func (r *run) written(name string) string {
+	return filepath.Join(r.pair.SharedDir(), folder(r.number), name+".json")
 }
 
 // startClients starts one in each cluster.
-func (p *play) startClients(ctx context.Context) error {
-	for _, c := range p.pair.Both() {
-		pod := clientPod(p.number, clientName(c), "run", "-name="+c.Name)
-		if err := p.runPod(ctx, c, pod, corev1.PodRunning); err != nil {
+func (r *run) startClients(ctx context.Context) error {
+	for _, c := range r.pair.Both() {
+		pod := clientPod(r.number, clientName(c), "run", "-name="+c.Name)
+		if err := r.runPod(ctx, c, pod, corev1.PodRunning); err != nil {
 			return err
 		}
 	}
@@ -56,8 +56,8 @@ func (p *play) startClients(ctx context.Context) error {
 
 // stopClients asks them to end. A client that ended before is a failure: its history has a
 // hole.
-func (p *play) stopClients(ctx context.Context) error {
-	for _, c := range p.pair.Both() {
+func (r *run) stopClients(ctx context.Context) error {
+	for _, c := range r.pair.Both() {
 		pods := c.Client.CoreV1().Pods(namespace)
 		pod, err := pods.Get(ctx, clientName(c), metav1.GetOptions{})
 		if err != nil {
@@ -70,7 +70,7 @@ func (p *play) stopClients(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, c := range p.pair.Both() {
+	for _, c := range r.pair.Both() {
 		if err := awaitGone(ctx, c, clientName(c)); err != nil {
 			return err
 		}
@@ -79,12 +79,12 @@ func (p *play) stopClients(ctx context.Context) error {
 }
 
 // final asks every member, by a pod in west, for all that was written.
-func (p *play) final(ctx context.Context) error {
-	return p.runPod(ctx, p.pair.West, clientPod(p.number, "final", "final"), corev1.PodSucceeded)
+func (r *run) final(ctx context.Context) error {
+	return r.runPod(ctx, r.pair.West, clientPod(r.number, "final", "final"), corev1.PodSucceeded)
 }
 
 // runPod makes a pod and waits for its phase.
-func (p *play) runPod(ctx context.Context, c *kind.Cluster, pod *corev1.Pod, phase corev1.PodPhase) error {
+func (r *run) runPod(ctx context.Context, c *kind.Cluster, pod *corev1.Pod, phase corev1.PodPhase) error {
 	pods := c.Client.CoreV1().Pods(namespace)
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err

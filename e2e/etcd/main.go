@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
 func main() {
@@ -32,13 +34,10 @@ func main() {
 	}
 }
 
-// demonstrate sets the stage once and plays on it.
+// demonstrate brings up the clusters once and runs every scenario on them.
 func demonstrate(ctx context.Context, runs int) (err error) {
-	dir, err := filepath.Abs(filepath.Join("out", "e2e-etcd"))
+	dir, err := kind.EmptyDir("e2e-etcd")
 	if err != nil {
-		return err
-	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -55,8 +54,8 @@ func demonstrate(ctx context.Context, runs int) (err error) {
 	}()
 	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
 	var results []result
-	for i, what := range scenes(runs) {
-		r, err := s.play(ctx, i+1, what)
+	for i, what := range scenarios(runs) {
+		r, err := s.run(ctx, i+1, what)
 		if err != nil {
 			return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
 		}

@@ -28,24 +28,24 @@ func migration(west *api.SecretKeyReference) *api.Migration {
 
 // moveAndTurn begins the move, and turns it round when one member has arrived and the next
 // one is stopped.
-func (p *play) moveAndTurn(ctx context.Context) error {
-	west, err := setup.Credentials(ctx, p.pair.West, p.pair.East, namespace)
+func (r *run) moveAndTurn(ctx context.Context) error {
+	west, err := setup.Credentials(ctx, r.pair.West, r.pair.East, namespace)
 	if err != nil {
 		return err
 	}
-	if err := setup.Create(ctx, p.pair.East, migration(west)); err != nil {
+	if err := setup.Create(ctx, r.pair.East, migration(west)); err != nil {
 		return err
 	}
-	p.say("the Migration is created")
-	p.move = 1
-	err = p.await(ctx, func(m *api.Migration) bool {
+	r.say("the Migration is created")
+	r.move = 1
+	err = r.await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
 		return m.Status.Moved == 1 && h != nil && h.Ordinal == members-2 && isStopped(h.Step)
 	})
 	if err != nil {
 		return fmt.Errorf("one member moved and the next one stopped: %w", err)
 	}
-	return p.setMode(ctx, api.ModeRollback)
+	return r.setMode(ctx, api.ModeRollback)
 }
 
 // isStopped says that the member is down at the source.
@@ -53,41 +53,41 @@ func isStopped(step api.Step) bool {
 	return step == api.StepAwaitRelease || step == api.StepCarryVolumes || step == api.StepScaleUp || step == api.StepAwaitReadiness
 }
 
-func (p *play) awaitBack(ctx context.Context) error {
-	return p.awaitCompleted(ctx, api.ReasonRolledBack)
+func (r *run) awaitBack(ctx context.Context) error {
+	return r.awaitCompleted(ctx, api.ReasonRolledBack)
 }
 
-func (p *play) moveAgain(ctx context.Context) error {
-	if err := p.setMode(ctx, api.ModeRun); err != nil {
+func (r *run) moveAgain(ctx context.Context) error {
+	if err := r.setMode(ctx, api.ModeRun); err != nil {
 		return err
 	}
-	p.move = 2
-	if err := p.awaitCompleted(ctx, api.ReasonMoved); err != nil {
+	r.move = 2
+	if err := r.awaitCompleted(ctx, api.ReasonMoved); err != nil {
 		return err
 	}
-	return p.survived()
+	return r.survived()
 }
 
-func (p *play) setMode(ctx context.Context, mode api.Mode) error {
-	c, err := setup.Client(p.pair.East)
+func (r *run) setMode(ctx context.Context, mode api.Mode) error {
+	c, err := setup.Client(r.pair.East)
 	if err != nil {
 		return err
 	}
-	p.say("mode: %s", mode)
+	r.say("mode: %s", mode)
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode))
 	return c.Patch(ctx, &api.Migration{ObjectMeta: object(name)}, patch)
 }
 
-func (p *play) awaitCompleted(ctx context.Context, reason string) error {
-	return p.await(ctx, func(m *api.Migration) bool {
+func (r *run) awaitCompleted(ctx context.Context, reason string) error {
+	return r.await(ctx, func(m *api.Migration) bool {
 		completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
 		return completed != nil && completed.Reason == reason && m.Status.ObservedGeneration == m.Generation
 	})
 }
 
 // await looks at the Migration until it is as wanted, and tells what it does meanwhile.
-func (p *play) await(ctx context.Context, reached func(*api.Migration) bool) error {
-	c, err := setup.Client(p.pair.East)
+func (r *run) await(ctx context.Context, reached func(*api.Migration) bool) error {
+	c, err := setup.Client(r.pair.East)
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,9 @@ func (p *play) await(ctx context.Context, reached func(*api.Migration) bool) err
 		}
 		if line := state(m); line != last {
 			last = line
-			p.say("%s", line)
+			r.say("%s", line)
 		}
-		p.strikeDue(ctx, m)
+		r.strikeDue(ctx, m)
 		return reached(m), nil
 	})
 	if err != nil {
@@ -112,8 +112,8 @@ func (p *play) await(ctx context.Context, reached func(*api.Migration) bool) err
 
 // removeMigration waits until it is gone: with the namespace its rights would go before it
 // could let go of the StatefulSets.
-func (p *play) removeMigration(ctx context.Context) error {
-	c, err := setup.Client(p.pair.East)
+func (r *run) removeMigration(ctx context.Context) error {
+	c, err := setup.Client(r.pair.East)
 	if err != nil {
 		return err
 	}

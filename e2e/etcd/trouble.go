@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// scene is what a run adds to the move.
-type scene struct {
+// scenario is what a run adds to the move.
+type scenario struct {
 	name    string
 	strikes []strike
 }
@@ -19,62 +19,62 @@ type scene struct {
 type strike struct {
 	move    int
 	ordinal int32
-	do      func(context.Context, *play) error
+	do      func(context.Context, *run) error
 }
 
-// scenes are so many undisturbed runs, and one with each trouble.
-func scenes(undisturbed int) []scene {
-	var all []scene
+// scenarios are so many undisturbed runs, and one with each trouble.
+func scenarios(undisturbed int) []scenario {
+	var all []scenario
 	for i := range undisturbed {
-		all = append(all, scene{name: fmt.Sprintf("run %d", i+1)})
+		all = append(all, scenario{name: fmt.Sprintf("run %d", i+1)})
 	}
 	return append(all,
-		scene{name: "manager killed twice", strikes: []strike{{1, 2, killManager}, {2, 1, killManager}}},
-		scene{name: "west's API server frozen", strikes: []strike{{2, 1, freezeWest}}})
+		scenario{name: "manager killed twice", strikes: []strike{{1, 2, killManager}, {2, 1, killManager}}},
+		scenario{name: "west's API server frozen", strikes: []strike{{2, 1, freezeWest}}})
 }
 
 // strikeDue begins what is to happen now, and does not wait for it.
-func (p *play) strikeDue(ctx context.Context, m *api.Migration) {
+func (r *run) strikeDue(ctx context.Context, m *api.Migration) {
 	h := m.Status.Handoff
-	for i, s := range p.scene.strikes {
-		if p.struck[i] || h == nil || p.move != s.move || h.Ordinal != s.ordinal || !isStopped(h.Step) {
+	for i, s := range r.scenario.strikes {
+		if r.struck[i] || h == nil || r.move != s.move || h.Ordinal != s.ordinal || !isStopped(h.Step) {
 			continue
 		}
-		p.struck[i] = true
-		p.troubles.Go(func() error { return s.do(ctx, p) })
+		r.struck[i] = true
+		r.troubles.Go(func() error { return s.do(ctx, r) })
 	}
 }
 
 // survived waits for the end of all troubles, and is an error for one that never came.
-func (p *play) survived() error {
-	if err := p.troubles.Wait(); err != nil {
+func (r *run) survived() error {
+	if err := r.troubles.Wait(); err != nil {
 		return err
 	}
-	if missing := len(p.scene.strikes) - len(p.struck); missing > 0 {
-		return fmt.Errorf("%s: %d times it did not come to that", p.scene.name, missing)
+	if missing := len(r.scenario.strikes) - len(r.struck); missing > 0 {
+		return fmt.Errorf("%s: %d times it did not come to that", r.scenario.name, missing)
 	}
 	return nil
 }
 
 // killManager kills the processes of the manager as a lack of memory does. The kubelet starts
 // them again.
-func killManager(ctx context.Context, p *play) error {
-	p.say("the manager is killed")
-	return kind.In(ctx, p.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
+func killManager(ctx context.Context, r *run) error {
+	r.say("the manager is killed")
+	return kind.In(ctx, r.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
 }
 
 // freezeWest stops the machine of west's control plane where it stands. The pods of west are
 // on another one, its DNS too.
-func freezeWest(ctx context.Context, p *play) error {
+func freezeWest(ctx context.Context, r *run) error {
 	const frozen = 30 * time.Second
-	west := p.pair.West
-	p.say("west's API server is frozen for %.0f s", frozen.Seconds())
+	west := r.pair.West
+	r.say("west's API server is frozen for %.0f s", frozen.Seconds())
 	if err := kind.Freeze(ctx, west.ControlPlane()); err != nil {
 		return err
 	}
 	if err := pass(ctx, frozen); err != nil {
 		return err
 	}
-	p.say("west's API server goes on")
+	r.say("west's API server goes on")
 	return west.Thaw(ctx, west.ControlPlane())
 }

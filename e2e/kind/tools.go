@@ -22,6 +22,17 @@ func SourceDir() (string, error) {
 	return filepath.Dir(file), nil
 }
 
+// EmptyDir makes an empty folder of that name below out/, for what clusters leave, in place of
+// the one of an earlier run. The path is absolute.
+func EmptyDir(name string) (string, error) {
+	source, err := SourceDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(filepath.Dir(filepath.Dir(source)), "out", name)
+	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
+}
+
 // ModuleDir is where kind's module lies, at the version that tools/go.mod asks for.
 func ModuleDir(ctx context.Context) (string, error) {
 	if _, err := inTools(ctx, "mod", "download", kindModule); err != nil {

@@ -2,17 +2,15 @@ package mcs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 const (
@@ -31,17 +29,9 @@ func Install(ctx context.Context, at *rest.Config) error {
 		if err := yaml.Unmarshal(text, crd); err != nil {
 			return err
 		}
-		if err := c.Create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create %s: %w", crd.Name, err)
+		if err := fixture.Define(ctx, c, crd); err != nil {
+			return err
 		}
 	}
-	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}} {
-		err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-			return c.List(ctx, list) == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("%T is not served: %w", list, err)
-		}
-	}
-	return nil
+	return fixture.AwaitServed(ctx, c, &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{})
 }

@@ -3,7 +3,7 @@ package slices
 import (
 	"testing"
 
-	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
 // onKind are the cases that make e2e-kind runs again where kubelets are real.
@@ -65,12 +65,4 @@ const (
 )
 
 // TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
-func TestEveryCaseHasItsGround(t *testing.T) {
-	wrong, err := cases.Grounds(".", onKind, embeddedOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, each := range wrong {
-		t.Error(each)
-	}
-}
+func TestEveryCaseHasItsGround(t *testing.T) { harness.CheckCases(t, onKind, embeddedOnly) }

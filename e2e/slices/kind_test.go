@@ -18,7 +18,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
 // startKind brings up a kind cluster, whose nodes have the images that the sets of these
@@ -26,10 +28,7 @@ import (
 // and can be had nowhere.
 func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := filepath.Abs("../../out/e2e-kind-slices")
-	if err == nil {
-		err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
-	}
+	dir, err := kind.EmptyDir("e2e-kind-slices")
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +45,8 @@ func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 		return pair.Down(context.Background())
 	}
 	one, limit, tidy = pair.East.Config, 6*time.Minute, remove
-	if api, err = connect(one); err == nil {
-		err = errors.Join(loadWebs(ctx, pair, dir), install(ctx))
+	if api, err = fixture.Client(one); err == nil {
+		err = errors.Join(loadWebs(ctx, pair, dir), setup.CRDs(ctx, pair.East))
 	}
 	if err != nil {
 		return nil, errors.Join(err, end(true))

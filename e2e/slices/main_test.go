@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,11 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	"github.com/sliceshift/sliceshift/e2e/kind/cases"
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
 // lookAgain is how often what is waited for is read.
@@ -47,32 +44,7 @@ var limit = time.Minute
 // much room. An embedded cluster goes with all that is in it.
 var tidy = func(*testing.T, *corev1.Namespace) {}
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	start := startEmbedded
-	onReal, err := cases.Chosen(onKind)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if onReal {
-		start = startKind
-	}
-	end, err := start(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := end(code != 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, onKind, startEmbedded, startKind)) }
 
 // startEmbedded brings up a control plane in processes of this machine, with the resource
 // definition of our kind.
@@ -86,53 +58,15 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 	if err != nil {
 		return nil, err
 	}
+	end = func(failed bool) error { return harness.Stop(c, failed) }
 	one, embedded = c.RESTConfig(), c
-	if api, err = connect(one); err == nil {
-		err = errors.Join(install(ctx), restart(ctx, c))
-	}
-	end = func(failed bool) error {
-		for _, death := range c.Deaths() {
-			fmt.Fprintf(os.Stderr, "cluster %s: %s\n", c.Name(), death)
-		}
-		if failed {
-			fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
-		}
-		return c.Stop()
+	if api, err = fixture.Client(one); err == nil {
+		err = harness.Prepare(ctx, c)
 	}
 	if err != nil {
 		return nil, errors.Join(err, end(true))
 	}
 	return end, nil
-}
-
-func connect(at *rest.Config) (client.Client, error) {
-	scheme := clusters.NewScheme()
-	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), sliceapi.AddToScheme(scheme), admissionregistrationv1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return client.New(at, client.Options{Scheme: scheme})
-}
-
-// restart starts the controller manager anew: its disruption controller looks for new
-// kinds every 30 s only.
-func restart(ctx context.Context, c *cluster.Cluster) error {
-	if err := c.Kill(cluster.ControllerManager); err != nil {
-		return err
-	}
-	return c.StartRole(ctx, cluster.ControllerManager)
-}
-
-func install(ctx context.Context) error {
-	crds, err := config.CRDs()
-	if err != nil {
-		return err
-	}
-	for _, crd := range crds {
-		if err := define(ctx, crd); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // define creates a resource definition and waits until it is served: it is a moment

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
@@ -19,9 +20,6 @@ const (
 	ManagerNamespace = "sliceshift-system"
 	ManagerName      = "sliceshift-manager"
 )
-
-// roles are what whoever moves needs, in both clusters.
-var roles = []string{"sliceshift-mover", "sliceshift-mover-cluster"}
 
 // Manager runs the manager in a cluster as it is shipped, but for volumes that are a path on
 // the machine, which are those of the tests. Several begin at once: AwaitManager waits for one.
@@ -50,7 +48,7 @@ func Roles(ctx context.Context, at *kind.Cluster) error {
 		return err
 	}
 	for _, object := range objects {
-		if slices.Contains(roles, object.GetName()) {
+		if slices.Contains(fixture.MoverRoles, object.GetName()) {
 			if err := Create(ctx, at, object); err != nil {
 				return err
 			}

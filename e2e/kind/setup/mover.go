@@ -13,6 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -29,7 +30,7 @@ func MoverIn(ctx context.Context, at *kind.Cluster, namespace string) error {
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Mover}}
 	role := func(i int) rbacv1.RoleRef {
-		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roles[i]}
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: fixture.MoverRoles[i]}
 	}
 	inNamespace := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Mover}, RoleRef: role(0), Subjects: subjects}
 	if err := Create(ctx, at, inNamespace); err != nil {

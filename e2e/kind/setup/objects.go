@@ -2,73 +2,45 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // poll is how often a condition is looked at.
 const poll = 100 * time.Millisecond
 
 // Client reaches a cluster with every type that the tests write.
-func Client(at *kind.Cluster) (client.Client, error) {
-	scheme := clusters.NewScheme()
-	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return client.New(at.Config, client.Options{Scheme: scheme})
-}
+func Client(at *kind.Cluster) (client.Client, error) { return fixture.Client(at.Config) }
 
 // Create makes an object, unless it is there.
 func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
-	c, err := Client(at)
-	if err != nil {
-		return err
-	}
-	if err := c.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("cluster %s: create %s: %w", at.Name, object.GetName(), err)
-	}
-	return nil
+	return with(at, func(c client.Client) error { return fixture.Create(ctx, c, object) })
 }
 
 // CRDs puts the resource definitions into a cluster and waits until they are served.
 func CRDs(ctx context.Context, at *kind.Cluster) error {
+	return with(at, func(c client.Client) error { return fixture.InstallCRDs(ctx, c) })
+}
+
+// with does something with a client of a cluster; an error names the cluster.
+func with(at *kind.Cluster, do func(client.Client) error) error {
 	c, err := Client(at)
+	if err == nil {
+		err = do(c)
+	}
 	if err != nil {
-		return err
-	}
-	crds, err := config.CRDs()
-	if err != nil {
-		return err
-	}
-	for _, crd := range crds {
-		if err := Create(ctx, at, crd); err != nil {
-			return err
-		}
-	}
-	for _, list := range []client.ObjectList{&api.MigrationList{}, &sliceapi.StatefulSetList{}} {
-		err := wait.PollUntilContextTimeout(ctx, poll, time.Minute, true, func(ctx context.Context) (bool, error) {
-			return c.List(ctx, list) == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("cluster %s: %T is not served: %w", at.Name, list, err)
-		}
+		return fmt.Errorf("cluster %s: %w", at.Name, err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
@@ -116,7 +117,7 @@ func (v *move) cure() error {
 
 // onStall calls do once, when the migration stalls for this reason and says these words, and
 // fails the test when it never does.
-func (v *move) onStall(reason, words string, do func() error) report {
+func (v *move) onStall(reason, words string, do func() error) harness.Report {
 	stalled := false
 	v.t.Cleanup(func() {
 		if !stalled {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -40,10 +39,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
-	dir, err := filepath.Abs("../../../out/e2e-kind")
-	if err == nil {
-		err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
-	}
+	dir, err := kind.EmptyDir("e2e-kind")
 	if err == nil {
 		pair, err = start(ctx, dir)
 	}

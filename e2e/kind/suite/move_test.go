@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
@@ -116,11 +116,8 @@ func (v *move) ours(c *kind.Cluster) bool {
 	return version == sliceapi.GroupVersion.String()
 }
 
-// report looks at each pass of a run; an error ends the run.
-type report func(*api.Migration, migration.Outcome) error
-
 // nth makes a report that calls do once, after the n-th write of that kind.
-func nth(n int, verb plan.Verb, do func() error) report {
+func nth(n int, verb plan.Verb, do func() error) harness.Report {
 	return func(_ *api.Migration, outcome migration.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
 			return nil
@@ -140,37 +137,9 @@ func (v *move) mover() *fixture.Mover {
 }
 
 // drive runs the migration to its end in this process.
-func (v *move) drive(mover *fixture.Mover, reports ...report) {
+func (v *move) drive(mover *fixture.Mover, reports ...harness.Report) {
 	v.t.Helper()
-	var last string
-	begin := time.Now()
-	err := mover.Run(v.ctx, func(m *api.Migration, outcome migration.Outcome) error {
-		if line := narrate(outcome); line != "" && line != last {
-			last = line
-			v.t.Logf("%5.1f s  %s", time.Since(begin).Seconds(), line)
-		}
-		for _, look := range reports {
-			if err := look(m, outcome); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		v.t.Fatalf("the run ended with: %v (last: %s)", err, last)
-	}
-}
-
-func narrate(outcome migration.Outcome) string {
-	switch d := outcome.Decision; {
-	case d.Effect != nil && outcome.Wrote:
-		return d.Effect.String()
-	case d.Hold != nil:
-		return fmt.Sprintf("hold %s: %s", d.Hold.Reason, d.Hold.Message)
-	case outcome.Finished != nil:
-		return fmt.Sprintf("ordinal %d arrived", outcome.Finished.Ordinal)
-	}
-	return ""
+	harness.Drive(v.ctx, v.t, mover, reports...)
 }
 
 // clear removes what the test made, unless it failed.

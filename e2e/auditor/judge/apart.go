@@ -1,0 +1,82 @@
+package judge
+
+import "strconv"
+
+// ApartVerdict is the outcome of I1 for one pod that appeared.
+type ApartVerdict int
+
+const (
+	// Unclear: what was read changed meanwhile; read again.
+	Unclear ApartVerdict = iota
+	// OnlyOne: the other side said NotFound.
+	OnlyOne
+	// Together: both pods existed when the other side was read.
+	Together
+	// Vanished: the pod that appeared is gone, and the other side has one now.
+	// Which came first cannot be told.
+	Vanished
+)
+
+// Apart judges I1 from three live reads in this order: the pod that appeared
+// under uid, the other side's pod, the first one again.
+func Apart(before, other, after PodState) ApartVerdict {
+	switch {
+	case !other.Exists():
+		return OnlyOne
+	case !before.Exists() && !after.Exists():
+		return Vanished
+	case before.Exists() && before.UID == after.UID:
+		return Together
+	default:
+		return Unclear
+	}
+}
+
+// Coexisting returns the pods of one ordinal that were on both sides at the
+// instant between two phases of a sample.
+func Coexisting(first, second [2]ReplicaSide) [][2]PodState {
+	var pairs [][2]PodState
+	for _, here := range first[Source].Pods {
+		there := first[Destination].pod(here.Ordinal) // none when it was not asked for
+		if there.Exists() &&
+			second[Source].pod(here.Ordinal).UID == here.UID &&
+			second[Destination].pod(here.Ordinal).UID == there.UID {
+			pairs = append(pairs, [2]PodState{here, there})
+		}
+	}
+	return pairs
+}
+
+// Lifetime is one pod's existence in revisions of the one API server that both
+// sides share. Died is 0 while the pod lives.
+type Lifetime struct {
+	Pod        PodState
+	Side       SideIndex
+	Born, Died uint64
+}
+
+// Overlapping returns the other side's pods of the same ordinal that lived while
+// the dead one did. It is the only look into the past that I1 has: reads after the
+// event cannot see a pod that was deleted a moment too late.
+func Overlapping(dead Lifetime, all []Lifetime) []Lifetime {
+	var overlaps []Lifetime
+	for _, l := range all {
+		if l.Side == dead.Side || l.Pod.Ordinal != dead.Pod.Ordinal || l.Born == 0 || dead.Born == 0 {
+			continue
+		}
+		if l.Born < dead.Died && (l.Died == 0 || dead.Born < l.Died) {
+			overlaps = append(overlaps, l)
+		}
+	}
+	return overlaps
+}
+
+// Revision reads a resourceVersion as what it is: a number that grows with every
+// write of the API server. 0 when it is not a number.
+func Revision(rv string) uint64 {
+	n, err := strconv.ParseUint(rv, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// isUsable says whether kubelet would mount the volume for the claim: each names
+// the other, the volume by uid.
+func isUsable(pv VolumeState, claim ClaimState) bool {
+	return pv.UID != "" && claim.UID != "" &&
+		pv.ClaimUID == claim.UID && pv.ClaimName == claim.Name && claim.VolumeName == pv.Name
+}
+
+// Binding is a claim and the usable volume that it has.
+type Binding struct {
+	Volume VolumeState
+	Claim  ClaimState
+}
+
+// Bindings returns the claims of a side that have a usable volume, in both phases
+// unchanged.
+func Bindings(first, second VolumeSide) []Binding {
+	var found []Binding
+	for _, claim := range first.Claims {
+		pv := first.volume(claim.VolumeName)
+		if pv.ClaimNamespace != first.Namespace || !isUsable(pv, claim) {
+			continue
+		}
+		if after := second.claim(claim.Name); after.UID != claim.UID || after.RV != claim.RV {
+			continue
+		}
+		if after := second.volume(pv.Name); after.UID != pv.UID || after.RV != pv.RV {
+			continue
+		}
+		found = append(found, Binding{Volume: pv, Claim: claim})
+	}
+	return found
+}
+
+// SharedHandles judges I2: pairs of bindings, one of each side, with one handle,
+// that existed at the instant between the phases.
+func SharedHandles(sides [2][]Binding) [][2]Binding {
+	var shared [][2]Binding
+	for _, here := range sides[Source] {
+		for _, there := range sides[Destination] {
+			if here.Volume.Handle != "" && here.Volume.Handle == there.Volume.Handle {
+				shared = append(shared, [2]Binding{here, there})
+			}
+		}
+	}
+	return shared
+}
+
+// OfSet keeps the bindings of claims that belong to the side's set. When both sides
+// are one namespace, only those can be told apart.
+func OfSet(all []Binding) []Binding {
+	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return b.Claim.Key == nil })
+}
+
+// wrongVolume is a claim that is bound to another volume than the recorded one.
+type wrongVolume struct {
+	Key  VolumeKey
+	Got  Binding
+	Want Origin
+}
+
+// Handles judges I3 for the bindings of one side: which claims have the
+// recorded volume, which have another.
+func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey, wrong []wrongVolume) {
+	for _, b := range OfSet(bound) {
+		want, ok := recorded[*b.Claim.Key]
+		switch {
+		case !ok:
+		case want.Handle == b.Volume.Handle:
+			right = append(right, *b.Claim.Key)
+		default:
+			wrong = append(wrong, wrongVolume{Key: *b.Claim.Key, Got: b, Want: want})
+		}
+	}
+	return right, wrong
+}
+
+// Claim says what is wrong with the claim that a running pod uses; empty when
+// the claim has the recorded volume.
+func Claim(b Binding, want Origin) string {
+	switch {
+	case b.Claim.UID == "":
+		return "the claim does not exist"
+	case b.Claim.VolumeName == "":
+		return fmt.Sprintf("the claim is not bound, its phase is %q", b.Claim.Phase)
+	case b.Volume.UID == "":
+		return fmt.Sprintf("its volume %s does not exist", b.Claim.VolumeName)
+	case !isUsable(b.Volume, b.Claim):
+		return fmt.Sprintf("its volume %s belongs to claim %q with uid %q", b.Volume.Name, b.Volume.ClaimName, b.Volume.ClaimUID)
+	case b.Volume.Handle != want.Handle:
+		return fmt.Sprintf("its volume %s is %q, not %q", b.Volume.Name, b.Volume.Handle, want.Handle)
+	default:
+		return ""
+	}
+}
+
+// Fate judges I3 for one state of a volume: empty when no data is at risk.
+func Fate(pv VolumeState) string {
+	switch {
+	case pv.Phase == corev1.VolumeFailed:
+		return "is in phase Failed: its reclaim policy was carried out in vain"
+	case pv.Phase == corev1.VolumeReleased && pv.Policy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("is Released with reclaim policy %s: its data is being deleted", pv.Policy)
+	default:
+		return ""
+	}
+}
+
+// DeletedVolume judges I3 for the last state of a deleted volume.
+func DeletedVolume(last VolumeState) string {
+	if last.Policy == corev1.PersistentVolumeReclaimRetain {
+		return ""
+	}
+	return fmt.Sprintf("was deleted with reclaim policy %s", last.Policy)
+}
+
+// DeletedClaim judges I3 for a deleted claim and its volume as it is now. A
+// volume that no longer belongs to that claim is not touched by its deletion.
+func DeletedClaim(claim ClaimState, pv VolumeState) string {
+	if pv.UID == "" || pv.ClaimUID != claim.UID || pv.Policy == corev1.PersistentVolumeReclaimRetain {
+		return ""
+	}
+	return fmt.Sprintf("was deleted while its volume %s had reclaim policy %s", pv.Name, pv.Policy)
+}
+
+// CompareKeys orders volumes for people.
+func CompareKeys(a, b VolumeKey) int {
+	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Template, b.Template))
+}

@@ -1,0 +1,101 @@
+// Package view makes what the auditor judges from API objects.
+package view
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
+)
+
+// Pod is what is judged of a pod.
+func Pod(pod *corev1.Pod, ordinal int32) judge.PodState {
+	ready := false
+	for _, c := range pod.Status.Conditions {
+		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	return judge.PodState{
+		Ordinal:     ordinal,
+		UID:         pod.UID,
+		RV:          pod.ResourceVersion,
+		Ready:       ready,
+		Terminating: pod.DeletionTimestamp != nil,
+	}
+}
+
+// Slice reads the fields that all kinds of StatefulSet share.
+func Slice(set *unstructured.Unstructured) judge.SliceState {
+	state := judge.SliceState{UID: set.GetUID(), Generation: set.GetGeneration(), Replicas: 1}
+	if n, ok, _ := unstructured.NestedInt64(set.Object, "spec", "replicas"); ok {
+		state.Replicas = int32(n)
+	}
+	if n, ok, _ := unstructured.NestedInt64(set.Object, "spec", "ordinals", "start"); ok {
+		state.Start = int32(n)
+	}
+	state.Labels, _, _ = unstructured.NestedStringMap(set.Object, "spec", "template", "metadata", "labels")
+	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
+	for _, t := range templates {
+		if template, ok := t.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(template, "metadata", "name")
+			state.Templates = append(state.Templates, name)
+		}
+	}
+	return state
+}
+
+// Budget is what is judged of a PodDisruptionBudget.
+func Budget(pdb *policyv1.PodDisruptionBudget) judge.DisruptionBudget {
+	return judge.DisruptionBudget{
+		Name:               pdb.Name,
+		UID:                pdb.UID,
+		RV:                 pdb.ResourceVersion,
+		Generation:         pdb.Generation,
+		ObservedGeneration: pdb.Status.ObservedGeneration,
+		Allowed:            pdb.Status.DisruptionsAllowed,
+		Selector:           pdb.Spec.Selector,
+		MinAvailable:       pdb.Spec.MinAvailable,
+		MaxUnavailable:     pdb.Spec.MaxUnavailable,
+	}
+}
+
+// Claim is what is judged of a PersistentVolumeClaim.
+func Claim(claim *corev1.PersistentVolumeClaim, set string, templates []string) judge.ClaimState {
+	state := judge.ClaimState{
+		Name:       claim.Name,
+		UID:        claim.UID,
+		RV:         claim.ResourceVersion,
+		VolumeName: claim.Spec.VolumeName,
+		Phase:      claim.Status.Phase,
+	}
+	if key, ok := judge.VolumeKeyOf(claim.Name, set, templates); ok {
+		state.Key = &key
+	}
+	return state
+}
+
+// Attachment is what is judged of a VolumeAttachment.
+func Attachment(a *storagev1.VolumeAttachment) judge.Attachment {
+	state := judge.Attachment{Name: a.Name, RV: a.ResourceVersion, Node: a.Spec.NodeName}
+	if volume := a.Spec.Source.PersistentVolumeName; volume != nil {
+		state.Volume = *volume
+	}
+	return state
+}
+
+// Volume is what is judged of a PersistentVolume.
+func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
+	state := judge.VolumeState{
+		Name:   pv.Name,
+		RV:     pv.ResourceVersion,
+		UID:    pv.UID,
+		Handle: Handle(pv),
+		Policy: pv.Spec.PersistentVolumeReclaimPolicy,
+		Phase:  pv.Status.Phase,
+	}
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		state.ClaimNamespace, state.ClaimName, state.ClaimUID = ref.Namespace, ref.Name, ref.UID
+	}
+	return state
+}

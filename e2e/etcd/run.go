@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+)
+
+const (
+	// limit bounds a run.
+	limit = 8 * time.Minute
+	// steady is how long the application is watched before and after the move.
+	steady = 10 * time.Second
+)
+
+// run is one scenario as it happens.
+type run struct {
+	*stage
+	number   int
+	scenario scenario
+	begin    time.Time
+	timeline timeline
+	phases   []phase
+
+	// move counts the moves; struck are the troubles that have come, by their place.
+	move     int
+	struck   map[int]bool
+	troubles errgroup.Group
+}
+
+// result is what a run showed.
+type result struct {
+	name string
+	answer
+	audit  auditor.Report
+	stays  []stay
+	phases []phase
+	load   string // of the machine, at the end of the move
+}
+
+// run deploys etcd to east, moves it to west under the eyes of clients and auditor, and
+// clears the stage.
+func (s *stage) run(ctx context.Context, number int, what scenario) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r := &run{stage: s, number: number, scenario: what, begin: time.Now(), struck: map[int]bool{}}
+	fmt.Printf("\n%s\n", what.name)
+	if err := r.deploy(ctx); err != nil {
+		return result{}, err
+	}
+	shown, err := r.act(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	return shown, r.clear(ctx)
+}
+
+// say prints a line with the seconds since the run began.
+func (r *run) say(format string, args ...any) {
+	fmt.Printf("%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// deploy starts etcd in east and gives whoever moves it what it needs.
+func (r *run) deploy(ctx context.Context) error {
+	for _, c := range r.pair.Both() {
+		if err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace)); err != nil {
+			return err
+		}
+	}
+	objects := append(names(), governing(), budget(), statefulSet())
+	for _, member := range memberNames() {
+		objects = append([]client.Object{volume(r.number, member)}, objects...)
+	}
+	for _, object := range objects {
+		if err := setup.Create(ctx, r.pair.East, object); err != nil {
+			return err
+		}
+	}
+	if err := (fixture.App{Namespace: namespace, Name: name}).AwaitReady(ctx, r.pair.East.Client); err != nil {
+		return err
+	}
+	r.say("etcd of %d members is Ready in east", members)
+	return nil
+}
+
+// act is the run itself.
+func (r *run) act(ctx context.Context) (result, error) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	for _, c := range r.pair.Both() {
+		go r.timeline.follow(following, c)
+	}
+	watching, err := r.audit(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	if err := r.startClients(ctx); err != nil {
+		return result{}, err
+	}
+	r.say("clients in both clusters write and read")
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.awaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
+	} {
+		if err := r.phase(ctx, step.name, step.do); err != nil {
+			return result{}, err
+		}
+	}
+	load, err := machineLoad()
+	if err := errors.Join(err, r.stopClients(ctx), r.final(ctx)); err != nil {
+		return result{}, err
+	}
+	shown := result{name: r.scenario.name, load: load, audit: watching.Finish(ctx), stays: r.timeline.all(), phases: r.phases}
+	fmt.Println(shown.audit)
+	if shown.answer, err = r.ask(ctx, r.question()); err != nil {
+		return result{}, err
+	}
+	r.say("%d operations judged", shown.Operations)
+	return shown, nil
+}
+
+// phase notes when something was done.
+func (r *run) phase(ctx context.Context, name string, do func(context.Context) error) error {
+	from := time.Now()
+	if err := do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.phases = append(r.phases, phase{Name: name, From: from, Until: time.Now()})
+	return nil
+}
+
+// undisturbed lets the clients work.
+func undisturbed(ctx context.Context) error { return pass(ctx, steady) }
+
+// pass lets time pass.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// question has every phase measured, the three of the move together, and the whole.
+func (r *run) question() question {
+	first, last := r.phases[0], r.phases[len(r.phases)-1]
+	during := phase{Name: "during", From: first.Until, Until: last.From}
+	whole := phase{Name: "whole", From: first.From, Until: last.Until}
+	q := question{Final: r.written("final"), Phases: []phase{first, during, last, whole}}
+	for _, c := range r.pair.Both() {
+		q.Histories = append(q.Histories, r.written(clientName(c)))
+	}
+	return q
+}
+
+func (r *run) audit(ctx context.Context) (*auditor.Auditor, error) {
+	side := func(c *kind.Cluster) auditor.Side {
+		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: namespace, Set: name}
+	}
+	return auditor.Start(ctx, auditor.Options{Source: side(r.pair.East), Destination: side(r.pair.West), Budget: 1})
+}
+
+// clear removes what the run made in both clusters. The folder with its data stays.
+func (r *run) clear(ctx context.Context) error {
+	if err := r.removeMigration(ctx); err != nil {
+		return err
+	}
+	for _, c := range r.pair.Both() {
+		if err := c.Client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		if err := setup.RemoveMover(ctx, c, namespace); err != nil {
+			return err
+		}
+	}
+	for _, c := range r.pair.Both() {
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			_, err := c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
+		if err != nil {
+			return fmt.Errorf("cluster %s: namespace %s does not go: %w", c.Name, namespace, err)
+		}
+		if err := c.Client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Endpoint is where one of the two slices is.
+type Endpoint struct {
+	// Client is the administrator of the cluster.
+	Client         kubernetes.Interface
+	Namespace, Set string
+}
+
+// Here is the source.
+func (v *Move) Here() Endpoint { return Endpoint{v.Source, v.App.Namespace, v.App.Name} }
+
+// There is the destination.
+func (v *Move) There() Endpoint { return Endpoint{v.Destination, v.ToNamespace, v.ToName} }
+
+// ExpectSlice checks the ordinals of a slice, and that all of them are available.
+func (v *Move) ExpectSlice(at Endpoint, start, replicas int32) {
+	v.T.Helper()
+	set, err := at.Client.AppsV1().StatefulSets(at.Namespace).Get(v.Ctx, at.Set, metav1.GetOptions{})
+	v.Must(err)
+	have := int32(0)
+	if set.Spec.Ordinals != nil {
+		have = set.Spec.Ordinals.Start
+	}
+	if *set.Spec.Replicas != replicas || replicas > 0 && have != start {
+		v.T.Errorf("%s/%s owns [%d,%d), want [%d,%d)", at.Namespace, set.Name, have, have+*set.Spec.Replicas, start, start+replicas)
+	}
+	if fence := set.Annotations[api.FenceAnnotationKey]; fence != "" {
+		v.T.Errorf("%s/%s still carries the fence %s", at.Namespace, set.Name, fence)
+	}
+	v.Must(fixture.App{Namespace: at.Namespace, Name: at.Set}.AwaitReady(v.Ctx, at.Client))
+}
+
+// ExpectMoved checks that everything is at the destination and restored.
+func (v *Move) ExpectMoved() {
+	v.T.Helper()
+	v.ExpectSlice(v.Here(), v.App.Start, 0)
+	v.ExpectSlice(v.There(), v.App.Start, v.App.Replicas)
+	v.ExpectBudget(v.There())
+	v.ExpectVolumes(v.There(), v.App.Replicas*int32(len(v.App.Claims)))
+}
+
+// ExpectBack checks that everything is as it was before.
+func (v *Move) ExpectBack() {
+	v.T.Helper()
+	v.ExpectSlice(v.Here(), v.App.Start, v.App.Replicas)
+	v.ExpectBudget(v.Here())
+	v.ExpectVolumes(v.Here(), v.App.Replicas*int32(len(v.App.Claims)))
+	if _, err := v.Destination.AppsV1().StatefulSets(v.ToNamespace).Get(v.Ctx, v.ToName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		v.T.Errorf("the destination StatefulSet was not removed: %v", err)
+	}
+	claims, err := v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace).List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	if len(claims.Items) > 0 && v.ToNamespace+v.To.Name() != v.App.Namespace+v.From.Name() {
+		v.T.Errorf("%d claims were left at the destination", len(claims.Items))
+	}
+}
+
+// ExpectBudget checks that a side has the budget in its author's form.
+func (v *Move) ExpectBudget(at Endpoint) {
+	v.T.Helper()
+	if v.App.MaxUnavailable == nil && v.App.MinAvailable == nil {
+		return
+	}
+	budget, err := at.Client.PolicyV1().PodDisruptionBudgets(at.Namespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
+	v.Must(err)
+	if !same(budget.Spec.MaxUnavailable, v.App.MaxUnavailable) || !same(budget.Spec.MinAvailable, v.App.MinAvailable) {
+		v.T.Errorf("budget is maxUnavailable %v minAvailable %v, want %v and %v", budget.Spec.MaxUnavailable, budget.Spec.MinAvailable, v.App.MaxUnavailable, v.App.MinAvailable)
+	}
+}
+
+func same(a, b *intstr.IntOrString) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// ExpectVolumes checks that a slice has so many bound claims, whose volumes have
+// their first reclaim policy again.
+func (v *Move) ExpectVolumes(at Endpoint, want int32) {
+	v.T.Helper()
+	volumes, err := at.Client.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	bound := int32(0)
+	for _, volume := range volumes.Items {
+		ref := volume.Spec.ClaimRef
+		if ref == nil || ref.Namespace != at.Namespace || !v.IsClaim(ref.Name, at.Set) {
+			continue
+		}
+		if volume.Status.Phase == corev1.VolumeBound {
+			bound++
+		}
+		if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+			v.T.Errorf("volume %s of claim %s has policy %s", volume.Name, ref.Name, volume.Spec.PersistentVolumeReclaimPolicy)
+		}
+	}
+	if bound != want {
+		v.T.Errorf("%d volumes are bound in %s, want %d", bound, at.Namespace, want)
+	}
+}
+
+// IsClaim says whether a claim is one of a StatefulSet's, and not parked.
+func (v *Move) IsClaim(name, set string) bool {
+	for _, template := range v.App.Claims {
+		if ordinal, found := strings.CutPrefix(name, template+"-"+set+"-"); found {
+			_, err := strconv.Atoi(ordinal)
+			return err == nil
+		}
+	}
+	return false
+}

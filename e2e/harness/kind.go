@@ -1,0 +1,165 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+)
+
+// kindBackend is two kind clusters: real kubelets, and replicas that write to their volumes
+// once a second.
+type kindBackend struct {
+	pair *kind.Pair
+	// image is what the replicas run.
+	image string
+	done  cases.Table
+}
+
+// kindCluster is one of them.
+type kindCluster struct {
+	*kind.Cluster
+	dir string
+}
+
+func (c kindCluster) Name() string { return c.Cluster.Name }
+
+func (c kindCluster) RESTConfig() *rest.Config { return c.Config }
+
+func (c kindCluster) Kubeconfig() string { return c.Cluster.Kubeconfig }
+
+func (c kindCluster) UserKubeconfig(user string, groups ...string) (string, error) {
+	return c.Cluster.UserKubeconfig(context.Background(), c.dir, user, groups...)
+}
+
+// Kind brings up two kind clusters for the moves of a package.
+func Kind(ctx context.Context) (end func(failed bool) error, err error) {
+	ctrl.SetLogger(logr.Discard())
+	dir, err := kind.EmptyDir("e2e-kind-cases")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := kind.Up(ctx, dir, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	b := &kindBackend{pair: pair}
+	if err := b.prepare(ctx, dir); err != nil {
+		return nil, errors.Join(err, b.close(true))
+	}
+	current, east, west = b, kindCluster{pair.East, dir}, kindCluster{pair.West, dir}
+	return b.close, nil
+}
+
+func (b *kindBackend) prepare(ctx context.Context, dir string) error {
+	image, err := b.pair.Workload(ctx, dir)
+	if err != nil {
+		return err
+	}
+	b.image = image
+	for _, c := range b.pair.Both() {
+		if err := errors.Join(setup.Storage(ctx, c), setup.CRDs(ctx, c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (*kindBackend) limit() time.Duration { return 8 * time.Minute }
+
+// deploy makes the volumes, each with a journal of the ordinal that it is for, and an
+// application that writes to them.
+func (b *kindBackend) deploy(v *Move) error {
+	v.T.Cleanup(func() { b.clear(v) })
+	v.App.Adapt = b.writing
+	if err := setup.Namespace(v.Ctx, b.at(v.From), v.App.Namespace); err != nil {
+		return err
+	}
+	if dirs := journalsOf(v); len(dirs) > 0 {
+		if err := replica.Seed(v.Ctx, v.Source, replica.Seeder(b.image, v.App.Namespace, dirs...)); err != nil {
+			return err
+		}
+	}
+	for _, volume := range volumesOf(v) {
+		if _, err := v.Source.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return v.App.Deploy(v.Ctx, v.Source)
+}
+
+func (b *kindBackend) at(s Cluster) *kind.Cluster {
+	if s == east {
+		return b.pair.East
+	}
+	return b.pair.West
+}
+
+// writing lets an application run the workload over its claims.
+func (b *kindBackend) writing(set *appsv1.StatefulSet) {
+	set.Spec.Template.Spec.AutomountServiceAccountToken = new(false)
+	container := &set.Spec.Template.Spec.Containers[0]
+	mounts, dirs := container.VolumeMounts, []string(nil)
+	for _, mount := range mounts {
+		dirs = append(dirs, mount.MountPath)
+	}
+	*container = replica.Container(b.image, replica.PodIndex, dirs...)
+	container.VolumeMounts = mounts
+	for i := range set.Spec.VolumeClaimTemplates {
+		set.Spec.VolumeClaimTemplates[i].Spec.StorageClassName = new(kind.StorageClass)
+	}
+}
+
+// check reads every journal from its first byte to its last: each ordinal runs on one side,
+// on volumes that are its own and whole, and no pod has written after another one had begun.
+func (b *kindBackend) check(v *Move, verdict auditor.Report) error {
+	var all []journal.Journal
+	var errs []error
+	for _, claim := range v.App.Claims {
+		for _, ordinal := range v.ordinals() {
+			read, err := v.journal(claim, ordinal)
+			all, errs = append(all, read), append(errs, err)
+		}
+	}
+	b.done.Add(cases.Row{Name: v.T.Name(), Verdict: &verdict, Journals: all})
+	return errors.Join(errs...)
+}
+
+// clear removes what a test made, unless it failed.
+func (b *kindBackend) clear(v *Move) {
+	namespaces := slices.Compact([]string{v.App.Namespace, v.ToNamespace})
+	if v.T.Failed() {
+		v.T.Log(b.pair.Keep(v.T.Name(), namespaces...))
+		return
+	}
+	var volumes []string
+	for _, volume := range volumesOf(v) {
+		volumes = append(volumes, volume.Name)
+	}
+	if err := b.pair.Clear(volumes, namespaces...); err != nil {
+		v.T.Error(err)
+	}
+}
+
+func (b *kindBackend) close(failed bool) error {
+	b.done.Print(os.Stdout)
+	ctx := context.Background()
+	if failed {
+		return errors.Join(b.pair.KeepLogs(ctx), b.pair.Down(ctx))
+	}
+	return b.pair.Down(ctx)
+}

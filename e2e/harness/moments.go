@@ -1,0 +1,77 @@
+package harness
+
+import (
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Moment is a point of a move at which a test does something, once.
+type Moment func(do func() error) Report
+
+// When is the first pass that is as a test wants it.
+func When(is func(*api.Migration, migration.Outcome) bool) Moment {
+	return func(do func() error) Report {
+		done := false
+		return func(m *api.Migration, outcome migration.Outcome) error {
+			if done || !is(m, outcome) {
+				return nil
+			}
+			done = true
+			return do()
+		}
+	}
+}
+
+// Arrival is when an ordinal has arrived.
+func Arrival(ordinal int32) Moment {
+	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		return outcome.Finished != nil && outcome.Finished.Ordinal == ordinal
+	})
+}
+
+// Wrote is when such an effect was carried out.
+func Wrote(is func(*plan.Effect) bool) Moment {
+	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		return outcome.Wrote && is(outcome.Decision.Effect)
+	})
+}
+
+// WroteOn is when an effect of that verb was carried out on a side.
+func WroteOn(side plan.SideName, verb plan.Verb) Moment {
+	return Wrote(func(e *plan.Effect) bool { return e.Side == side && e.Verb == verb })
+}
+
+// StalledWith is when a migration stalls with a reason.
+func StalledWith(reason string) Moment {
+	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		hold := outcome.Decision.Hold
+		return hold != nil && hold.Stalled && hold.Reason == reason
+	})
+}
+
+// OnWrite calls do once, after the n-th write to a cluster.
+func OnWrite(n int, do func() error) Report {
+	count := 0
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		if !outcome.Wrote {
+			return nil
+		}
+		if count++; count == n {
+			return do()
+		}
+		return nil
+	}
+}
+
+// OnVerb calls do once, after the first write of that kind.
+func OnVerb(verb plan.Verb, do func() error) Report {
+	done := false
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		if done || !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
+			return nil
+		}
+		done = true
+		return do()
+	}
+}

@@ -1,0 +1,156 @@
+package harness
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/testbed"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Move is one application on its way, watched by an auditor.
+type Move struct {
+	T testing.TB
+	// Ctx ends with the test, or when that takes too long.
+	Ctx context.Context //nolint:containedctx // a test has one context, and every helper needs it
+	// App is as it is at the source; at the destination it has ToNamespace and ToName.
+	App                 fixture.App
+	From, To            Cluster
+	ToNamespace, ToName string
+	Migration           *api.Migration
+	Auditor             *auditor.Auditor
+	// Budget is how many replicas may be down.
+	Budget              int32
+	Source, Destination kubernetes.Interface
+	// CSI changes the volumes of a CSI driver before they are made.
+	CSI func(*corev1.CSIPersistentVolumeSource)
+	// Deployed is called when the application runs, before it is watched.
+	Deployed func()
+}
+
+// Setting changes a move before it is deployed.
+type Setting func(*Move)
+
+// AcrossClusters moves from east to west.
+func AcrossClusters(v *Move) { v.From, v.To = east, west }
+
+// AcrossNamespaces moves to another namespace of east.
+// AcrossNames moves to another name in the namespace.
+func AcrossNamespaces(v *Move) { v.From, v.To, v.ToNamespace = east, east, v.App.Namespace+"-new" }
+
+// AcrossNames moves to another name in the namespace.
+func AcrossNames(v *Move) { v.From, v.To, v.ToName = east, east, "web-next" }
+
+// WithSpec changes what the Migration asks for.
+func WithSpec(change func(*api.MigrationSpec)) Setting {
+	return func(v *Move) { change(&v.Migration.Spec) }
+}
+
+// WithBudget is for an application of which d replicas may be down.
+func WithBudget(d int32) Setting { return func(v *Move) { v.Budget = d } }
+
+// IntOrString is a number or a percentage.
+func IntOrString(s string) *intstr.IntOrString {
+	value := intstr.Parse(s)
+	return &value
+}
+
+// Usual is the application that most tests move.
+func Usual(replicas int32) fixture.App {
+	return fixture.App{Replicas: replicas, Claims: []string{"data"}, MaxUnavailable: IntOrString("1")}
+}
+
+// NewMove deploys an application in a namespace of its own.
+func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), current.limit())
+	t.Cleanup(cancel)
+	app.Namespace, app.Name = "t-"+rand.String(8), "web"
+	m := fixture.NewMigration(app.Namespace, app.Name)
+	v := &Move{T: t, Ctx: ctx, App: app, From: east, To: west, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m}
+	v.Migration.Spec.Destination.CreateNamespace = true
+	for _, set := range settings {
+		set(v)
+	}
+	v.Migration.Spec.Destination.Namespace, v.Migration.Spec.Destination.Name = v.ToNamespace, v.ToName
+	fixture.SharePaths(v.Migration, v.App.Claims...)
+	v.Source = kubernetes.NewForConfigOrDie(v.From.RESTConfig())
+	v.Destination = kubernetes.NewForConfigOrDie(v.To.RESTConfig())
+	v.Must(current.deploy(v))
+	if v.Deployed != nil {
+		v.Deployed()
+	}
+	v.startAuditor()
+	return v
+}
+
+func (v *Move) startAuditor() {
+	v.T.Helper()
+	budget := v.Budget
+	if v.App.MaxUnavailable == nil && v.App.MinAvailable == nil {
+		budget = 0 // without a PodDisruptionBudget evictions are not bounded by anybody
+	}
+	watching, err := auditor.Start(v.Ctx, auditor.Options{
+		Source: auditor.Side{
+			Name: "source", Config: v.From.RESTConfig(), Namespace: v.App.Namespace, Set: v.App.Name, Resource: resourceOf(v.Migration.Spec.Source.APIVersion),
+		},
+		Destination: auditor.Side{
+			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
+		},
+		Budget: budget,
+	})
+	v.Must(err)
+	v.Auditor = watching
+	if a, is := v.T.(*testbed.Attempt); is {
+		a.Watch(watching)
+	}
+}
+
+// resourceOf is what the auditor watches for a kind of StatefulSet.
+func resourceOf(version string) schema.GroupVersionResource {
+	if version == "" {
+		return schema.GroupVersionResource{}
+	}
+	parsed, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.WithResource("statefulsets")
+}
+
+// Must ends the test with an error, if there is one.
+func (v *Move) Must(err error) {
+	v.T.Helper()
+	if err != nil {
+		v.T.Fatal(err)
+	}
+}
+
+// Audit asks the auditor for its verdict.
+func (v *Move) Audit() auditor.Report {
+	v.T.Helper()
+	verdict := v.Auditor.Finish(v.Ctx)
+	if !verdict.OK() {
+		v.T.Errorf("the auditor does not agree:\n%s", verdict)
+	}
+	v.Must(current.check(v, verdict))
+	return verdict
+}
+
+// Eventually polls a condition until it holds.
+func (v *Move) Eventually(what string, condition func(context.Context) (bool, error)) {
+	v.T.Helper()
+	if err := wait.PollUntilContextCancel(v.Ctx, 20*time.Millisecond, true, condition); err != nil {
+		v.T.Fatalf("%s: %v", what, err)
+	}
+}

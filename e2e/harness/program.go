@@ -1,0 +1,47 @@
+package harness
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// programs builds a command of this repository once for all tests.
+var programs = struct {
+	sync.Mutex
+	dir   string
+	built map[string]string
+}{built: map[string]string{}}
+
+// Program is the path of a command of this repository.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	if path := programs.built[name]; path != "" {
+		return path
+	}
+	if programs.dir == "" {
+		dir, err := os.MkdirTemp("", "sliceshift-programs-") //nolint:usetesting // it outlives the test that asks first
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.dir = dir
+	}
+	path := filepath.Join(programs.dir, name)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/"+name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
+	programs.built[name] = path
+	return path
+}
+
+// removePrograms takes away what was built.
+func removePrograms() error {
+	programs.Lock()
+	defer programs.Unlock()
+	return os.RemoveAll(programs.dir)
+}

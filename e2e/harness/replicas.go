@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/child"
+)
+
+// ManagerCount is one manager that leads, and one that stands by.
+const ManagerCount = 2
+
+// ManagerReplicas are the managers of a namespace: one that ends is started again, as a Deployment
+// does.
+type ManagerReplicas struct {
+	replicas [ManagerCount]*managerReplica
+}
+
+// managerReplica is one of them, which has a process most of the time.
+type managerReplica struct {
+	Manager
+	mu      sync.Mutex
+	process *os.Process
+}
+
+// StartManagerReplicas starts the managers of a namespace, and ends them with the test.
+func StartManagerReplicas(t testing.TB, namespace string) *ManagerReplicas {
+	t.Helper()
+	r := &ManagerReplicas{}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var ended sync.WaitGroup
+	for i := range r.replicas {
+		m := NewManager(t, namespace, fmt.Sprintf("manager-%d.log", i))
+		r.replicas[i] = &managerReplica{Manager: *m}
+		ended.Go(func() { r.replicas[i].keep(ctx, t) })
+	}
+	t.Cleanup(func() {
+		stop()
+		ended.Wait()
+		for _, m := range r.replicas {
+			m.TellLog()
+		}
+	})
+	return r
+}
+
+// keep starts the manager again and again.
+func (m *managerReplica) keep(ctx context.Context, t testing.TB) {
+	const startDelay = 200 * time.Millisecond
+	for ctx.Err() == nil {
+		cmd := exec.CommandContext(ctx, Program(t, "manager"), m.Args...)
+		cmd.Stdout, cmd.Stderr = m.Log, m.Log
+		if err := child.Start(cmd); err != nil {
+			t.Error(err)
+			return
+		}
+		m.mu.Lock()
+		m.process = cmd.Process
+		m.mu.Unlock()
+		_ = cmd.Wait() // it was killed, or has lost its lease
+		Sleep(ctx, startDelay)
+	}
+}
+
+func (m *managerReplica) signal(signal syscall.Signal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process != nil {
+		_ = m.process.Signal(signal) // it may have ended meanwhile
+	}
+}
+
+// Kill ends a manager.
+func (r *ManagerReplicas) Kill(i int) error {
+	r.replicas[i].signal(syscall.SIGKILL)
+	return nil
+}
+
+// Freeze stops a manager where it is, for a while: it may lead no more when it goes
+// on.
+func (r *ManagerReplicas) Freeze(ctx context.Context, i int, d time.Duration) error {
+	r.replicas[i].signal(syscall.SIGSTOP)
+	Sleep(ctx, d)
+	r.replicas[i].signal(syscall.SIGCONT)
+	return nil
+}

@@ -1,0 +1,90 @@
+package move
+
+import (
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// onKind are the cases that make e2e-kind runs again where kubelets and data are real.
+var onKind = []string{
+	"TestMove", "TestPartOfTheOrdinals", "TestMoveOfKinds", "TestRolloutDuringMove", "TestAdoptCommand",
+	"TestRollback", "TestRollbackOfKinds", "TestMigrateRollBackMigrateAgain", "TestPause",
+	"TestSourcePodStaysTerminating", "TestPodNeverCreated", "TestPodNeverReady", "TestAttachmentHoldsTheVolume",
+	"TestForeignWriter", "TestNothingIsWrittenWhenSettled", "TestStorageClass",
+	"TestExports", "TestExportConflict", "TestOrdinalNames", "TestOrdinalNamesBack",
+	"TestManagerMoves", "TestManagerKilled", "TestTwoManagers", "TestTwoMigrations", "TestRunBesideManager", "TestRunInterrupted",
+	"TestDeletedInMidMove", "TestDeletedAfterTheEnd", "TestAccountCorrected", "TestKubeconfigReplaced", "TestCleanup", "TestOwnedClaimSurvives",
+}
+
+// embeddedOnly are the others, with the reason.
+var embeddedOnly = map[string]string{
+	"TestAPIServerAway":                partsStop,
+	"TestFrozenSource":                 partsStop,
+	"TestBinderBehind":                 partsStop,
+	"TestChaos":                        partsStop,
+	"TestSwing":                        partsStop,
+	"TestCrashMatrix":                  "hundreds of processes, each killed at a write: the kubelets have no part in it",
+	"TestRefused":                      refused,
+	"TestUnknownFields":                refused,
+	"TestRunRefused":                   refused,
+	"TestReach":                        refused,
+	"TestProxy":                        "it moves nothing",
+	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
+	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
+	"TestBenchIsMadeAnew":              partsStop,
+	"TestRights":                       ownServers,
+	"TestOlderDestination":             ownServers,
+	"TestInstall":                      ownServers,
+	"TestFence":                        ownServers,
+	"TestMetrics":                      "what the manager says of itself",
+	"TestSecretsOfTheManager":          "what the manager says of itself",
+	"TestSecretsOfTheCommand":          "what the command says of itself",
+	"TestGiverLosesItsSet":             byOthers,
+	"TestDisksOfTheMoved":              byOthers,
+	"TestClaimLostOnTheWayBack":        byOthers,
+	"TestLastRecordOfADisk":            byOthers,
+	"TestDestinationComesBack":         byOthers,
+	"TestRecover":                      ownServers,
+	"TestRollbackOfWhatIsDown":         byOthers,
+	"TestRetainOfTheOwner":             nextLife,
+	"TestDeletedWhenSecured":           nextLife,
+	"TestBudgetReverted":               byOthers,
+	"TestBackupHoldsTheClaim":          byOthers,
+	"TestReservedInMidMove":            byOthers,
+	"TestNamespaceDeleted":             byOthers,
+	"TestNamespaceDeletedWithOrdinals": byOthers,
+	"TestFenceByHand":                  byOthers,
+	"TestTakerLosesItsSet":             byOthers,
+	"TestSplitOfOneCluster":            nextLife,
+	"TestManagerRecovers":              ownServers,
+	"TestSplitLivesOn":                 nextLife,
+	"TestSplitBudgetHandedOver":        nextLife,
+	"TestDeletedThenTaken":             nextLife,
+	"TestCSIVolumes":                   inName,
+	"TestHostile":                      ownServers,
+	"TestHostileSilence":               ownServers,
+	"TestHostileMemory":                ownServers,
+	"TestVolumesThatAreNotMade":        refused,
+	"TestVolumesThatAreMade":           inName,
+	"TestTwinInMidMove":                inName,
+	"TestAuthors":                      refused,
+	"TestMovers":                       refused,
+	"TestGuardedMoves":                 ownServers,
+	"TestMetricsCertificate":           "what the manager says of itself",
+	"TestNarrowedManager":              "it is about rights, which API servers alone judge",
+	"TestLocalAddresses":               refused,
+	"TestEveryCaseHasItsGround":        "it moves nothing",
+}
+
+const (
+	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
+	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
+	refused    = "nothing runs: it is refused before the first write"
+	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
+	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
+	ownServers = "it needs API servers of its own, with other flags or an end of their own"
+)
+
+// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+func TestEveryCaseHasItsGround(t *testing.T) { harness.CheckCases(t, onKind, embeddedOnly) }

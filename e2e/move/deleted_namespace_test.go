@@ -1,0 +1,81 @@
+package move
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// inGivenNamespace moves to another cluster, into a namespace that its user makes.
+func inGivenNamespace(v *harness.Move) {
+	harness.AcrossClusters(v)
+	v.Migration.Spec.Destination.CreateNamespace = false
+	v.Deployed = func() { v.Must((&move{v}).makeNamespace()) }
+}
+
+// deleteNamespace deletes the destination's, and waits until it is gone with all that was in it.
+func (v *move) deleteNamespace() error {
+	namespaces := v.Destination.CoreV1().Namespaces()
+	if err := namespaces.Delete(v.Ctx, v.ToNamespace, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	v.Eventually("the namespace is gone", func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, v.ToNamespace, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), ignoreMissing(err)
+	})
+	return nil
+}
+
+// TestNamespaceDeleted: the namespace of the destination is deleted before it has taken an
+// ordinal. It is not made again by whom nobody has asked for that; when its user makes it, the
+// move begins anew there (G10).
+func TestNamespaceDeleted(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), inGivenNamespace)
+	mover := v.Mover()
+	deleted := harness.WroteOn(plan.DestinationSide, plan.CreateSet)(v.deleteNamespace)
+	for range 2 {
+		if hold := v.stalls(mover, deleted); hold.Reason != api.ReasonNamespaceMissing {
+			t.Errorf("stalled with %+v", hold)
+		}
+		if _, err := v.Destination.CoreV1().Namespaces().Get(v.Ctx, v.ToNamespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the namespace was made again: %v", err)
+		}
+	}
+	v.Must(v.makeNamespace())
+	v.Drive(mover)
+	v.ExpectMoved()
+	v.Audit()
+}
+
+// TestNamespaceDeletedWithOrdinals: an ordinal was there. Nothing is made or stopped any more;
+// the disk of the ordinal is behind the source's volume, and comes back from there when a
+// person says that the destination is off (G10, G15).
+func TestNamespaceDeletedWithOrdinals(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), inGivenNamespace)
+	mover, disks := v.Mover(), v.disks()
+	deleted := harness.Arrival(2)(func() error {
+		v.Auditor.Blame(2)
+		return v.deleteNamespace()
+	})
+	for range 2 {
+		if hold := v.stalls(mover, deleted); hold.Reason != api.ReasonDestinationMissing || !strings.Contains(hold.Message, "ordinal 2") {
+			t.Errorf("stalled with %+v", hold)
+		}
+		if _, err := v.Destination.CoreV1().Namespaces().Get(v.Ctx, v.ToNamespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the namespace was made again: %v", err)
+		}
+	}
+	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRecover))
+	v.recovered()
+	v.expectOnFormerDisks(3, disks)
+	v.Audit()
+}

@@ -1,0 +1,39 @@
+package move
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestFenceByHand: somebody writes a fence with a number that nobody counts up to, as a restore
+// from a text might, between two ordinals or while one is stopped. It keeps nobody out for
+// ever: the move goes on (G16).
+func TestFenceByHand(t *testing.T) {
+	for name, at := range map[string]harness.Moment{
+		"between two ordinals":        harness.Arrival(2),
+		"while an ordinal is stopped": harness.WroteOn(plan.SourceSide, plan.ScaleDown),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+			mover := v.Mover()
+			written := false
+			v.Drive(mover, at(func() error {
+				written = true
+				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, plan.Fence(v.Migration.UID, math.MaxInt64)))
+				return nil
+			}), harness.StalledWith(api.ReasonSuperseded)(func() error { return errors.New("it takes itself for superseded") }))
+			if !written {
+				t.Error("no fence was written")
+			}
+			v.ExpectMoved()
+			v.Audit()
+		})
+	}
+}

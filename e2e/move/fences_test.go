@@ -1,0 +1,129 @@
+package move
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestKubeconfigReplaced puts the kubeconfig of another cluster into the
+// destination's Secret while an ordinal has been started there: nothing is written
+// anywhere, and the migration goes on when the former one is back.
+func TestKubeconfigReplaced(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
+	c := v.Managed()
+	former, err := v.To.UserKubeconfig("mover")
+	v.Must(err)
+	v.Must(v.makeNamespace())
+	v.keepPodsOut(v.There())
+	process := harness.StartManager(t, v.App.Namespace)
+	v.Must(c.Create(v.Ctx, v.Migration))
+	v.awaitStarted(c)
+	process.Kill()
+	v.replaceKubeconfig(v.From.Kubeconfig())
+	before := v.fingerprint()
+	process.Start()
+	if condition := v.Await(c, api.ConditionStalled, metav1.ConditionTrue); condition.Reason != api.ReasonClusterReplaced || !strings.Contains(condition.Message, "west") {
+		t.Errorf("stalled with %s: %s", condition.Reason, condition.Message)
+	}
+	v.expectUnchanged(before)
+	v.replaceKubeconfig(former)
+	v.Must(v.letPodsIn(v.There()))
+	v.awaitMoved(c)
+}
+
+// awaitStarted waits until an ordinal has been started at the destination.
+func (v *move) awaitStarted(c client.Client) {
+	v.T.Helper()
+	v.Eventually("an ordinal is started", func(ctx context.Context) (bool, error) {
+		m := &api.Migration{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(v.Migration), m)
+		return m.Status.Handoff != nil && m.Status.Handoff.Step == api.StepAwaitReadiness, err
+	})
+}
+
+func (v *move) replaceKubeconfig(path string) {
+	v.T.Helper()
+	data, err := os.ReadFile(path)
+	v.Must(err)
+	v.useKubeconfig(data)
+}
+
+// TestTwoMigrations lets two Migrations of one StatefulSet begin at the same time:
+// one moves it while the other one is held, and finds nothing left to move when its
+// turn comes.
+func TestTwoMigrations(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+	c := v.Managed()
+	both := []*api.Migration{v.Migration, v.Migration.DeepCopy()}
+	both[1].Name = "web-again"
+	for _, m := range both {
+		v.Must(c.Create(v.Ctx, m))
+	}
+	harness.StartManager(t, v.App.Namespace)
+	refused, completed := map[string]bool{}, []string(nil)
+	v.Eventually("both are completed", func(ctx context.Context) (bool, error) {
+		for _, m := range both {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+				return false, err
+			}
+			if stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); stalled != nil && stalled.Reason == api.ReasonClaimedByAnother {
+				refused[m.Name] = true
+			}
+			if meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted) && !slices.Contains(completed, m.Name) {
+				completed = append(completed, m.Name)
+			}
+		}
+		return len(completed) == 2, nil
+	})
+	if len(refused) != 1 || refused[completed[0]] {
+		t.Errorf("%s was the first, and held were %v", completed[0], refused)
+	}
+	v.ExpectMoved()
+	v.Audit()
+}
+
+// TestTwoManagers lets two managers that know nothing of each other drive one Migration:
+// each takes over from the other one, and whoever was taken over writes no more.
+func TestTwoManagers(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+	c := v.Managed()
+	for _, name := range []string{"first.log", "second.log"} {
+		m := harness.NewManager(t, v.App.Namespace, name)
+		m.Args = append(m.Args, "--leader-election-enabled=false")
+		m.Run()
+	}
+	v.Must(c.Create(v.Ctx, v.Migration))
+	v.awaitMoved(c)
+}
+
+// TestRunBesideManager: a command cannot act on what a manager is moving.
+func TestRunBesideManager(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
+	c := v.Managed()
+	v.Must(v.makeNamespace())
+	v.keepPodsOut(v.There())
+	harness.StartManager(t, v.App.Namespace)
+	v.Must(c.Create(v.Ctx, v.Migration))
+	v.awaitStarted(c)
+	before := v.fingerprint()
+	if out := v.exits(v.cli("run"), 3); !strings.Contains(out, api.ReasonClaimedByAnother) {
+		t.Errorf("it does not say whose it is:\n%s", out)
+	}
+	v.expectUnchanged(before)
+	v.Must(v.letPodsIn(v.There()))
+	v.awaitMoved(c)
+}

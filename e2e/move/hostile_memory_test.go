@@ -1,0 +1,121 @@
+package move
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// besideVariable is how long others move beside a tenant that does its worst.
+const besideVariable = "SLICESHIFT_HOSTILE"
+
+// besideAtLeast is that in make test.
+const besideAtLeast = 15 * time.Second
+
+// keptSpeed is how much of their speed the others keep.
+const keptSpeed = 0.8
+
+// manyMoves are enough for their median to be compared. Of fewer it is the fastest: one that met
+// another test's load says nothing.
+const manyMoves = 20
+
+// TestHostileMemory: beside a tenant that does its worst, with the memory that the manifest
+// allows, other moves go on as fast as without it.
+func TestHostileMemory(t *testing.T) {
+	period := besideAtLeast
+	if given := os.Getenv(besideVariable); given != "" {
+		var err error
+		if period, err = time.ParseDuration(given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := startTenancy(t, "memory")
+	n.neighbour(t, 3, time.Minute) // the first one waits for much else
+	alone := n.neighbours(t, 3, 0)
+	quiet := n.manager.Peak()
+	h := n.tenant(t)
+	count := h.worst()
+	beside := n.neighbours(t, 3, period)
+	peak, allowed := n.manager.Peak(), shippedMemory(t)
+	text := fmt.Sprintf("Beside %d Migrations of one namespace whose clusters answer without end, or not at all, for %s: a move of 3 ordinals took "+
+		"%.2f s (median of %d; the fastest %.2f s), and %.2f s without them (median of %d; the fastest %.2f s). The manager's peak was %d MiB, "+
+		"%d MiB before; the manifest allows %d MiB.", count, period, median(beside), len(beside), beside[0], median(alone), len(alone), alone[0], peak>>20, quiet>>20, allowed>>20)
+	t.Log(text)
+	speed := alone[0] / beside[0]
+	if len(beside) >= manyMoves {
+		speed = median(alone) / median(beside)
+	}
+	if speed < keptSpeed {
+		t.Errorf("S4: others have kept %.2f of their speed, want %.2f", speed, keptSpeed)
+	}
+	if peak > allowed {
+		t.Errorf("S3: the manager's peak was %d MiB, and the manifest allows %d MiB", peak>>20, allowed>>20)
+	}
+	harness.WriteFigures(t, "hostile", text)
+}
+
+// worst is all that a tenant can think of, at once; how many Migrations that is.
+func (h *tenant) worst() int {
+	h.t.Helper()
+	count := len(h.silent())
+	for name, hook := range endlessAnswers(h) {
+		for _, side := range []string{"a", "b"} {
+			s := h.server(name + "-" + side)
+			s.Deploy(h.namespace, "web", 1)
+			s.Hook(hook(s))
+			h.migrates(name+"-"+side, name+"-"+side, "")
+			count++
+		}
+	}
+	return count
+}
+
+// neighbours are how many seconds moves take, in order: so many of them, and until the time is over.
+func (n *tenancy) neighbours(t *testing.T, atLeast int, period time.Duration) []float64 {
+	t.Helper()
+	var took []float64
+	for began := time.Now(); len(took) < atLeast || time.Since(began) < period; {
+		took = append(took, n.neighbour(t, 3, time.Minute).Seconds())
+	}
+	slices.Sort(took)
+	return took
+}
+
+func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
+
+// shippedContainer is that of the manager in the shipped manifests.
+func shippedContainer(t *testing.T) corev1.Container {
+	t.Helper()
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		deployment := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+			t.Fatal(err)
+		}
+		return deployment.Spec.Template.Spec.Containers[0]
+	}
+	t.Fatal("no Deployment is shipped")
+	return corev1.Container{}
+}
+
+// shippedMemory is how much memory the manifest allows the manager.
+func shippedMemory(t *testing.T) int64 {
+	t.Helper()
+	limits := shippedContainer(t).Resources.Limits
+	return limits.Memory().Value()
+}

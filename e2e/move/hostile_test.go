@@ -1,0 +1,222 @@
+package move
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/hostile"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestHostile: one tenant's clusters answer what they like, to the manager that works for others
+// too. Nothing outside of the tenant is read, written or told, and the others' moves go on.
+func TestHostile(t *testing.T) {
+	n := startTenancy(t, "tenants")
+	t.Run("tenants", func(t *testing.T) {
+		for name, does := range map[string]func(*tenant){
+			"an obedient cluster":             obedient,
+			"S2 redirects":                    redirected,
+			"S2 bodies":                       echoed,
+			"S3 endless answers":              endless,
+			"S3 replicas":                     countless,
+			"S4 slow bytes":                   dribbling,
+			"S1 a disk swapped on its way":    swappedDisks,
+			"S1 other objects than asked for": swapped,
+			"S5 a claim on another's volume":  swappedClaims,
+			"S6 a forged record":              forged,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				does(n.tenant(t))
+			})
+		}
+		t.Run("others go on", func(t *testing.T) {
+			t.Parallel()
+			for range 3 {
+				t.Logf("a move of 2 took %s", n.neighbour(t, 2, 30*time.Second))
+			}
+		})
+	})
+	peak := n.manager.Peak()
+	t.Logf("the manager's peak was %d MiB", peak>>20)
+	if peak > shippedMemory(t) {
+		t.Errorf("more than the manifest allows: %d MiB", shippedMemory(t)>>20)
+	}
+}
+
+// obedient moves an application between two servers that do as they are told: what the others
+// are refused for is what they do, and not what they are.
+func obedient(h *tenant) {
+	from, to := h.server("from"), h.server("to")
+	from.Deploy(h.namespace, "web", 2)
+	to.Prepare(h.namespace)
+	h.awaitReason(h.migrates("web", "from", "to"), time.Minute, api.ReasonMoved)
+	if n := len(to.All("pods")); n != 2 {
+		h.t.Errorf("%d pods are there", n)
+	}
+}
+
+// insideBody is what nobody outside may see.
+const insideBody = "the-answer-of-something-inside"
+
+// inside is a service that only the manager can reach.
+type inside struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []string
+}
+
+func startInside(t *testing.T) *inside {
+	in := &inside{}
+	in.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.asked = append(in.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(insideBody))
+	}))
+	t.Cleanup(in.Close)
+	return in
+}
+
+// redirected: whatever a server says, what is sent to it goes nowhere else.
+func redirected(h *tenant) {
+	in := startInside(h.t)
+	var all []*api.Migration
+	for _, tc := range []struct {
+		name string
+		code int
+		// from is the first path that is answered so.
+		from string
+	}{{"all-302", 302, "/"}, {"all-307", 307, "/"}, {"api-302", 302, "/api/v1/namespaces"}, {"api-307", 307, "/apis/authorization.k8s.io/v1/self"}} {
+		s := h.server(tc.name)
+		s.Deploy(h.namespace, "web", 1)
+		s.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, tc.from) {
+				return false
+			}
+			w.Header().Set("Location", in.URL+r.URL.Path)
+			w.WriteHeader(tc.code)
+			_, _ = w.Write([]byte(insideBody))
+			return true
+		})
+		all = append(all, h.migrates(tc.name+"-source", tc.name, ""), h.migrates(tc.name+"-destination", "", tc.name))
+	}
+	h.refused(all, time.Minute, "redirects are not followed")
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.asked) > 0 {
+		h.t.Errorf("it was asked: %v", in.asked)
+	}
+	h.tells(insideBody, hostile.Token)
+}
+
+// refused waits until the Migrations say that a cluster does not answer as one does.
+func (h *tenant) refused(all []*api.Migration, within time.Duration, says string) {
+	h.t.Helper()
+	for _, m := range all {
+		condition := h.awaitReason(m, within, api.ReasonClusterUnreachable)
+		if !strings.Contains(condition.Message, says) {
+			h.t.Errorf("Migration %s: %s: it does not say %q", m.Name, condition.Message, says)
+		}
+	}
+}
+
+// tells makes sure that nothing of this is told to the tenant, or logged.
+func (h *tenant) tells(secrets ...string) {
+	h.t.Helper()
+	migrations, events := &api.MigrationList{}, &corev1.EventList{}
+	h.must(h.client.List(h.t.Context(), migrations, client.InNamespace(h.namespace)))
+	h.must(h.client.List(h.t.Context(), events, client.InNamespace(h.namespace)))
+	told, err := json.Marshal([]any{migrations, events})
+	h.must(err)
+	for where, text := range map[string]string{"the Migrations and their events": string(told), "the log": h.manager.Said()} {
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				h.t.Errorf("%s tell %q", where, secret)
+			}
+		}
+	}
+	if len(migrations.Items) == 0 || len(events.Items) == 0 {
+		h.t.Errorf("%d Migrations and %d events: nothing is told at all", len(migrations.Items), len(events.Items))
+	}
+}
+
+// echoed: what a server answers that is no API server is not shown to who wrote its address.
+func echoed(h *tenant) {
+	var all []*api.Migration
+	for name, answer := range map[string]http.HandlerFunc{
+		"text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(insideBody)) },
+		"error": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(insideBody))
+		},
+		"json": func(w http.ResponseWriter, _ *http.Request) {
+			hostile.JSON(w, http.StatusBadGateway, hostile.Object{"error": insideBody})
+		},
+	} {
+		s := h.server(name)
+		s.Hook(hostile.Always(answer))
+		all = append(all, h.migrates(name+"-source", name, ""), h.migrates(name+"-destination", "", name))
+	}
+	h.refused(all, time.Minute, "cluster ")
+	h.tells(insideBody, hostile.Token)
+}
+
+// countless: numbers of ordinals that no application has are refused before anything is taken in
+// proportion to them.
+func countless(h *tenant) {
+	for name, ordinals := range map[string][2]int{"many": {0, 100_000_000}, "overflow": {1 << 30, 1 << 30}, "last": {1<<31 - 2, 3}} {
+		s := h.server(name)
+		s.Deploy(h.namespace, "web", ordinals[1])
+		set := s.Find("statefulsets", h.namespace, "web")
+		spec, _ := set["spec"].(hostile.Object)
+		spec["ordinals"] = hostile.Object{"start": ordinals[0]}
+		s.Put("statefulsets", set)
+		h.awaitReason(h.migrates(name, name, ""), time.Minute, api.ReasonOrdinalsUnbounded)
+	}
+}
+
+// dribbling: a server that answers a byte now and then has not answered.
+func dribbling(h *tenant) {
+	s := h.server("slow")
+	s.Hook(hostile.Always(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(" "))
+			w.(http.Flusher).Flush()
+			harness.Sleep(r.Context(), 200*time.Millisecond)
+		}
+	}))
+	h.refused([]*api.Migration{h.migrates("source", "slow", ""), h.migrates("destination", "", "slow")}, 90*time.Second, "")
+}
+
+// TestHostileSilence: servers that take connections and answer nothing hold no worker that
+// others need, and their Migrations say so.
+func TestHostileSilence(t *testing.T) {
+	n := startTenancy(t, "silence")
+	alone := n.neighbour(t, 3, time.Minute)
+	h := n.tenant(t)
+	all := h.silent()
+	beside := time.Duration(0)
+	t.Run("S4 others go on", func(t *testing.T) {
+		for range 3 {
+			beside = max(beside, n.neighbour(t, 3, 2*alone+2*time.Second))
+		}
+	})
+	t.Logf("a move of 3 took %s alone, and %s at most beside %d silent servers", alone, beside, silence)
+	t.Run("S4 it is said", func(t *testing.T) {
+		h.t = t
+		for _, m := range all {
+			h.awaitReason(m, 45*time.Second, api.ReasonClusterUnreachable)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package move
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// metricsName is the name under which readers know the metrics server: docs/install.md.
+const metricsName = "sliceshift-manager-metrics.sliceshift-system.svc"
+
+// TestMetricsCertificate: a reader can verify whom it shows its token to (S8).
+func TestMetricsCertificate(t *testing.T) {
+	t.Parallel()
+	dir, pool := newCertificate(t)
+	address := freeAddress(t)
+	m := harness.NewManager(t, "t-"+utilrand.String(8), "manager.log")
+	m.Args = append(m.Args, "--metrics-bind-address", address, "--metrics-cert-dir", dir)
+	m.Run()
+	getMetrics(t, address, "") // it is up
+	for name, known := range map[string]*x509.CertPool{"the operator's": pool, "unknown": x509.NewCertPool()} {
+		dialer := &tls.Dialer{Config: &tls.Config{RootCAs: known, ServerName: metricsName, MinVersion: tls.VersionTLS12}}
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
+		if verified := err == nil; verified != (known == pool) {
+			t.Errorf("a certificate that is %s: %v", name, err)
+		}
+		if err == nil {
+			_ = conn.Close() // nothing was sent
+		}
+	}
+}
+
+// newCertificate is a folder with a certificate for metricsName, and who trusts it.
+func newCertificate(t *testing.T) (string, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{metricsName}, IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, pool := t.TempDir(), x509.NewCertPool()
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	pool.AppendCertsFromPEM(public)
+	for name, data := range map[string][]byte{"tls.crt": public, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, pool
+}

@@ -1,0 +1,70 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestBudgetReverted: a tool puts its own version of the PodDisruptionBudget back in mid-move,
+// without what the migration has noted there. It is named, and not fought: nothing is written
+// until the budget is handed over as the stall says (G13).
+func TestBudgetReverted(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+	reverted, stalled := false, false
+	v.Run(func(m *api.Migration, outcome migration.Outcome) error {
+		if reverted && !stalled && outcome.Wrote {
+			return fmt.Errorf("it fights: %s", outcome.Decision.Effect)
+		}
+		if reverted || outcome.Finished == nil {
+			return nil
+		}
+		reverted = true
+		v.past(m.Status.Baseline.BudgetsTakenTime.Time)
+		return v.revert("flux")
+	}, harness.StalledWith(api.ReasonForeignBudget)(func() error {
+		stalled = true
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.BudgetAnnotationKey, api.BudgetHandedOver)
+		_, err := v.Source.PolicyV1().PodDisruptionBudgets(v.App.Namespace).Patch(v.Ctx, v.App.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+		return err
+	}), func(_ *api.Migration, outcome migration.Outcome) error {
+		if hold := outcome.Decision.Hold; hold != nil && hold.Reason == api.ReasonForeignBudget && (!strings.Contains(hold.Message, `"flux"`) || !strings.Contains(hold.Remedy, api.BudgetHandedOver)) {
+			return fmt.Errorf("stalled with %+v", hold)
+		}
+		return nil
+	})
+	if !stalled {
+		t.Error("it did not notice")
+	}
+	v.ExpectMoved()
+	v.Audit()
+}
+
+// past waits until a write of somebody else is told from one at that time: the fields of an
+// object tell its writers' times by the second.
+func (v *move) past(at time.Time) {
+	v.T.Helper()
+	v.Eventually("the second is over", func(context.Context) (bool, error) { return time.Since(at) > 2*time.Second, nil })
+}
+
+// revert replaces the source's PodDisruptionBudget by its author's version.
+func (v *move) revert(manager string) error {
+	budgets := v.Source.PolicyV1().PodDisruptionBudgets(v.App.Namespace)
+	budget, err := budgets.Get(v.Ctx, v.App.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	budget.Annotations, budget.Spec = nil, v.App.Budget().Spec
+	_, err = budgets.Update(v.Ctx, budget, metav1.UpdateOptions{FieldManager: manager})
+	return err
+}

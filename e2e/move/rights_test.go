@@ -1,0 +1,517 @@
+package move
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcscrd "sigs.k8s.io/mcs-api/config/crd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// everybody may ask these, in every cluster (system:basic-user).
+var everybody = map[string]bool{"selfsubjectaccessreviews.authorization.k8s.io create": true}
+
+// unasked are the rights that an API server looks for when something else is asked, where
+// the plugin OwnerReferencesPermissionEnforcement runs: who gives an object an owner that
+// waits for it must be allowed to finalize the owner, and who changes the owner of a claim
+// to delete the claim. See theatre.owners.
+var unasked = map[string]bool{
+	"statefulsets/finalizers.apps.sliceshift.io update": true,
+	"persistentvolumeclaims delete":                     true,
+}
+
+// theatre is two clusters that note every request, with the shipped roles in both and a
+// manager in one, whose account has no other rights.
+type theatre struct {
+	t        *testing.T
+	from, to *audited
+}
+
+func newTheatre(t *testing.T) *theatre {
+	t.Helper()
+	r := &theatre{
+		t: t,
+		// Informers list where the API server does not stream the first state.
+		from: startAudited(t, "rights-from", "--feature-gates=WatchList=false", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"),
+		to:   startAudited(t, "rights-to"),
+	}
+	for _, each := range []*audited{r.from, r.to} {
+		each.migrate(0, "install")
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(mcscrd.ServiceExportCRD, crd); err != nil {
+			t.Fatal(err)
+		}
+		if err := fixture.Create(context.Background(), each.client, crd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// TestRights does all that the manager and a mover do, and compares what they have
+// asked of the API servers with what the shipped roles grant: nothing was refused, and
+// no rule could be taken away.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	r := newTheatre(t)
+	metrics := r.startManager()
+	r.move()
+	r.rollBack()
+	r.turnsNames()
+	r.moveSlices()
+	r.command()
+	r.slices()
+	r.collides()
+	r.events()
+	r.owners()
+	r.scrape(metrics)
+	here, there := r.from.used(), r.to.used()
+	mover := together(here.granted, append(accounts(here.granted), "mover")...)
+	maps.Copy(mover, there.granted["mover"])
+	r.compare("the mover", shipped(t, "sliceshift-mover", "sliceshift-mover-cluster"), mover)
+	if mover[podsForGood] {
+		t.Error("the mover has created a pod")
+	}
+	r.compare("the manager", shipped(t, "sliceshift-manager", "sliceshift-slices", "sliceshift-leader-election", "sliceshift-metrics-auth"),
+		together(map[string]map[string]bool{"": here.granted[fixture.ManagerUser], "unasked": unasked}, "", "unasked"))
+	for _, u := range []usage{here, there} {
+		for _, user := range append(accounts(u.refused), "mover", fixture.ManagerUser) {
+			if refused := u.refused[user]; len(refused) > 0 {
+				t.Errorf("%s was refused %v", user, slices.Sorted(maps.Keys(refused)))
+			}
+		}
+	}
+}
+
+// accounts are those of the tests' namespaces, under which the local cluster is written.
+func accounts(all map[string]map[string]bool) []string {
+	var found []string
+	for user := range all {
+		if strings.HasPrefix(user, "system:serviceaccount:t-") {
+			found = append(found, user)
+		}
+	}
+	return found
+}
+
+func (r *theatre) compare(who string, granted, used map[string]bool) {
+	r.t.Helper()
+	used = maps.Clone(used)
+	for right := range everybody {
+		delete(used, right)
+	}
+	delete(used, podsForGood)
+	for right := range granted {
+		if !used[right] {
+			r.t.Errorf("%s is granted, and never uses: %s", who, right)
+		}
+	}
+	for right := range used {
+		if !granted[right] {
+			r.t.Errorf("%s uses, and is not granted by its own roles: %s", who, right)
+		}
+	}
+}
+
+// startManager runs the manager for all namespaces, and returns where its metrics are.
+func (r *theatre) startManager() string {
+	r.t.Helper()
+	address := freeAddress(r.t)
+	m := harness.ManagerWith(r.t, r.from.accountKubeconfig("sliceshift-system", "sliceshift-manager"), "", "manager.log")
+	m.Args = append(append(m.Args, patient...), "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
+	m.Run()
+	return address
+}
+
+func (r *theatre) across(v *harness.Move) { v.From, v.To = r.from.Cluster, r.to.Cluster }
+
+// driven is a move that the manager makes.
+func (r *theatre) driven(v *move) *move {
+	r.t.Helper()
+	v.Grant(v.Source, rbacv1.Subject{Kind: "ServiceAccount", Namespace: v.App.Namespace, Name: "default"})
+	if v.To != v.From {
+		v.Grant(v.Destination, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
+		v.UseMover()
+	}
+	v.Must(r.from.client.Create(v.Ctx, v.Migration))
+	return v
+}
+
+// end waits for the end, and deletes the Migration.
+func (r *theatre) end(v *move, reason string) {
+	r.t.Helper()
+	if condition := v.Await(r.from.client, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != reason {
+		r.t.Errorf("completed with %s", condition.Reason)
+	}
+	v.Must(r.from.client.Delete(v.Ctx, v.Migration))
+	v.Eventually("the Migration is gone", harness.Gone(r.from.client, v.Migration))
+}
+
+// everything is a move with all options, of an application that needs all there is.
+func everything(spec *api.MigrationSpec) {
+	spec.Services.Export = true
+	spec.Cleanup.Source = api.CleanupDelete
+	named(spec)
+	spec.Cleanup.PerOrdinalServices = api.CleanupDelete
+}
+
+func (r *theatre) move() {
+	r.t.Helper()
+	v := newMove(r.t, harness.Usual(2), r.across, by((*move).csiVolumes), harness.WithSpec(everything), by(func(v *move) { v.Deployed = v.needMuch }))
+	v.csiNode(2)
+	r.end(r.driven(v), api.ReasonMoved)
+}
+
+// needMuch has the template name objects that must be at the destination.
+func (v *move) needMuch() {
+	v.T.Helper()
+	v.Must(v.makeNamespace())
+	for _, client := range v.bothClients() {
+		_, err := client.SchedulingV1().PriorityClasses().Create(v.Ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace}, Value: 1}, metav1.CreateOptions{})
+		v.Must(err)
+		v.makeRuntime(client, v.App.Namespace)
+		_, err = client.CoreV1().ServiceAccounts(v.App.Namespace).Create(v.Ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+		v.Must(err)
+		_, err = client.CoreV1().ConfigMaps(v.App.Namespace).Create(v.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, metav1.CreateOptions{})
+		v.Must(err)
+	}
+	v.patchSource(`{"spec":{"template":{"spec":{"priorityClassName":"` + v.App.Namespace + `","runtimeClassName":"` + v.App.Namespace + `","serviceAccountName":"web","volumes":[{"name":"settings","configMap":{"name":"settings"}}]}}}}`)
+	v.awaitObserved()
+	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
+}
+
+// rollBack takes back what a move has made.
+func (r *theatre) rollBack() {
+	r.t.Helper()
+	v := r.driven(newMove(r.t, harness.Usual(3), r.across, harness.WithSpec(exported)))
+	v.awaitFewer(2)
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"mode":"Rollback"}}`))
+	v.Must(r.from.client.Patch(v.Ctx, &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: v.Migration.Namespace, Name: v.Migration.Name}}, patch))
+	r.end(v, api.ReasonRolledBack)
+}
+
+// turnsNames turns a move round while the name of an ordinal is on both sides: the one that it
+// goes back to is marked.
+func (r *theatre) turnsNames() {
+	r.t.Helper()
+	v := newMove(r.t, harness.Usual(1), r.across, harness.WithSpec(named))
+	for _, client := range v.bothClients() {
+		v.Grant(client, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
+	}
+	mover, err := fixture.NewMover(v.Ctx, r.moverOf(v.From), r.moverOf(v.To), v.Migration)
+	v.Must(err)
+	turned, marked := false, false
+	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if !outcome.Wrote {
+			return nil
+		}
+		e := outcome.Decision.Effect
+		marked = marked || e.Verb == plan.MarkPodExport
+		if turned || e.Verb != plan.CreatePodExport || e.Side != plan.DestinationSide {
+			return nil
+		}
+		turned = true
+		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+	})
+	if v.ExpectBack(); !marked {
+		r.t.Error("the name that the ordinal went back to was not marked")
+	}
+}
+
+// moverOf is the configuration of the user that moves.
+func (r *theatre) moverOf(at harness.Cluster) *rest.Config {
+	r.t.Helper()
+	path, err := at.UserKubeconfig("mover")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return config
+}
+
+// moveSlices moves a StatefulSet of our own kind.
+func (r *theatre) moveSlices() {
+	r.t.Helper()
+	app := harness.Usual(2)
+	app.MaxUnavailable = nil // the disruption controller learns of a new kind after 30 s only
+	v := newMove(r.t, app, within(r.from.Cluster), ofKinds(slice, slice), harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
+	r.end(r.driven(v), api.ReasonMoved)
+}
+
+// command moves with the command line, under a user who has the mover's rights.
+func (r *theatre) command() {
+	r.t.Helper()
+	v := newMove(r.t, harness.Usual(2), r.across)
+	var paths []string
+	for _, c := range []*audited{r.from, r.to} {
+		path, err := c.UserKubeconfig("mover")
+		v.Must(err)
+		paths = append(paths, path)
+	}
+	for _, client := range v.bothClients() {
+		v.Grant(client, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mover"})
+	}
+	run := exec.CommandContext(v.Ctx, harness.Program(r.t, "migrate"), "run", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", paths[0], "--to-kubeconfig", paths[1], "--create-namespace", "--shared", "data")
+	v.exits(run, 0)
+	v.ExpectMoved()
+}
+
+func (v *move) bothClients() []kubernetes.Interface {
+	return []kubernetes.Interface{v.Source, v.Destination}
+}
+
+// slices has the manager do all that a StatefulSet of our own kind can ask for.
+func (r *theatre) slices() {
+	r.t.Helper()
+	p := r.newSlice("t-slices")
+	p.complete()
+	p.change(func(s *slicesapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" }) // in place
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2m") // resized
+	})
+	former := p.read().Spec.Template
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}}
+	}) // made anew
+	p.must(p.client.Patch(p.ctx, p.key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+slicesapi.MigratingAnnotationKey+`":"true"}}}`))))
+	p.change(func(s *slicesapi.StatefulSetSpec) { s.Template = former }) // evicted; a former revision becomes the newest
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		s.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		}
+	})
+	// What is left without an owner is adopted.
+	p.must(p.client.Delete(p.ctx, p.key(), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	p.eventually("the set is gone", func(ctx context.Context) (bool, error) {
+		err := p.client.Get(ctx, client.ObjectKeyFromObject(p.set), &slicesapi.StatefulSet{})
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	p.set.ResourceVersion, p.set.UID = "", ""
+	p.must(p.client.Create(p.ctx, p.set))
+	p.complete()
+}
+
+// collides finds the name of a revision taken.
+func (r *theatre) collides() {
+	r.t.Helper()
+	first := r.newSlice("t-first")
+	first.complete()
+	taken := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: first.read().Status.UpdateRevision}, Data: runtime.RawExtension{Raw: []byte(`{}`)}}
+	second := r.newSlice("t-second", taken)
+	second.complete()
+	if name := second.read().Status.UpdateRevision; name == taken.Name {
+		r.t.Errorf("revision %s is somebody else's", name)
+	}
+}
+
+// events repeats an event about an object that stays as it is: it is counted.
+func (r *theatre) events() {
+	r.t.Helper()
+	p := r.newSlice("t-events")
+	p.complete()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	p.must(p.client.Create(p.ctx, quota))
+	p.must(p.client.Patch(p.ctx, p.key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))))
+	noted := kubernetes.NewForConfigOrDie(r.from.RESTConfig()).EventsV1().Events(p.set.Namespace)
+	p.eventually("an event is counted", func(ctx context.Context) (bool, error) {
+		events, err := noted.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool { return e.Series != nil }), nil
+	})
+}
+
+// sliceOf is a StatefulSet of our own kind, in a namespace of its own.
+type sliceOf struct {
+	t      *testing.T
+	ctx    context.Context //nolint:containedctx // a test has one context, and every helper needs it
+	client client.Client
+	set    *slicesapi.StatefulSet
+}
+
+// newSlice makes it after other objects of its namespace.
+func (r *theatre) newSlice(namespace string, before ...client.Object) *sliceOf {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), harness.TimeLimit())
+	r.t.Cleanup(cancel)
+	app := map[string]string{"app": "web"}
+	container := corev1.Container{Name: "web", Image: "web:1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}}
+	p := &sliceOf{t: r.t, ctx: ctx, client: r.from.client, set: &slicesapi.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: slicesapi.StatefulSetSpec{
+			Replicas: new(int32(2)), ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: app}, RevisionHistoryLimit: new(int32(0)),
+			PodManagementPolicy: appsv1.ParallelPodManagement, TerminationReasonPolicy: slicesapi.AnnounceAlways,
+			UpdateStrategy: slicesapi.StatefulSetUpdateStrategy{RollingUpdate: &slicesapi.RollingUpdateStrategy{PodUpdatePolicy: slicesapi.InPlaceIfPossible}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: corev1.PodSpec{
+				Containers: []corev1.Container{container}, ReadinessGates: []corev1.PodReadinessGate{{ConditionType: slicesapi.InPlaceUpdateReady}},
+			}},
+			VolumeClaimTemplates: fixture.App{Claims: []string{"data"}}.StatefulSet().Spec.VolumeClaimTemplates,
+		},
+	}}
+	p.must(p.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	p.eventually("the namespace has its account", func(ctx context.Context) (bool, error) {
+		err := p.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	for _, object := range before {
+		object.SetNamespace(namespace)
+		p.must(p.client.Create(ctx, object))
+	}
+	p.must(p.client.Create(ctx, p.set))
+	return p
+}
+
+// owners shows what each of the rights that are never asked for is needed for: somebody
+// who lacks it is refused what the manager has done.
+func (r *theatre) owners() {
+	r.t.Helper()
+	p := r.newSlice("t-owners")
+	p.complete()
+	less := r.lacking("persistentvolumeclaims delete", "statefulsets/finalizers.apps.sliceshift.io update")
+	owner := *metav1.NewControllerRef(p.read(), slicesapi.GroupVersion.WithKind("StatefulSet"))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web-9", OwnerReferences: []metav1.OwnerReference{owner}},
+		Spec:       p.set.Spec.Template.Spec,
+	}
+	if err := less.Create(p.ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
+		r.t.Errorf("a pod of the set: %v", err)
+	}
+	owner.Controller, owner.BlockOwnerDeletion = nil, nil
+	claim := &corev1.PersistentVolumeClaim{}
+	p.must(p.client.Get(p.ctx, client.ObjectKey{Namespace: p.set.Namespace, Name: "data-web-0"}, claim))
+	owned := claim.DeepCopy()
+	owned.OwnerReferences = []metav1.OwnerReference{owner}
+	if err := less.Patch(p.ctx, owned, client.MergeFrom(claim), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cannot set an ownerRef") {
+		r.t.Errorf("the claim of a set: %v", err)
+	}
+}
+
+// lacking is a client of somebody who has what the manager has for slices, but for some
+// rights.
+func (r *theatre) lacking(rights ...string) client.Client {
+	r.t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "less"}}
+	for right := range shipped(r.t, "sliceshift-slices") {
+		if slices.Contains(rights, right) {
+			continue
+		}
+		what, verb, _ := strings.Cut(right, " ")
+		name, group, _ := strings.Cut(what, ".")
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}, Verbs: []string{verb}})
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "less"}},
+	}
+	api := kubernetes.NewForConfigOrDie(r.from.RESTConfig()).RbacV1()
+	if _, err := api.ClusterRoles().Create(r.t.Context(), role, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := api.ClusterRoleBindings().Create(r.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	config := r.from.RESTConfig()
+	config.Impersonate.UserName = "less"
+	c, err := client.New(config, client.Options{Scheme: r.from.client.Scheme()})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+func (p *sliceOf) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *sliceOf) key() *slicesapi.StatefulSet {
+	return &slicesapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: p.set.Name}}
+}
+
+func (p *sliceOf) read() *slicesapi.StatefulSet {
+	p.t.Helper()
+	set := &slicesapi.StatefulSet{}
+	p.must(p.client.Get(p.ctx, client.ObjectKeyFromObject(p.set), set))
+	return set
+}
+
+// change changes the spec, and waits until that has come to its end.
+func (p *sliceOf) change(edit func(*slicesapi.StatefulSetSpec)) {
+	p.t.Helper()
+	p.eventually("the change is taken", func(ctx context.Context) (bool, error) {
+		set := p.read()
+		edit(&set.Spec)
+		err := p.client.Update(ctx, set)
+		return err == nil, ignoreConflict(err)
+	})
+	p.complete()
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func (p *sliceOf) complete() {
+	p.t.Helper()
+	p.eventually("the set is complete", func(context.Context) (bool, error) {
+		set := p.read()
+		s, want := set.Status, *set.Spec.Replicas
+		return s.ObservedGeneration == set.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.CurrentRevision == s.UpdateRevision, nil
+	})
+}
+
+func (p *sliceOf) eventually(what string, holds func(context.Context) (bool, error)) {
+	p.t.Helper()
+	if err := wait.PollUntilContextCancel(p.ctx, 20*time.Millisecond, true, holds); err != nil {
+		p.t.Fatalf("%s: %v: %+v", what, err, p.read().Status)
+	}
+}
+
+// scrape reads the metrics with a token of somebody.
+func (r *theatre) scrape(address string) {
+	r.t.Helper()
+	if code, body := getMetrics(r.t, address, tokenOf(r.t, r.from.client, "default", "default")); code != http.StatusForbidden {
+		r.t.Errorf("metrics for anybody: %d: %s", code, body)
+	}
+}

@@ -1,0 +1,18 @@
+package move
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// unstructuredMigration is a Migration as a user may write it, right or wrong.
+func unstructuredMigration(t *testing.T, spec string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	data := `{"apiVersion":"migration.sliceshift.io/v1alpha1","kind":"Migration","metadata":{"namespace":"default","name":"bad"},"spec":` + spec + `}`
+	if err := object.UnmarshalJSON([]byte(data)); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}

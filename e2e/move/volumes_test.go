@@ -1,0 +1,178 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestStorageClass maps the claim template to another class at the destination. On
+// the way back the source's claims have the class that they had.
+func TestStorageClass(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
+	before := v.classes(v.Here())
+	class := "fast-" + v.App.Namespace
+	_, err := v.Destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "example.com/none",
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.Migration.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", StorageClassName: new(class), Shared: true}}
+	mover := v.Mover()
+	v.Drive(mover, harness.Arrival(1)(func() error {
+		v.expectClass(v.There(), "data-web-1", class)
+		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+	}))
+	v.ExpectBack()
+	for claim, was := range before {
+		v.expectClass(v.Here(), claim, was)
+	}
+	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
+	v.Drive(mover)
+	v.ExpectMoved()
+	for claim := range before {
+		v.expectClass(v.There(), claim, class)
+	}
+	v.Audit()
+}
+
+// classes are the storage classes of a slice's claims.
+func (v *move) classes(at harness.Endpoint) map[string]string {
+	v.T.Helper()
+	claims, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	classes := map[string]string{}
+	for _, claim := range claims.Items {
+		classes[claim.Name] = *claim.Spec.StorageClassName
+	}
+	return classes
+}
+
+// expectClass checks the class of a claim and of its volume.
+func (v *move) expectClass(at harness.Endpoint, claim, want string) {
+	v.T.Helper()
+	if have := v.classes(at)[claim]; have != want {
+		v.T.Errorf("claim %s has class %q, want %q", claim, have, want)
+	}
+	if have := volumeClass(v.Ctx, at.Client, at.Namespace, claim); have != want {
+		v.T.Errorf("the volume of claim %s has class %q, want %q", claim, have, want)
+	}
+}
+
+// volumeClass is the class of the volume that a claim is bound to.
+func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, claim string) string {
+	pvc, err := client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	pv, err := client.CoreV1().PersistentVolumes().Get(ctx, pvc.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	return pv.Spec.StorageClassName
+}
+
+// onCSI gives each ordinal a volume of a CSI driver of this test's own.
+func onCSI(v *harness.Move) {
+	harness.AcrossClusters(v)
+	(&move{v}).csiVolumes()
+}
+
+func (v *move) csiVolumes() {
+	v.T.Helper()
+	client := kubernetes.NewForConfigOrDie(v.From.RESTConfig())
+	for ordinal := range v.App.Replicas {
+		claim := fmt.Sprintf("data-%s-%d", v.App.Name, ordinal)
+		volume := v.csiVolume("disk-"+v.App.Namespace+"-"+strconv.Itoa(int(ordinal)), claim)
+		if v.CSI != nil {
+			v.CSI(volume.Spec.CSI)
+		}
+		_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
+		v.Must(err)
+	}
+}
+
+func (v *move) driver() string { return v.App.Namespace + ".example.com" }
+
+func (v *move) csiVolume(name, claim string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			StorageClassName:              "standard",
+			ClaimRef:                      &corev1.ObjectReference{Namespace: v.App.Namespace, Name: claim},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver: v.driver(), VolumeHandle: claim, VolumeAttributes: map[string]string{"noformat": "true"},
+			}},
+		},
+	}
+}
+
+// csiDriver registers the driver at the destination.
+func (v *move) csiDriver() {
+	v.T.Helper()
+	_, err := v.Destination.StorageV1().CSIDrivers().Create(v.Ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: v.driver()}}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// csiNode runs the driver on one of the destination's nodes, which may attach so many
+// volumes.
+func (v *move) csiNode(most int) {
+	v.T.Helper()
+	v.csiDriver()
+	nodes, err := v.Destination.CoreV1().Nodes().List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	node := nodes.Items[0].Name
+	_, err = v.Destination.StorageV1().CSINodes().Create(v.Ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		v.Must(err)
+	}
+	patch := fmt.Sprintf(`{"spec":{"drivers":[{"name":%q,"nodeID":"x","topologyKeys":null,"allocatable":{"count":%d}}]}}`, v.driver(), most)
+	_, err = v.Destination.StorageV1().CSINodes().Patch(v.Ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	v.Must(err)
+}
+
+// twin makes another volume for the disk of ordinal 0 at the destination.
+func (v *move) twin() {
+	v.T.Helper()
+	volume := v.csiVolume("twin-"+v.App.Namespace, "data-web-0")
+	volume.Spec.ClaimRef = nil
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	_, err := v.Destination.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// TestCSIVolumes moves volumes of a CSI driver: their handles and attributes are the
+// same at the destination.
+func TestCSIVolumes(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), onCSI)
+	v.csiNode(2)
+	v.Run()
+	v.ExpectMoved()
+	for ordinal := range v.App.Replicas {
+		name := "disk-" + v.App.Namespace + "-" + strconv.Itoa(int(ordinal))
+		volume, err := v.Destination.CoreV1().PersistentVolumes().Get(v.Ctx, name, metav1.GetOptions{})
+		v.Must(err)
+		want := v.csiVolume(name, fmt.Sprintf("data-web-%d", ordinal)).Spec.CSI
+		if !equality.Semantic.DeepEqual(volume.Spec.CSI, want) {
+			t.Errorf("the source of volume %s is %v, want %v", name, volume.Spec.CSI, want)
+		}
+	}
+	v.Audit()
+}
