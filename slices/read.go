@@ -27,8 +27,8 @@ type Reader struct {
 	PrePullRefused map[types.UID]string
 }
 
-// Read returns what Decide is to know of the set, and the objects that it was read from.
-func (r Reader) Read(ctx context.Context) (Input, seen, error) {
+// read returns what Decide is to know of the set, and the objects that it was read from.
+func (r Reader) read(ctx context.Context) (Input, seen, error) {
 	revisions, err := r.revisions(ctx)
 	if err != nil {
 		return Input{}, seen{}, err

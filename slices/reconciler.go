@@ -236,7 +236,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if recorded.Update == nil {
 		return observation{}, historyErr
 	}
-	in, objects, err := Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.Read(ctx)
+	in, objects, err := Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.read(ctx)
 	if err != nil {
 		return observation{}, err
 	}

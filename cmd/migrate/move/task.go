@@ -58,7 +58,7 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if o.set, err = command.Argument(cmd, args, "StatefulSet"); err != nil {
 		return err
 	}
-	if o.namespace, err = o.Common.Namespace(); err != nil {
+	if o.namespace, err = o.Namespace(); err != nil {
 		return err
 	}
 	to := o.to

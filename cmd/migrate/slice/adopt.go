@@ -93,7 +93,7 @@ func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if err = o.named.Complete(cmd, args); err != nil {
 		return err
 	}
-	if o.namespace, err = o.Common.Namespace(); err != nil {
+	if o.namespace, err = o.Namespace(); err != nil {
 		return err
 	}
 	o.from, o.into = appsv1.SchemeGroupVersion, slicesapi.GroupVersion

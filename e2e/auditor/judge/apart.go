@@ -6,13 +6,13 @@ import "strconv"
 type ApartVerdict int
 
 const (
-	// Unclear: what was read changed meanwhile; read again.
+	// Unclear means that what was read changed meanwhile; read again.
 	Unclear ApartVerdict = iota
-	// OnlyOne: the other side said NotFound.
+	// OnlyOne means that the other side said NotFound.
 	OnlyOne
-	// Together: both pods existed when the other side was read.
+	// Together means that both pods existed when the other side was read.
 	Together
-	// Vanished: the pod that appeared is gone, and the other side has one now.
+	// Vanished means that the pod that appeared is gone, and the other side has one now.
 	// Which came first cannot be told.
 	Vanished
 )

@@ -17,11 +17,11 @@ type BudgetInput struct {
 	Budget int32
 }
 
-// budgetVerdict is the sum that I4 compares with d. It counts only what was the
+// BudgetVerdict is the sum that I4 compares with d. It counts only what was the
 // same in both phases, so that at the instant between them it is the truth or less
 // than the truth: a sample that something changed under can still convict, and
 // never convicts wrongly.
-type budgetVerdict struct {
+type BudgetVerdict struct {
 	Held    []int32
 	Allowed int32
 	// Shares says which budget allows how much.
@@ -30,8 +30,8 @@ type budgetVerdict struct {
 }
 
 // Budget judges I4.
-func Budget(in BudgetInput) budgetVerdict {
-	v := budgetVerdict{Held: held(in)}
+func Budget(in BudgetInput) BudgetVerdict {
+	v := BudgetVerdict{Held: held(in)}
 	v.Allowed, v.Shares = allowedTogether(in.First, in.Second)
 	v.Broken = int32(len(v.Held))+v.Allowed > in.Budget
 	return v

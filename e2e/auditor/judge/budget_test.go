@@ -13,7 +13,7 @@ type budgetCase struct {
 	served              map[int32]SideIndex
 	blamed              map[int32]bool
 	budget              int32
-	want                budgetVerdict
+	want                BudgetVerdict
 }
 
 func (tc budgetCase) run(t *testing.T) {
@@ -25,7 +25,7 @@ func (tc budgetCase) run(t *testing.T) {
 		Blamed:   tc.blamed,
 		Budget:   tc.budget,
 	})
-	if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
+	if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(BudgetVerdict{}, "Shares")); diff != "" {
 		t.Errorf("verdict (-want +got):\n%s", diff)
 	}
 }
@@ -43,49 +43,49 @@ func TestJudgeBudgetHeld(t *testing.T) {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Source), budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 		"a handoff with both budgets shut": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 0, 0)).obj(),
 			destination: makeSide(5, 0).budget(makeBudget("b", 0, 0)).obj(),
 			served:      servedOn(Nowhere), budget: 1,
-			want: budgetVerdict{Held: []int32{4}},
+			want: BudgetVerdict{Held: []int32{4}},
 		},
 		"I4 staged: a handoff while an eviction is allowed": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Nowhere), budget: 1,
-			want: budgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
+			want: BudgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
 		},
 		"I4 staged: the budget is given back before the pod is Ready": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).budget(makeBudget("b", 0, 0)).obj(),
 			served:      servedOn(Nowhere), budget: 1,
-			want: budgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
+			want: BudgetVerdict{Held: []int32{4}, Allowed: 1, Broken: true},
 		},
 		"the pod was Ready since its handoff and broke by itself later": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).budget(makeBudget("b", 0, 0)).obj(),
 			served:      servedOn(Destination), budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 		"a test broke the ordinal": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).pods(notReady).obj(),
 			served:      servedOn(Nowhere), blamed: map[int32]bool{4: true}, budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 		"the destination does not exist yet": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).obj(),
 			destination: ReplicaSide{},
 			served:      servedOn(Source), budget: 1,
-			want: budgetVerdict{},
+			want: BudgetVerdict{},
 		},
 		"two ordinals in flight with d=2": {
 			source:      makeSide(0, 3).ready(0, 1, 2).obj(),
 			destination: makeSide(4, 1).pods(notReady).obj(),
 			served:      map[int32]SideIndex{0: Source, 1: Source, 2: Source, 3: Nowhere, 4: Nowhere}, budget: 2,
-			want: budgetVerdict{Held: []int32{3, 4}},
+			want: BudgetVerdict{Held: []int32{3, 4}},
 		},
 	}
 	for name, tc := range cases {
@@ -100,43 +100,43 @@ func TestJudgeBudgetAllowed(t *testing.T) {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).ready(4).budget(makeBudget("b", 1, 1)).obj(),
 			served:      servedOn(Destination), budget: 1,
-			want: budgetVerdict{Allowed: 2, Broken: true},
+			want: BudgetVerdict{Allowed: 2, Broken: true},
 		},
 		"one budget over both sides counts once": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 1, 1)).obj(),
 			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 1, 1)).obj(),
 			served:      servedOn(Destination), budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 		"a budget over other pods does not count": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 1, 1), makeBudget("x", 3, 3).selecting("db")).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Source), budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 		"a shrink that the controller has not seen counts as it will": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 1).unseen()).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Source), budget: 1,
-			want: budgetVerdict{},
+			want: BudgetVerdict{},
 		},
 		"I4 staged: a growth that the controller has not seen counts as it will": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 2, 0).unseen()).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Source), budget: 1,
-			want: budgetVerdict{Allowed: 2, Broken: true},
+			want: BudgetVerdict{Allowed: 2, Broken: true},
 		},
 		"a percentage is rounded up": {
 			source:      makeSide(0, 5).ready(0, 1, 2, 3, 4).budget(makeBudget("a", 0, 0).minAvailable("50%").unseen()).obj(),
 			destination: makeSide(5, 0).obj(),
 			served:      servedOn(Source), budget: 2,
-			want: budgetVerdict{Allowed: 2},
+			want: BudgetVerdict{Allowed: 2},
 		},
 		"minAvailable as a number counts both sides' pods of a shared budget": {
 			source:      makeSide(0, 4).ready(0, 1, 2, 3).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
 			destination: makeSide(4, 1).ready(4).budget(makeBudget("a", 0, 0).minAvailable("4").unseen()).obj(),
 			served:      servedOn(Destination), budget: 1,
-			want: budgetVerdict{Allowed: 1},
+			want: BudgetVerdict{Allowed: 1},
 		},
 	}
 	for name, tc := range cases {
@@ -162,37 +162,37 @@ func TestJudgeBudgetWhileItChanges(t *testing.T) {
 	open := makeSide(0, 1).ready(0).budget(makeBudget("a", 1, 1)).obj()
 	cases := map[string]struct {
 		first, second [2]ReplicaSide
-		want          budgetVerdict
+		want          BudgetVerdict
 	}{
 		"nothing changed": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
 			second: [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
-			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+			want:   BudgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
 		},
 		"another pod was written": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
 			second: [2]ReplicaSide{makeSide(0, 1).pods(rewritten(readyPod(0, "pod-0"))).budget(makeBudget("a", 1, 1)).obj(), makeSide(1, 1).pods(held).obj()},
-			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+			want:   BudgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
 		},
 		"the held pod was written, it may have been Ready": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
 			second: [2]ReplicaSide{open, makeSide(1, 1).pods(rewritten(held)).obj()},
-			want:   budgetVerdict{Allowed: 1},
+			want:   BudgetVerdict{Allowed: 1},
 		},
 		"a Terminating pod was written, it cannot have been available": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(ending).obj()},
 			second: [2]ReplicaSide{open, makeSide(1, 1).pods(rewritten(ending)).obj()},
-			want:   budgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
+			want:   BudgetVerdict{Held: []int32{1}, Allowed: 1, Broken: true},
 		},
 		"the budget was written": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
 			second: [2]ReplicaSide{makeSide(0, 1).ready(0).budget(write(makeBudget("a", 1, 1))).obj(), makeSide(1, 1).pods(held).obj()},
-			want:   budgetVerdict{Held: []int32{1}},
+			want:   BudgetVerdict{Held: []int32{1}},
 		},
 		"a range was written": {
 			first:  [2]ReplicaSide{open, makeSide(1, 1).pods(held).obj()},
 			second: [2]ReplicaSide{scaled.obj(), makeSide(1, 1).pods(held).obj()},
-			want:   budgetVerdict{Allowed: 1},
+			want:   BudgetVerdict{Allowed: 1},
 		},
 	}
 	for name, tc := range cases {
@@ -201,7 +201,7 @@ func TestJudgeBudgetWhileItChanges(t *testing.T) {
 				Ordinals: []int32{0, 1}, First: tc.first, Second: tc.second,
 				Served: map[int32]SideIndex{0: Source, 1: Nowhere}, Budget: 1,
 			})
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(budgetVerdict{}, "Shares")); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(BudgetVerdict{}, "Shares")); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})

@@ -61,8 +61,8 @@ func OfSet(all []Binding) []Binding {
 	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return b.Claim.Key == nil })
 }
 
-// wrongVolume is a claim that is bound to another volume than the recorded one.
-type wrongVolume struct {
+// WrongVolume is a claim that is bound to another volume than the recorded one.
+type WrongVolume struct {
 	Key  VolumeKey
 	Got  Binding
 	Want Origin
@@ -70,7 +70,7 @@ type wrongVolume struct {
 
 // Handles judges I3 for the bindings of one side: which claims have the
 // recorded volume, which have another.
-func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey, wrong []wrongVolume) {
+func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey, wrong []WrongVolume) {
 	for _, b := range OfSet(bound) {
 		want, ok := recorded[*b.Claim.Key]
 		switch {
@@ -78,7 +78,7 @@ func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey,
 		case want.Handle == b.Volume.Handle:
 			right = append(right, *b.Claim.Key)
 		default:
-			wrong = append(wrong, wrongVolume{Key: *b.Claim.Key, Got: b, Want: want})
+			wrong = append(wrong, WrongVolume{Key: *b.Claim.Key, Got: b, Want: want})
 		}
 	}
 	return right, wrong

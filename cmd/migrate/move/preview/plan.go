@@ -15,11 +15,11 @@ import (
 type Standing string
 
 const (
-	// Beginning: nothing has been written in its name.
+	// Beginning means that nothing has been written in its name.
 	Beginning Standing = "beginning"
-	// Underway: an earlier run has begun it.
+	// Underway means that an earlier run has begun it.
 	Underway Standing = "underway"
-	// Over: an earlier run has completed it.
+	// Over means that an earlier run has completed it.
 	Over Standing = "over"
 )
 
