@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
 // startKind brings up a kind cluster, whose nodes have the images that the sets of these
@@ -47,7 +48,7 @@ func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 	}
 	one, limit, tidy = pair.East.Config, 6*time.Minute, remove
 	if api, err = connect(one); err == nil {
-		err = errors.Join(loadWebs(ctx, pair, dir), install(ctx))
+		err = errors.Join(loadWebs(ctx, pair, dir), setup.CRDs(ctx, pair.East))
 	}
 	if err != nil {
 		return nil, errors.Join(err, end(true))

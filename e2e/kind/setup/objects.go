@@ -47,7 +47,8 @@ func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
 	return nil
 }
 
-// CRDs puts the resource definitions into a cluster and waits until they are served.
+// CRDs puts the resource definitions of this checkout into a cluster and waits until they are
+// served.
 func CRDs(ctx context.Context, at *kind.Cluster) error {
 	c, err := Client(at)
 	if err != nil {
@@ -58,8 +59,8 @@ func CRDs(ctx context.Context, at *kind.Cluster) error {
 		return err
 	}
 	for _, crd := range crds {
-		if err := Create(ctx, at, crd); err != nil {
-			return err
+		if err := define(ctx, c, crd); err != nil {
+			return fmt.Errorf("cluster %s: define %s: %w", at.Name, crd.Name, err)
 		}
 	}
 	for _, list := range []client.ObjectList{&api.MigrationList{}, &sliceapi.StatefulSetList{}} {
@@ -71,6 +72,20 @@ func CRDs(ctx context.Context, at *kind.Cluster) error {
 		}
 	}
 	return nil
+}
+
+// define makes a resource definition, or brings one up to date that is there.
+func define(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
+	err := c.Create(ctx, crd)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), there); err != nil {
+		return err
+	}
+	there.Spec = crd.Spec
+	return c.Update(ctx, there)
 }
 
 // Storage makes the storage class.
