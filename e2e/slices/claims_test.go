@@ -367,9 +367,9 @@ func TestGrowth(t *testing.T) {
 		t.Run("R-090 R-093 R-099 "+name, func(t *testing.T) {
 			p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
 			before := p.uids()
-			if got, want := p.claimsGrown(), (sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}); got != want {
-				t.Errorf("status.volumeClaims %+v, want %+v", got, want)
-			}
+			p.eventually("all claims are as they were asked for", func() bool {
+				return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}
+			})
 			p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
 			p.held("web-2: its claims grow")
 			p.eventually("one claim asks for more", func() bool {
