@@ -3,6 +3,8 @@ package duel
 import (
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // moment is what an explanation is told.
@@ -99,12 +101,13 @@ func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
 }
 
 // nativeWaits says whether in OrderedReady the native side does nothing to an ordinal's pod: it,
-// or one that comes before it, is not available. Those that the set owns come before all others.
+// or one that comes before it, is not available, or cannot be made because its name is taken. Those
+// that the set owns come before all others.
 func (m *moment) nativeWaits(ordinal int32) bool {
 	first, count := m.wish.Ordinals.Start, *m.wish.Replicas
 	down := func(at int32) bool {
 		pod, has := m.native.pods[at]
-		return m.wish.owns(at) && !has || has && (!pod.ready || pod.terminating)
+		return m.wish.owns(at) && (!has || metav1.GetControllerOf(pod.pod) == nil) || has && (!pod.ready || pod.terminating)
 	}
 	for at := range int32(maxOrdinal) {
 		owned := at >= first && at < first+count

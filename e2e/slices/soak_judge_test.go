@@ -261,9 +261,29 @@ func (j *judge) budget(now time.Time) error {
 		}
 	}
 	if len(down) > int(allowed)+len(surging) {
-		return fmt.Errorf("goes down on the budget, and with it %v are: %d are allowed, and %v are surge pods", down, allowed, surging)
+		return fmt.Errorf("goes down on the budget, and with it %v are: %d are allowed, and %v are surge pods\n%s", down, allowed, surging, j.scene(now))
 	}
 	return nil
+}
+
+// scene says what is known of all pods, and what was asked for lately.
+func (j *judge) scene(now time.Time) string {
+	var lines []string
+	ago := func(at time.Time) string {
+		if at.IsZero() {
+			return "never"
+		}
+		return now.Sub(at).Round(time.Millisecond).String() + " ago"
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
+		pod := j.pods[ordinal]
+		lines = append(lines, fmt.Sprintf("  pod %d: there %t, up %t since %s, changed %s, down %s, paid %t, shaken %s, surge %t",
+			ordinal, pod.exists, pod.up, ago(pod.since), ago(pod.changed), ago(pod.down), pod.paid, ago(pod.shaken), j.hasSurgeClaim(ordinal)))
+	}
+	for _, spec := range j.lately(now) {
+		lines = append(lines, fmt.Sprintf("  asked %s: %+v", ago(spec.at), spec))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // strays checks that no pod stays that is not asked for, when nothing else is to be done.
