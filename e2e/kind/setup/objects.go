@@ -28,7 +28,8 @@ func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
 	return with(at, func(c client.Client) error { return fixture.Create(ctx, c, object) })
 }
 
-// CRDs puts the resource definitions into a cluster and waits until they are served.
+// CRDs puts the resource definitions of this checkout into a cluster and waits until they are
+// served.
 func CRDs(ctx context.Context, at *kind.Cluster) error {
 	return with(at, func(c client.Client) error { return fixture.InstallCRDs(ctx, c) })
 }
@@ -43,6 +44,20 @@ func with(at *kind.Cluster, do func(client.Client) error) error {
 		return fmt.Errorf("cluster %s: %w", at.Name, err)
 	}
 	return nil
+}
+
+// define makes a resource definition, or brings one up to date that is there.
+func define(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
+	err := c.Create(ctx, crd)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), there); err != nil {
+		return err
+	}
+	there.Spec = crd.Spec
+	return c.Update(ctx, there)
 }
 
 // Storage makes the storage class.
