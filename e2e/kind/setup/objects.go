@@ -46,20 +46,6 @@ func with(at *kind.Cluster, do func(client.Client) error) error {
 	return nil
 }
 
-// define makes a resource definition, or brings one up to date that is there.
-func define(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	err := c.Create(ctx, crd)
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	there := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), there); err != nil {
-		return err
-	}
-	there.Spec = crd.Spec
-	return c.Update(ctx, there)
-}
-
 // Storage makes the storage class.
 func Storage(ctx context.Context, at *kind.Cluster) error {
 	return Create(ctx, at, &storagev1.StorageClass{
