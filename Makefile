@@ -33,7 +33,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet unit controlplane clusters
+	@$(STAGES) vet unit unit-sequential controlplane clusters
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -90,24 +90,27 @@ build: ## The manager and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-quickstart
+.PHONY: stages modules vet unit unit-sequential controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-quickstart
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
 modules: # before anything needs them
 	$(GO) mod download
 
-vet: ## go vet.
+vet:
 	$(GO) vet ./...
 
-unit: ## The tests that need no cluster, in a random order.
-	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages plain)
+unit: # the tests that need no cluster, in a random order
+	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages concurrent)
+
+unit-sequential: # those of packages without goroutines, which have no use for the race detector
+	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
 
 controlplane: # the binary of the control planes: minutes the first time
 	$(GO) run ./e2e/cluster/build
 
 clusters: FORMAT = testname
-clusters: ## The tests against control planes that run as processes.
+clusters: # the tests against control planes that run as processes
 	@$(GOTEST) $(RACE) -count=1 -timeout 30m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
@@ -132,7 +135,7 @@ FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md 
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
-	$(GO) test $$(./hack/packages plain)
+	$(GO) test $$(./hack/packages sequential concurrent)
 
 generate: ## Deep copies, the resource definitions, the list of scenarios, and what figures are stale.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
