@@ -35,6 +35,8 @@ type tested struct {
 	Tests   counts
 	Broken  bool // the package failed, whether or not one of its tests did
 	Took    time.Duration
+
+	running map[string]bool
 }
 
 // event is what go test -json says of one.
@@ -71,12 +73,13 @@ func count(events io.Reader) ([]tested, error) {
 			return nil, err
 		}
 		if found[e.Package] == nil {
-			found[e.Package] = &tested{Package: e.Package}
+			found[e.Package] = &tested{Package: e.Package, running: map[string]bool{}}
 		}
 		found[e.Package].note(e)
 	}
 	var all []tested
 	for _, each := range found {
+		each.end()
 		if each.Tests != (counts{}) || each.Broken {
 			all = append(all, *each)
 		}
@@ -87,7 +90,13 @@ func count(events io.Reader) ([]tested, error) {
 
 func (t *tested) note(e event) {
 	if e.Test != "" {
-		t.Tests.add(e.Action)
+		switch e.Action {
+		case "run":
+			t.running[e.Test] = true
+		case "pass", "fail", "skip":
+			delete(t.running, e.Test)
+			t.Tests.add(e.Action)
+		}
 		return
 	}
 	switch e.Action {
@@ -97,6 +106,12 @@ func (t *tested) note(e event) {
 	case "pass", "skip":
 		t.Took = time.Duration(e.Elapsed * float64(time.Second))
 	}
+}
+
+// end counts those that never ended as failed: their process was killed, or took too long.
+func (t *tested) end() {
+	t.Tests.Failed += len(t.running)
+	t.running = nil
 }
 
 func sum(all []tested) counts {

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// events are what go test -json says of three packages: one with a skipped subtest, one that
-// does not build, one without tests.
+// events are what go test -json says of four packages: one with a skipped subtest, one whose
+// process was killed in the middle of a test, one that does not build, one without tests.
 const events = `
 {"Action":"start","Package":"github.com/sliceshift/sliceshift/pdb"}
 {"Action":"run","Package":"github.com/sliceshift/sliceshift/pdb","Test":"TestSplit"}
@@ -17,6 +18,9 @@ const events = `
 {"Action":"skip","Package":"github.com/sliceshift/sliceshift/pdb","Test":"TestSplit/rare","Elapsed":0}
 {"Action":"pass","Package":"github.com/sliceshift/sliceshift/pdb","Test":"TestSplit","Elapsed":12.5}
 {"Action":"pass","Package":"github.com/sliceshift/sliceshift/pdb","Elapsed":12.6}
+{"Action":"run","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless"}
+{"Action":"run","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless/case"}
+{"Action":"fail","Package":"github.com/sliceshift/sliceshift/volumes","Elapsed":3}
 {"ImportPath":"github.com/sliceshift/sliceshift/slices","Action":"build-fail"}
 {"Action":"fail","Package":"github.com/sliceshift/sliceshift/slices","Elapsed":0,"FailedBuild":"github.com/sliceshift/sliceshift/slices"}
 {"Action":"skip","Package":"github.com/sliceshift/sliceshift/internal/version","Elapsed":0}
@@ -29,9 +33,10 @@ func TestCount(t *testing.T) {
 	}
 	want := []tested{
 		{Package: module + "/pdb", Tests: counts{Passed: 1, Skipped: 1}, Took: 12600 * time.Millisecond},
+		{Package: module + "/volumes", Tests: counts{Failed: 2}, Broken: true, Took: 3 * time.Second},
 		{Package: module + "/slices", Broken: true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(tested{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if _, err := count(strings.NewReader("panic: no JSON")); err == nil {
