@@ -1,11 +1,26 @@
 # Targets that a person calls have a "##" comment; `make help` lists them.
 GO      ?= go
-LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
-STAGE   := ./hack/stage
+TOOL    := $(GO) tool -modfile=tools/go.mod
+LINT    := $(TOOL) golangci-lint
+STAGES  := $(GO) run ./hack/stages
 BIN     := bin
 VERSION ?= dev
 IMAGE   ?= sliceshift-manager:latest
 LDFLAGS := -s -w -X github.com/sliceshift/sliceshift/internal/version.Version=$(VERSION)
+
+# What can be kept from one run to the next lies in this folder: what Go and the linter have built and
+# found, and the control planes (sliceshift/). Modules are where `go env GOMODCACHE` says, the nodes'
+# image is in Docker.
+CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+export XDG_CACHE_HOME := $(abspath $(CACHE))
+
+# Tests are counted for the table at the end; FORMAT is how they are shown, RACE= is without the race
+# detector. Tests against control planes wait for most of their time: PARALLEL of them run at once.
+FORMAT  ?= pkgname-and-test-fails
+RACE    ?= -race
+PARALLEL ?= 4
+GOTEST  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --raw-command -- $(GO) test -json
+MOVES   := ./e2e/move
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -13,17 +28,15 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test soak duel chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-moves kind-slices kind-suite kind-quickstart e2e-etcd kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGE) "vet"            $(GO) vet ./...
-	@$(STAGE) "unit tests"     $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /e2e) ./e2e/kind ./e2e/kind/docker ./e2e/kind/journal ./e2e/kind/nodeimage ./e2e/kind/quickstart ./e2e/mcs ./e2e/etcd ./e2e/testbed ./e2e/auditor/judge ./e2e/auditor/view ./e2e/auditor/feed ./e2e/cluster/process
-	@$(STAGE) "control plane"  $(GO) run ./e2e/cluster/build
-	@$(STAGE) "embedded clusters"  $(GO) test -count=1 ./e2e/cluster ./e2e/auditor
-	@$(STAGE) "slices"         $(GO) test -count=1 -timeout 20m ./e2e/slices
-	@$(STAGE) "end to end"     $(GO) test -count=1 -timeout 30m ./e2e/move
+	@$(STAGES) vet unit unit-sequential controlplane clusters
+
+everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
+	@$(STAGES) -everything
 
 soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them.
 	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 0 -run TestSoak -v ./e2e/slices
@@ -35,31 +48,28 @@ bench: ## Seconds for each ordinal against a kubectl script and the floor; out/b
 	@$(GO) run ./e2e/bench
 
 chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
-	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos ./e2e/move
+	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos $(MOVES)
 
 crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix ./e2e/move
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix $(MOVES)
 
 swing: ## Half an hour of 20 Migrations at once, turned round again and again while everything breaks.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing ./e2e/move
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing $(MOVES)
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory ./e2e/move
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
 
-e2e-kind: kind-moves kind-slices kind-suite kind-quickstart ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
+e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
+	@$(STAGES) kind-quickstart kind-slices kind-moves kind-suite kind-machines
 
-KINDTEST = env E2E_KIND=1 $(GO) test -count=1 -timeout 40m
-kind-moves: # the cases of e2e/move
-	@$(STAGE) "moves on kind"       $(KINDTEST) -parallel 6 -v ./e2e/move
-kind-slices: # those of e2e/slices
-	@$(STAGE) "slices on kind"      $(KINDTEST) -parallel 6 -v ./e2e/slices
-kind-suite: # what only kubelets and machines can show
-	@$(STAGE) "kubelets, machines"  $(KINDTEST) -parallel 4 -v ./e2e/kind/suite
-kind-quickstart: # every command of the page
-	@$(STAGE) "quickstart"          $(KINDTEST) -v ./e2e/kind/quickstart
+kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints, lends them to tests.
+	@$(GO) run ./e2e/kind/pair -hub
+
+kind-down: ## Remove the kind clusters that a killed run has left.
+	@$(GO) run ./e2e/kind/pair -down
 
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...
@@ -79,11 +89,54 @@ build: ## The manager and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
+##@ The stages of .ci/stages.yaml, each by itself
+.PHONY: stages modules vet unit unit-sequential controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-quickstart
+stages: # as CI runs them: LIMIT=80m
+	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
+
+modules: # before anything needs them
+	$(GO) mod download
+
+vet:
+	$(GO) vet ./...
+
+unit: # the tests that need no cluster, in a random order
+	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages concurrent)
+
+unit-sequential: # those of packages without goroutines, which have no use for the race detector
+	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
+
+controlplane: # the binary of the control planes: minutes the first time
+	$(GO) run ./e2e/cluster/build
+
+clusters: FORMAT = testname
+clusters: # the tests against control planes that run as processes
+	@$(GOTEST) $(RACE) -count=1 -timeout 30m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
+
+# With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
+kind-%: FORMAT = standard-verbose
+KINDTEST = env E2E_KIND=1 $(GOTEST) -count=1 -timeout 40m
+kind-moves: # the cases of e2e/move, once more
+	@$(KINDTEST) -parallel 6 $(MOVES)
+kind-slices: # those of e2e/slices
+	@$(KINDTEST) -parallel 6 ./e2e/slices
+kind-suite: # what only kubelets can show
+	@$(KINDTEST) -parallel 4 -skip '^TestNode' ./e2e/kind/suite
+kind-machines: # what stops machines, one test after the other
+	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
+kind-quickstart: # every command of the page
+	@$(KINDTEST) ./e2e/kind/quickstart
+
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.
 FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
 
-.PHONY: generate verify lint fmt fuzz licences clean
+.PHONY: quick generate verify lint fmt fuzz licences clean
+quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
+	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
+	$(GO) vet ./...
+	$(GO) test $$(./hack/packages sequential concurrent)
+
 generate: ## Deep copies, the resource definitions, the list of scenarios, and what figures are stale.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd

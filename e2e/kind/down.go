@@ -3,25 +3,49 @@ package kind
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Down removes everything that Up and Load made, except for dir and the node image.
+// Down removes everything that Up and Load made, except for dir and the node image. Clusters
+// that are borrowed stay.
 func (p *Pair) Down(ctx context.Context) error {
 	if p.Own() {
 		return nil
 	}
-	errs := []error{p.deleteClusters(ctx)}
-	if docker.Run(ctx, "network", "inspect", network) == nil {
-		errs = append(errs, docker.Run(ctx, "network", "rm", network))
+	var errs []error
+	if !p.Borrowed() {
+		errs = append(errs, os.RemoveAll(p.leaseFile()), p.removeClusters(ctx))
 	}
 	if len(p.loaded) > 0 {
 		errs = append(errs, docker.Run(ctx, append([]string{"image", "rm"}, p.loaded...)...))
 	}
 	return errors.Join(append(errs, p.machine.Release())...)
+}
+
+// Sweep removes the clusters that a run has left that was killed. dir, an absolute path, gets
+// the kind command.
+func Sweep(ctx context.Context, dir string, progress io.Writer) error {
+	p := &Pair{
+		dir: dir, home: dir, machine: &Machine{}, progress: progress,
+		East: &Cluster{Name: "east"}, West: &Cluster{Name: "west"}, Hub: &Cluster{Name: "hub"},
+	}
+	err := p.machine.takeTools(ctx, dir, progress)
+	if err == nil {
+		err = p.removeClusters(ctx)
+	}
+	return errors.Join(err, p.machine.Release())
+}
+
+func (p *Pair) removeClusters(ctx context.Context) error {
+	err := p.deleteClusters(ctx)
+	if docker.Run(ctx, "network", "inspect", network) == nil {
+		err = errors.Join(err, docker.Run(ctx, "network", "rm", network))
+	}
+	return err
 }
 
 func (p *Pair) deleteClusters(ctx context.Context) error {
@@ -37,7 +61,7 @@ func (p *Pair) deleteClusters(ctx context.Context) error {
 			}
 		}
 		if len(nodes) > 0 {
-			errs = append(errs, p.runKind(ctx, "delete", "cluster", "--name", prefix+c.Name, "--kubeconfig", filepath.Join(p.dir, c.Name+".kubeconfig")))
+			errs = append(errs, p.runKind(ctx, "delete", "cluster", "--name", prefix+c.Name, "--kubeconfig", p.kubeconfig(c)))
 		}
 	}
 	return errors.Join(errs...)

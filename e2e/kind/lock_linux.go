@@ -7,10 +7,12 @@ import (
 	"syscall"
 )
 
-// lock keeps other runs away: the names of clusters and network are fixed. The kernel
-// releases it when the process ends, however it ends.
-func lock() (release func(), err error) {
-	path := filepath.Join(os.TempDir(), "sliceshift-kind.lock")
+// machineLock keeps other runs away: the names of clusters and network are fixed.
+func machineLock() string { return filepath.Join(os.TempDir(), "sliceshift-kind.lock") }
+
+// lock takes a file for this process alone. The kernel releases it when the process ends,
+// however it ends.
+func lock(path string) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)

@@ -35,7 +35,16 @@ func Prepare(ctx context.Context, dir string, progress io.Writer) (*Machine, err
 }
 
 func (m *Machine) prepare(ctx context.Context, dir string, progress io.Writer) (err error) {
-	if m.release, err = lock(); err != nil {
+	if err := m.takeTools(ctx, dir, progress); err != nil {
+		return err
+	}
+	m.Image, err = chooseImage(ctx, m.host, progress)
+	return err
+}
+
+// takeTools brings about what it takes to look after clusters that are there.
+func (m *Machine) takeTools(ctx context.Context, dir string, progress io.Writer) (err error) {
+	if m.release, err = lock(machineLock()); err != nil {
 		return err
 	}
 	if m.host, err = docker.Inspect(); err != nil {
@@ -47,10 +56,7 @@ func (m *Machine) prepare(ctx context.Context, dir string, progress io.Writer) (
 	if m.Env, err = m.host.Environment(filepath.Join(dir, "bin")); err != nil {
 		return err
 	}
-	if m.Kind, err = buildCommand(ctx, dir); err != nil {
-		return err
-	}
-	m.Image, err = chooseImage(ctx, m.host, progress)
+	m.Kind, err = buildCommand(ctx, dir)
 	return err
 }
 

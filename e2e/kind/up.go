@@ -31,7 +31,8 @@ type Pair struct {
 	Hub *Cluster
 
 	machine *Machine // nil: the clusters are the user's
-	dir     string
+	dir     string   // what this process leaves
+	home    string   // what the clusters use: dir, unless another process holds them
 	loaded  []string
 	// Progress gets a line for each step.
 	progress io.Writer
@@ -48,15 +49,15 @@ func (p *Pair) All() []*Cluster {
 	return append(p.Both(), p.Hub)
 }
 
-// Up starts both clusters, or connects to those that E2E_KUBECONFIGS names. dir, an absolute
-// path, gets what they leave.
+// Up starts both clusters, or connects to those that E2E_KUBECONFIGS names, or borrows those
+// that another process holds and E2E_KIND_PAIR names. dir, an absolute path, gets what they leave.
 func Up(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
-	return up(ctx, &Pair{dir: dir, progress: progress})
+	return up(ctx, &Pair{dir: dir, home: dir, progress: progress})
 }
 
 // UpWithHub starts a hub as well; of the user's own clusters the third one is it.
 func UpWithHub(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
-	return up(ctx, &Pair{dir: dir, progress: progress, Hub: &Cluster{
+	return up(ctx, &Pair{dir: dir, home: dir, progress: progress, Hub: &Cluster{
 		Name: "hub", podSubnet: "10.246.0.0/16", serviceSubnet: "10.98.0.0/16", roles: []string{controlPlane},
 	}})
 }
@@ -67,6 +68,9 @@ func up(ctx context.Context, p *Pair) (*Pair, error) {
 	}
 	p.East = &Cluster{Name: "east", podSubnet: "10.244.0.0/16", serviceSubnet: "10.96.0.0/16", roles: machines}
 	p.West = &Cluster{Name: "west", podSubnet: "10.245.0.0/16", serviceSubnet: "10.97.0.0/16", roles: machines}
+	if file := os.Getenv(pairVariable); file != "" {
+		return borrow(ctx, p, file)
+	}
 	if err := p.up(ctx); err != nil {
 		cleanup := context.WithoutCancel(ctx)
 		return nil, errors.Join(err, p.KeepLogs(cleanup), p.Down(cleanup))
@@ -96,7 +100,7 @@ func (p *Pair) up(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return p.lend()
 }
 
 // prepare brings about what the clusters need before they are made.
@@ -120,7 +124,7 @@ func ensureNetwork(ctx context.Context) error {
 }
 
 // SharedDir is the folder of this machine that is the storage.
-func (p *Pair) SharedDir() string { return filepath.Join(p.dir, "shared") }
+func (p *Pair) SharedDir() string { return filepath.Join(p.home, "shared") }
 
 func (p *Pair) create(ctx context.Context, c *Cluster) error {
 	plain, err := setting{
@@ -133,7 +137,7 @@ func (p *Pair) create(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	c.Kubeconfig = filepath.Join(p.dir, c.Name+".kubeconfig")
+	c.Kubeconfig = p.kubeconfig(c)
 	config := filepath.Join(p.dir, c.Name+".yaml")
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		return err
@@ -141,6 +145,13 @@ func (p *Pair) create(ctx context.Context, c *Cluster) error {
 	if err := p.runKind(ctx, "create", "cluster", "--config", config, "--kubeconfig", c.Kubeconfig, "--wait", "5m", "--retain"); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
+	return c.find(ctx)
+}
+
+func (p *Pair) kubeconfig(c *Cluster) string { return filepath.Join(p.home, c.Name+".kubeconfig") }
+
+// find connects to a cluster that is there.
+func (c *Cluster) find(ctx context.Context) (err error) {
 	if c.Nodes, err = nodeNames(ctx, prefix+c.Name); err != nil {
 		return err
 	}

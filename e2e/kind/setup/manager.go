@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -53,6 +54,24 @@ func Roles(ctx context.Context, at *kind.Cluster) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// RemoveManager ends the manager of a cluster, and waits until its pods are gone. Its rights
+// stay.
+func RemoveManager(ctx context.Context, at *kind.Cluster) error {
+	const patience = time.Minute
+	err := at.Client.AppsV1().Deployments(ManagerNamespace).Delete(ctx, ManagerName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("cluster %s: delete the manager: %w", at.Name, err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		pods, err := at.Client.CoreV1().Pods(ManagerNamespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("cluster %s: the manager's pods do not end: %w", at.Name, err)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
 	return with(at, func(c client.Client) error { return fixture.Create(ctx, c, object) })
 }
 
-// CRDs puts the resource definitions into a cluster and waits until they are served.
+// CRDs puts the resource definitions of this checkout into a cluster and waits until they are
+// served.
 func CRDs(ctx context.Context, at *kind.Cluster) error {
 	return with(at, func(c client.Client) error { return fixture.InstallCRDs(ctx, c) })
 }

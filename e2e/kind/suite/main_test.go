@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
-// enabled is set by make e2e-kind: go test ./... must not start clusters, nor install
+// enabled is set by make kind-suite: go test ./... must not start clusters, nor install
 // docker, for somebody who did not ask for it.
 const enabled = "E2E_KIND"
 
@@ -50,6 +50,11 @@ func run(m *testing.M) (code int) {
 	if code = m.Run(); code != 0 {
 		err = pair.KeepLogs(ctx)
 		fmt.Fprintln(os.Stderr, "what the nodes logged and the clusters held is in", dir)
+	}
+	if pair.Borrowed() { // other tests follow, which run managers of their own
+		for _, c := range pair.All() {
+			err = errors.Join(err, setup.RemoveManager(ctx, c))
+		}
 	}
 	if err := errors.Join(err, pair.Down(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,7 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// The tests of this file stop machines that all tests use, so none of them is parallel.
+// The tests of this file stop machines that all tests use, so none of them is parallel. Their
+// names begin with TestNode, by which make kind-machines runs them when all others are through.
 
 func needMachines(t *testing.T) {
 	t.Helper()

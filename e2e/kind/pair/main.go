@@ -1,0 +1,79 @@
+// Command pair holds kind clusters that one run of tests after the other borrows. When they are
+// up it prints what the environment of those tests must have. It takes the clusters down when it
+// is interrupted, or when its input ends: a process that holds the other end of a pipe has them
+// for as long as it lives, however it dies.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+type options struct{ hub, down, untilInputEnds bool }
+
+func main() {
+	var o options
+	flag.BoolVar(&o.hub, "hub", false, "a third cluster as well, for a manager of its own")
+	flag.BoolVar(&o.down, "down", false, "only remove the clusters that a killed run has left")
+	flag.BoolVar(&o.untilInputEnds, "until-input-ends", false, "take them down when the standard input ends")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := o.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pair:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) run(ctx context.Context) (err error) {
+	dir, err := makeDir()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.down {
+		return kind.Sweep(ctx, dir, os.Stderr)
+	}
+	if o.untilInputEnds {
+		held, release := context.WithCancel(ctx)
+		defer release()
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			release()
+		}()
+		ctx = held
+	}
+	up := kind.Up
+	if o.hub {
+		up = kind.UpWithHub
+	}
+	pair, err := up(ctx, dir, os.Stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(pair.Lend())
+	<-ctx.Done()
+	return pair.Down(context.WithoutCancel(ctx))
+}
+
+// makeDir makes the folder that the clusters use, apart from that of any other run.
+func makeDir() (string, error) {
+	out, err := filepath.Abs("out")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(out, "kind-")
+}

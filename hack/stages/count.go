@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// counts is how many tests, subtests included, ended in which way.
+type counts struct{ Passed, Failed, Skipped int }
+
+func (c *counts) add(action string) {
+	switch action {
+	case "pass":
+		c.Passed++
+	case "fail":
+		c.Failed++
+	case "skip":
+		c.Skipped++
+	}
+}
+
+func (c counts) plus(other counts) counts {
+	return counts{c.Passed + other.Passed, c.Failed + other.Failed, c.Skipped + other.Skipped}
+}
+
+// tested is what a stage has tested in one package.
+type tested struct {
+	Package string
+	Tests   counts
+	Broken  bool // the package failed, whether or not one of its tests did
+	Took    time.Duration
+
+	running map[string]bool
+}
+
+// event is what go test -json says of one.
+type event struct {
+	Action, Package, Test string
+	Elapsed               float64
+}
+
+// readTests counts what a file of go test -json holds. Without a file no test was run.
+func readTests(path string) ([]tested, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	all, err := count(file)
+	if err != nil {
+		return nil, fmt.Errorf("count the tests of %s: %w", path, err)
+	}
+	return all, nil
+}
+
+// count is over the packages that have tests or have failed, the longest first.
+func count(events io.Reader) ([]tested, error) {
+	found := map[string]*tested{}
+	for decoder := json.NewDecoder(events); ; {
+		var e event
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if found[e.Package] == nil {
+			found[e.Package] = &tested{Package: e.Package, running: map[string]bool{}}
+		}
+		found[e.Package].note(e)
+	}
+	var all []tested
+	for _, each := range found {
+		each.end()
+		if each.Tests != (counts{}) || each.Broken {
+			all = append(all, *each)
+		}
+	}
+	slices.SortFunc(all, func(a, b tested) int { return int(b.Took - a.Took) })
+	return all, nil
+}
+
+func (t *tested) note(e event) {
+	if e.Test != "" {
+		switch e.Action {
+		case "run":
+			t.running[e.Test] = true
+		case "pass", "fail", "skip":
+			delete(t.running, e.Test)
+			t.Tests.add(e.Action)
+		}
+		return
+	}
+	switch e.Action {
+	case "fail":
+		t.Broken = true
+		fallthrough
+	case "pass", "skip":
+		t.Took = time.Duration(e.Elapsed * float64(time.Second))
+	}
+}
+
+// end counts those that never ended as failed: their process was killed, or took too long.
+func (t *tested) end() {
+	t.Tests.Failed += len(t.running)
+	t.running = nil
+}
+
+func sum(all []tested) counts {
+	var total counts
+	for _, each := range all {
+		total = total.plus(each.Tests)
+	}
+	return total
+}

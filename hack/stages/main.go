@@ -1,0 +1,109 @@
+// Command stages runs the stages of a plan, each a target of the Makefile, and prints a table
+// of what was run, in how long, and what was not run and why. Stages named as arguments are the
+// only ones. Of those that take turns it runs the part that the commit's hash chooses.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	plan, dir  string
+	everything bool
+	limit      time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.plan, "plan", ".ci/stages.yaml", "the stages")
+	flag.StringVar(&o.dir, "dir", "out/stages", "for the events of the tests, a file of go test -json for each stage")
+	flag.BoolVar(&o.everything, "everything", false, "run every part, and go on when a stage fails; one that is not run is a failure")
+	flag.DurationVar(&o.limit, "limit", 0, "leave out what takes turns and would not end within this time")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := o.run(ctx, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stages:", err)
+	}
+	os.Exit(code)
+}
+
+func (o options) run(ctx context.Context, targets []string) (code int, err error) {
+	const failed, usage = 1, 2
+	p, err := load(o.plan)
+	if err != nil {
+		return usage, err
+	}
+	for _, target := range targets {
+		if !slices.ContainsFunc(p.Stages, func(s stage) bool { return s.Target == target }) {
+			return usage, fmt.Errorf("%s has no stage with the target %s", o.plan, target)
+		}
+	}
+	r := &run{plan: p, keepGoing: o.everything, begin: time.Now()}
+	if r.now, err = o.situation(ctx, p, targets); err != nil {
+		return usage, err
+	}
+	if r.dir, err = filepath.Abs(o.dir); err == nil {
+		err = errors.Join(os.RemoveAll(r.dir), os.MkdirAll(r.dir, 0o755))
+	}
+	if err != nil {
+		return usage, err
+	}
+	r.all(ctx)
+	fmt.Fprintln(os.Stdout)
+	if len(targets) == 0 {
+		fmt.Fprintf(os.Stdout, "By hand alone, for hours or for figures: make %s\n", strings.Join(p.ByHand, ", make "))
+	}
+	ok, whole := printTable(os.Stdout, r.rows, time.Since(r.begin))
+	if !ok || o.everything && !whole || ctx.Err() != nil {
+		return failed, ctx.Err()
+	}
+	return 0, nil
+}
+
+func (o options) situation(ctx context.Context, p plan, targets []string) (situation, error) {
+	s := situation{Targets: targets, Everything: o.everything, Parts: p.parts(), Limit: o.limit, Since: since(ctx)}
+	if o.everything || len(targets) > 0 || s.Parts == 0 {
+		return s, nil
+	}
+	commit, err := git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return situation{}, err
+	}
+	s.Part, err = partOf(commit, s.Parts)
+	return s, err
+}
+
+// since is the commit that the change began at: where it left the main branch, or the one before
+// the last. It is empty where neither is here.
+func since(ctx context.Context) string {
+	head, _ := git(ctx, "rev-parse", "HEAD")
+	if base, err := git(ctx, "merge-base", "HEAD", "origin/main"); err == nil && base != head {
+		return base
+	}
+	before, err := git(ctx, "rev-parse", "--verify", "--quiet", "HEAD^")
+	if err != nil {
+		return ""
+	}
+	return before
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, "git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

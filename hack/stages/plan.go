@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// plan is what the stages are, in the order in which they are run.
+type plan struct {
+	Stages []stage `json:"stages"`
+	// ByHand are the targets of the Makefile that no run takes in.
+	ByHand []string `json:"byHand"`
+}
+
+// stage is one target of the Makefile.
+type stage struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+	// Since says that the target is given the commit that the change began at.
+	Since bool `json:"since"`
+	// Part is which of the commits run it; 0: all do. What has a part needs Docker.
+	Part int `json:"part"`
+	// Minutes is how long it takes at most.
+	Minutes int `json:"minutes"`
+	// Clusters is how many kind clusters it needs.
+	Clusters int `json:"clusters"`
+	// Breaks says that it stops machines of these clusters.
+	Breaks bool `json:"breaks"`
+}
+
+func load(path string) (plan, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return plan{}, err
+	}
+	var p plan
+	if err := yaml.UnmarshalStrict(content, &p); err != nil {
+		return plan{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := p.validate(); err != nil {
+		return plan{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func (p plan) validate() error {
+	var errs []error
+	if len(p.Stages) == 0 {
+		errs = append(errs, errors.New("it has no stages"))
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Stages {
+		if s.Name == "" || s.Target == "" {
+			errs = append(errs, fmt.Errorf("stage %q with target %q: both must be given", s.Name, s.Target))
+		}
+		if seen[s.Target] {
+			errs = append(errs, fmt.Errorf("target %s is named twice", s.Target))
+		}
+		seen[s.Target] = true
+		if (s.Part > 0) != (s.Minutes > 0) {
+			errs = append(errs, fmt.Errorf("stage %s: a part and its minutes go together", s.Name))
+		}
+		if s.Clusters > 0 && s.Part == 0 {
+			errs = append(errs, fmt.Errorf("stage %s: clusters are for stages with a part", s.Name))
+		}
+	}
+	return errors.Join(append(errs, p.validateParts(), p.validateClusters())...)
+}
+
+// validateParts: a part without stages would be a commit without any.
+func (p plan) validateParts() error {
+	for part := 1; part <= p.parts(); part++ {
+		if !slices.ContainsFunc(p.Stages, func(s stage) bool { return s.Part == part }) {
+			return fmt.Errorf("no stage has the part %d of %d", part, p.parts())
+		}
+	}
+	return nil
+}
+
+// validateClusters: what shares the clusters is one run of stages, and what breaks them its last.
+func (p plan) validateClusters() error {
+	var sharing []int
+	for i, s := range p.Stages {
+		if s.Clusters > 0 {
+			sharing = append(sharing, i)
+		}
+	}
+	for n, i := range sharing {
+		if i != sharing[0]+n {
+			return fmt.Errorf("stage %s is apart from the others that need clusters", p.Stages[i].Name)
+		}
+		if p.Stages[i].Breaks && n < len(sharing)-1 {
+			return fmt.Errorf("stage %s stops machines that %s needs after it", p.Stages[i].Name, p.Stages[i+1].Name)
+		}
+	}
+	return nil
+}
+
+// parts is how many there are.
+func (p plan) parts() int {
+	most := 0
+	for _, s := range p.Stages {
+		most = max(most, s.Part)
+	}
+	return most
+}

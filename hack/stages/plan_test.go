@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPlan: the plan is one that can be run, and the Makefile has all that it names.
+func TestPlan(t *testing.T) {
+	p, err := load("../../.ci/stages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllSubmatch(makefile, -1) {
+		targets = append(targets, string(found[1]))
+	}
+	named := slices.Clone(p.ByHand)
+	for _, each := range p.Stages {
+		named = append(named, each.Target)
+	}
+	for _, target := range named {
+		if !slices.Contains(targets, target) {
+			t.Errorf("the Makefile has no target %s", target)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	on := func(target string, part, clusters int) stage {
+		return stage{Name: target, Target: target, Part: part, Minutes: part, Clusters: clusters}
+	}
+	breaks := on("machines", 1, 3)
+	breaks.Breaks = true
+	for name, tc := range map[string]struct {
+		stages []stage
+		want   string
+	}{
+		"none":                    {want: "no stages"},
+		"what breaks comes last":  {stages: []stage{on("lint", 0, 0), on("moves", 1, 2), breaks}},
+		"what breaks comes first": {stages: []stage{breaks, on("moves", 1, 2)}, want: "stops machines that moves needs"},
+		"apart":                   {stages: []stage{on("moves", 1, 2), on("lint", 0, 0), on("slices", 1, 2)}, want: "slices is apart"},
+		"a part that is missing":  {stages: []stage{on("moves", 1, 2), on("slices", 3, 2)}, want: "no stage has the part 2 of 3"},
+		"no part":                 {stages: []stage{on("moves", 0, 2)}, want: "clusters are for stages with a part"},
+		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Part: 1}}, want: "a part and its minutes"},
+		"twice":                   {stages: []stage{on("lint", 0, 0), on("lint", 0, 0)}, want: "named twice"},
+		"no name":                 {stages: []stage{{Target: "lint"}}, want: "both must be given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := plan{Stages: tc.stages}.validate()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
