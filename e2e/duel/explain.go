@@ -47,7 +47,8 @@ func explanationIDs() []string {
 }
 
 // explain finds for all differences where they come from; unexplained are those without one.
-// What the status counts, and which revisions are needed, follows from the pods.
+// What the status counts, which revisions are needed, and that a pod that was made anew has got a
+// claim that had been removed, follows from the pods.
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
 	var follow []difference
@@ -59,7 +60,7 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 			carried = true
 		case at >= 0:
 			used[explanations[at].id] = true
-		case strings.HasPrefix(d.about, "status.") || d.about == "revisions":
+		case strings.HasPrefix(d.about, "status.") || d.about == "revisions" || m.madeAnew(d):
 			follow = append(follow, d)
 		default:
 			unexplained = append(unexplained, d)
@@ -128,7 +129,18 @@ func (m *moment) roundsUp() bool {
 // as it was.
 func (m *moment) goesOn(d difference) (ordinal int32, does bool) {
 	ordinal, pod, is := m.aboutOrdinal(d)
+	return ordinal, is && pod && m.ahead(ordinal)
+}
+
+// ahead says so of an ordinal.
+func (m *moment) ahead(ordinal int32) bool {
 	theirs, has := m.native.pods[ordinal]
 	mine, exists := m.ours.pods[ordinal]
-	return ordinal, is && pod && has && (!exists || mine.terminating && !theirs.terminating || mine.updated && !theirs.updated)
+	return has && (!exists || mine.terminating && !theirs.terminating || mine.updated && !theirs.updated)
+}
+
+// madeAnew says whether a claim is there only because ours has made the ordinal's pod anew.
+func (m *moment) madeAnew(d difference) bool {
+	ordinal, pod, is := m.aboutOrdinal(d)
+	return is && !pod && d.native == none && m.ahead(ordinal)
 }

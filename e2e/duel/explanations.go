@@ -47,7 +47,8 @@ var explanations = []explanation{
 			makes := is && pod && (d.native == none || strings.Contains(d.native, string(corev1.PodSucceeded)) || strings.Contains(d.native, string(corev1.PodFailed)))
 			claim := is && !pod && d.native == none
 			left := claim && m.differed(d) // nobody takes claims away again
-			return left || (does || makes || claim) && m.wish.parallel() && (m.refused || m.nameTaken())
+			owned := is && !pod && withoutOwners(d.native) == withoutOwners(d.ours)
+			return left || (does || makes || claim || owned) && m.wish.parallel() && (m.refused || m.nameTaken())
 		},
 	},
 	{
@@ -79,6 +80,13 @@ var explanations = []explanation{
 			return (d.about == current || d.about == "status.currentReplicas") && (m.wish.onDelete() && complete || since)
 		},
 	},
+}
+
+// withoutOwners is the line of a claim but for its owners.
+func withoutOwners(line string) string {
+	before, owners, _ := strings.Cut(line, " owners [")
+	_, after, _ := strings.Cut(owners, "]")
+	return before + after
 }
 
 // differed says whether a line of the states differed already when the step was made.
