@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// lag is how long the controller may act on what was true before.
+	// lag is how long the controller may act on what was true before, on a machine that is not busy.
 	lag = 2 * time.Second
 	// blink is how long it may take a pod for down that has just come up.
 	blink = time.Second
@@ -53,10 +53,12 @@ type judge struct {
 	// paid and judged count the pods that went down on the budget, and those of them for
 	// which the budget was checked.
 	paid, judged int
+	// pace is how late the controller learns what happens.
+	pace *pace
 }
 
-func newJudge(set string) judge {
-	return judge{set: set, pods: map[int32]*seenPod{}, claims: map[string]observedClaim{}, harmed: map[types.UID]bool{}}
+func newJudge(set string, pace *pace) judge {
+	return judge{set: set, pace: pace, pods: map[int32]*seenPod{}, claims: map[string]observedClaim{}, harmed: map[types.UID]bool{}}
 }
 
 // wantedSpec is what counts of a spec, from a time on.
@@ -90,6 +92,9 @@ type seenPod struct {
 	// it for down, and such a pod costs nothing to replace.
 	shaken time.Time
 }
+
+// lag is how long the controller may act on what was true before, as busy as the machine is.
+func (j *judge) lag(now time.Time) time.Duration { return lag + 2*j.pace.worst(now) }
 
 // available says whether a pod has been up for long enough.
 func (p *seenPod) available(now time.Time, minReady time.Duration) bool {
@@ -177,11 +182,11 @@ func (j *judge) goesDown(now time.Time, ordinal int32, pod *corev1.Pod, was seen
 		return err
 	}
 	for _, wanted := range j.lately(now) {
-		if wanted.minReady > 0 && !was.available(now.Add(-lag), wanted.minReady) {
+		if wanted.minReady > 0 && !was.available(now.Add(-j.lag(now)), wanted.minReady) {
 			return nil // it may not have been available
 		}
 	}
-	if now.Sub(known.shaken) <= lag || now.Sub(was.changed) <= blink {
+	if now.Sub(known.shaken) <= j.lag(now) || now.Sub(was.changed) <= blink+j.pace.worst(now) {
 		return nil
 	}
 	j.judged++
@@ -231,7 +236,7 @@ func (j *judge) allowed(now time.Time, ordinal int32, pod *corev1.Pod) error {
 // lately are the specs that the controller may act on.
 func (j *judge) lately(now time.Time) []wantedSpec {
 	first := len(j.specs) - 1
-	for first > 0 && now.Sub(j.specs[first].at) < lag {
+	for first > 0 && now.Sub(j.specs[first].at) < j.lag(now) {
 		first--
 	}
 	return j.specs[first:]
@@ -252,7 +257,7 @@ func (j *judge) budget(now time.Time) error {
 	var down, surging []int32
 	for _, ordinal := range slices.Sorted(maps.Keys(j.pods)) {
 		pod := j.pods[ordinal]
-		surely := !pod.available(now, minReady) && (pod.paid || now.Sub(pod.down) > lag)
+		surely := !pod.available(now, minReady) && (pod.paid || now.Sub(pod.down) > j.lag(now))
 		switch {
 		case slices.Contains(owned, ordinal) && surely:
 			down = append(down, ordinal)
@@ -283,6 +288,7 @@ func (j *judge) scene(now time.Time) string {
 	for _, spec := range j.lately(now) {
 		lines = append(lines, fmt.Sprintf("  asked %s: %+v", ago(spec.at), spec))
 	}
+	lines = append(lines, fmt.Sprintf("  the controller may act on what was true %s ago", j.lag(now)))
 	return strings.Join(lines, "\n")
 }
 

@@ -57,20 +57,23 @@ func TestSoak(t *testing.T) {
 	defer cancel()
 	class := p.unprovided("grows")
 	p.admissions()
-	soaks := make([]*soak, count)
+	soaks, pace := make([]*soak, count), &pace{}
 	for i := range count {
-		soaks[i] = &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), class: class, seed: seed*1_000_000 + i*10_000, parallel: i%2 == 0}
+		soaks[i] = &soak{namespace: p.set.Namespace, name: fmt.Sprintf("soak-%d", i), class: class, seed: seed*1_000_000 + i*10_000, parallel: i%2 == 0, pace: pace}
 	}
 	var group, others sync.WaitGroup
 	others.Go(func() { chores(ctx, p.set.Namespace, soaks) })
 	var ends []string
 	var failed error
 	others.Go(func() { ends, failed = controllers(ctx, p.set.Namespace, seed, duration) })
+	var unseen error
+	others.Go(func() { unseen = pace.keep(ctx, p.set.Namespace) })
 	errs := make([]error, count)
 	for i, s := range soaks {
 		group.Go(func() {
 			defer func() { t.Log(s) }()
 			if err := s.run(ctx, duration); err != nil {
+				t.Logf("%s: %v", s.name, err)
 				errs[i] = fmt.Errorf("%s: %w\nits edits:\n%s", s.name, err, strings.Join(s.edits, "\n"))
 			}
 		})
@@ -79,7 +82,7 @@ func TestSoak(t *testing.T) {
 	cancel()
 	others.Wait()
 	t.Logf("%d controllers", len(ends))
-	if err := errors.Join(errors.Join(errs...), failed); err != nil {
+	if err := errors.Join(errors.Join(errs...), failed, unseen); err != nil {
 		t.Fatalf("%v\ncontrollers:\n%s", err, strings.Join(ends, "\n"))
 	}
 	if os.Getenv(figuresVariable) == "" {
@@ -232,6 +235,7 @@ type soak struct {
 	former *corev1.PodTemplateSpec
 	// unbound is true while its claims get no volumes.
 	unbound atomic.Bool
+	pace    *pace
 
 	mu    sync.Mutex
 	judge judge
@@ -259,7 +263,7 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	if err := api.Create(ctx, set); err != nil {
 		return err
 	}
-	s.judge = newJudge(s.name)
+	s.judge = newJudge(s.name, s.pace)
 	s.judge.spec(time.Now(), &set.Spec)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

@@ -1,0 +1,99 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pace knows how late a watch shows what was written: on a machine that is busy, the controller
+// acts for longer on what was true before, and that is no fault of its own.
+type pace struct {
+	mu sync.Mutex
+	// late are the delays of the last writes, and when they were seen.
+	late []lateness
+}
+
+type lateness struct{ at, written time.Time }
+
+const (
+	paceName = "pace"
+	paceKey  = "written"
+	// paceOf is how long a delay counts: what was late may have been decided upon until then.
+	paceOf = 10 * time.Second
+	// paceEvery is how often something is written to see how late it is shown.
+	paceEvery = 500 * time.Millisecond
+)
+
+// saw notes that what was written then is shown now.
+func (p *pace) saw(now, written time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = append(p.late, lateness{at: now, written: written})
+	for len(p.late) > 1 && now.Sub(p.late[0].at) > paceOf {
+		p.late = p.late[1:]
+	}
+}
+
+// worst is the longest delay of late; that nothing is shown at all is one, too.
+func (p *pace) worst(now time.Time) (delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.late {
+		if now.Sub(l.at) <= paceOf {
+			delay = max(delay, l.at.Sub(l.written))
+		}
+	}
+	if last := len(p.late) - 1; last >= 0 {
+		delay = max(delay, now.Sub(p.late[last].at)-2*paceEvery)
+	}
+	return delay
+}
+
+// keep writes the time over and over, and watches it, until the context ends.
+func (p *pace) keep(ctx context.Context, namespace string) error {
+	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: paceName, Labels: map[string]string{"app": paceName}}}
+	if err := api.Create(ctx, mark); err != nil {
+		return err
+	}
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, paceKey, time.Now().Format(time.RFC3339Nano))
+		_ = api.Patch(ctx, mark.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	}, paceEvery)
+	return watchAll(ctx, &corev1.ConfigMapList{}, namespace, mark.Labels, func(object client.Object, _ bool) error {
+		if written, err := time.Parse(time.RFC3339Nano, object.(*corev1.ConfigMap).Data[paceKey]); err == nil {
+			p.saw(time.Now(), written)
+		}
+		return nil
+	})
+}
+
+// TestPace: a delay counts for a while, and silence is one.
+func TestPace(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
+	p := &pace{}
+	if got := p.worst(at(9)); got != 0 {
+		t.Errorf("before anything was seen: %s", got)
+	}
+	p.saw(at(1), at(0.75))
+	p.saw(at(4), at(1))
+	p.saw(at(4.5), at(4.5))
+	for _, row := range []struct{ now, want float64 }{{4.5, 3}, {5.5, 3}, {9.5, 4}, {15, 9.5}} {
+		if got := p.worst(at(row.now)); got != at(row.want).Sub(begin) {
+			t.Errorf("at %v s: %s, want %v s", row.now, got, row.want)
+		}
+	}
+	p.saw(at(15), at(15))
+	if got := p.worst(at(15)); got != 0 {
+		t.Errorf("what was late long ago: %s", got)
+	}
+}
