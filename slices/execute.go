@@ -181,6 +181,9 @@ func (c *PodControl) delete(ctx context.Context, action Action, pod *corev1.Pod)
 		return nil
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
+		if unsettled(err) {
+			c.Expectations.expectDeletion(c.key(), pod.Name, pod.UID, c.Now())
+		}
 		c.event(pod, corev1.EventTypeWarning, "FailedDelete", "Delete", "pod %s: %v", pod.Name, err)
 		return err
 	}
@@ -236,11 +239,18 @@ func (c *PodControl) patch(ctx context.Context, action Action, pod *corev1.Pod, 
 		return err
 	}
 	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	if err := c.Client.Patch(ctx, patched, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
-		return client.IgnoreNotFound(err)
+	return c.changed(pod, patched, c.Client.Patch(ctx, patched, client.RawPatch(types.StrategicMergePatchType, data)))
+}
+
+// changed notes what the cache is to show after a pod was written, if it was.
+func (c *PodControl) changed(pod, after *corev1.Pod, err error) error {
+	switch {
+	case err == nil:
+		c.Expectations.expectVersion(c.key(), after, c.Now())
+	case unsettled(err):
+		c.Expectations.expectAnswer(c.key(), pod, c.Now())
 	}
-	c.Expectations.expectVersion(c.key(), patched, c.Now())
-	return nil
+	return client.IgnoreNotFound(err)
 }
 
 // ownClaims gives the claims of a pod their owners. One that is being deleted goes with the pod,

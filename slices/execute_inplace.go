@@ -102,11 +102,7 @@ func over(pod *corev1.Pod) client.Patch {
 
 // change writes a pod as it becomes, over the version that was judged.
 func (c *PodControl) change(ctx context.Context, pod, next *corev1.Pod) error {
-	if err := c.Client.Patch(ctx, next, over(pod)); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	c.Expectations.expectVersion(c.key(), next, c.Now())
-	return nil
+	return c.changed(pod, next, c.Client.Patch(ctx, next, over(pod)))
 }
 
 // finishInPlace lets the pod be Ready again.
@@ -139,10 +135,10 @@ func (c *PodControl) gate(ctx context.Context, pod *corev1.Pod, status corev1.Co
 		return pod, err
 	}
 	after := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	if err := c.Client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
-		return pod, client.IgnoreNotFound(err)
+	err = c.Client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, data))
+	if noted := c.changed(pod, after, err); err != nil {
+		return pod, noted
 	}
-	c.Expectations.expectVersion(c.key(), after, c.Now())
 	return after, nil
 }
 

@@ -1,16 +1,24 @@
 package slices
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Expectations are the writes of pods that the cache does not show yet: what is decided on
-// an older state would be done twice.
+// an older state would be done twice. One whose answer was lost may have been carried out, and
+// counts as well.
 type Expectations struct {
 	mu   sync.Mutex
 	sets map[types.NamespacedName]map[string]expectation
@@ -19,11 +27,14 @@ type Expectations struct {
 type expectation struct {
 	uid     types.UID
 	version string
+	// newer is true when the cache must show a younger state than version.
+	newer   bool
 	deleted bool
 	at      time.Time
 }
 
-// ExpectationTimeout bounds how long the cache is waited for: the pod may be gone meanwhile.
+// ExpectationTimeout is after which time the API server is asked whether the cache will ever show
+// what was written: the pod may be gone meanwhile, or the write have got lost.
 const ExpectationTimeout = 5 * time.Second
 
 // NewExpectations are those of a controller that has written nothing yet.
@@ -36,6 +47,11 @@ func (e *Expectations) expectVersion(set types.NamespacedName, pod *corev1.Pod, 
 	e.note(set, pod.Name, expectation{uid: pod.UID, version: pod.ResourceVersion, at: now})
 }
 
+// expectAnswer notes that a pod may have been changed: the answer was lost.
+func (e *Expectations) expectAnswer(set types.NamespacedName, pod *corev1.Pod, now time.Time) {
+	e.note(set, pod.Name, expectation{uid: pod.UID, version: pod.ResourceVersion, newer: true, at: now})
+}
+
 // expectDeletion notes that a pod was deleted.
 func (e *Expectations) expectDeletion(set types.NamespacedName, name string, uid types.UID, now time.Time) {
 	e.note(set, name, expectation{uid: uid, deleted: true, at: now})
@@ -46,7 +62,7 @@ func (e *Expectations) expectDeletion(set types.NamespacedName, name string, uid
 func (e *Expectations) newestVersion(set types.NamespacedName, pod *corev1.Pod) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if last, found := e.sets[set][pod.Name]; found && last.uid == pod.UID && !last.deleted {
+	if last, found := e.sets[set][pod.Name]; found && last.uid == pod.UID && !last.deleted && !last.newer {
 		return last.version
 	}
 	return pod.ResourceVersion
@@ -69,19 +85,68 @@ func (e *Expectations) Forget(set types.NamespacedName) {
 }
 
 // Satisfied says whether the cache shows all that was written of a set's pods.
-func (e *Expectations) Satisfied(set types.NamespacedName, pods map[int32]*corev1.Pod, now time.Time) bool {
-	byName := make(map[string]*corev1.Pod, len(pods))
-	for _, pod := range pods {
-		byName[pod.Name] = pod
-	}
+func (e *Expectations) Satisfied(set types.NamespacedName, pods map[int32]*corev1.Pod) bool {
+	byName := namesOf(pods)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, last := range e.sets[set] {
-		if last.satisfiedBy(byName[name]) || now.Sub(last.at) > ExpectationTimeout {
+		if last.satisfiedBy(byName[name]) {
 			delete(e.sets[set], name)
 		}
 	}
 	return len(e.sets[set]) == 0
+}
+
+// overdue are the names of the pods whose writes the cache has not shown for ExpectationTimeout.
+func (e *Expectations) overdue(set types.NamespacedName, now time.Time) (names []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for name, last := range e.sets[set] {
+		if now.Sub(last.at) > ExpectationTimeout {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// drop forgets what was written of a pod.
+func (e *Expectations) drop(set types.NamespacedName, name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sets[set], name)
+}
+
+func namesOf(pods map[int32]*corev1.Pod) map[string]*corev1.Pod {
+	byName := make(map[string]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		byName[pod.Name] = pod
+	}
+	return byName
+}
+
+// caughtUp asks the API server for the pods whose writes the cache has not shown for long, and
+// drops those of which the cache shows what the API server says. It says whether the cache shows all
+// that was written: a cache that lags behind is waited for, for as long as it does.
+func (r *Reconciler) caughtUp(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (bool, error) {
+	key := client.ObjectKeyFromObject(set)
+	if r.expectations.Satisfied(key, pods) {
+		return true, nil
+	}
+	byName := namesOf(pods)
+	for _, name := range r.expectations.overdue(key, r.now()) {
+		live, shown := &corev1.Pod{}, byName[name]
+		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, live); {
+		case client.IgnoreNotFound(err) != nil:
+			return false, fmt.Errorf("looking for pod %s: %w", name, err)
+		case err != nil || !metav1.IsControlledBy(live, set):
+			live = nil
+		}
+		if live == nil && shown == nil || live != nil && shown != nil && live.ResourceVersion == shown.ResourceVersion {
+			r.expectations.drop(key, name)
+		}
+	}
+	return r.expectations.Satisfied(key, pods), nil
 }
 
 func (e expectation) satisfiedBy(pod *corev1.Pod) bool {
@@ -94,5 +159,5 @@ func (e expectation) satisfiedBy(pod *corev1.Pod) bool {
 		return true
 	}
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, e.version)
-	return err != nil || order >= 0
+	return err != nil || order > 0 || order == 0 && !e.newer
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) finalize(ctx context.Context, set *api.StatefulSet, change 
 		return client.IgnoreNotFound(err)
 	}
 	known := r.recall(set)
-	known.written, known.writtenAt = set.DeepCopy(), r.now()
+	known.wrote(set.DeepCopy(), r.now())
 	r.memorise(set, known)
 	return nil
 }

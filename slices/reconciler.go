@@ -93,7 +93,7 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 // its way, what comes of it is answered at once.
 const (
 	restPerPod = 100 * time.Microsecond
-	mostRest   = 250 * time.Millisecond
+	mostRest   = 500 * time.Millisecond
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
@@ -140,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case observed.control == nil: // what is waited for may never be shown: a pod is gone, or another's
+	case observed.control == nil: // what is waited for may never be shown: see caughtUp
 		return ctrl.Result{RequeueAfter: ExpectationTimeout}, nil
 	}
 	in, control := observed.in, observed.control
@@ -228,10 +228,10 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if err != nil {
 		return observation{}, err
 	}
-	now, known := r.now(), r.recall(set)
-	if !r.expectations.Satisfied(client.ObjectKeyFromObject(set), pods, now) {
-		return observation{}, nil
+	if shown, err := r.caughtUp(ctx, set, pods); err != nil || !shown {
+		return observation{}, err
 	}
+	now, known := r.now(), r.recall(set)
 	recorded, historyErr := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, revisionsOf(pods))
 	if recorded.Update == nil {
 		return observation{}, historyErr
@@ -277,6 +277,7 @@ func (r *Reconciler) tell(ctx context.Context, c *PodControl, in Input, decision
 		return 0, client.IgnoreNotFound(err)
 	}
 	c.set = next // what is written after this is written over it
-	known.told, known.written, known.writtenAt = r.now(), next, r.now()
+	known.told = r.now()
+	known.wrote(next, r.now())
 	return later, nil
 }

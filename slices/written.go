@@ -1,10 +1,18 @@
 package slices
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
+
+// wrote keeps a set as it was written at a time, without what the cache leaves out as well.
+func (m *memory) wrote(set *api.StatefulSet, at time.Time) {
+	set.ManagedFields = nil
+	m.written, m.writtenAt = set, at
+}
 
 // newest is a set as this controller wrote it last, while the cache still shows what it was
 // before. Judged by that, a status that goes there and back would look as if it were written

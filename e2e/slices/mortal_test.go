@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,10 +52,13 @@ var someLives = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) life {
 // mortal is the way of a controller to the API server. It ends with the controller's life,
 // as that of a process that is killed: nothing is sent any more, and no answer arrives.
 type mortal struct {
-	next  http.RoundTripper
+	next http.RoundTripper
+	// left counts the writes that are left; nil: they are not counted.
 	left  *atomic.Int64
 	lands bool
 	die   context.CancelFunc
+	// underway are the writes that were sent. They are carried out, whoever waits for them.
+	underway *sync.WaitGroup
 }
 
 var errDead = errors.New("the controller is dead")
@@ -62,18 +66,21 @@ var errDead = errors.New("the controller is dead")
 // RoundTrip implements http.RoundTripper.
 func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") { // events are told beside the work
-		if m.left.Load() <= 0 {
+		if m.left != nil && m.left.Load() <= 0 {
 			return nil, errDead
 		}
 		return m.next.RoundTrip(r)
 	}
+	if m.left == nil {
+		return m.send(r)
+	}
 	left := m.left.Add(-1)
 	if left > 0 {
-		return m.next.RoundTrip(r)
+		return m.send(r)
 	}
 	defer m.die()
 	if left == 0 && m.lands {
-		response, err := m.next.RoundTrip(r)
+		response, err := m.send(r)
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +89,33 @@ func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errDead
 }
 
+// send sends a write, which is carried out though its controller dies before the answer.
+func (m mortal) send(r *http.Request) (*http.Response, error) {
+	type answer struct {
+		response *http.Response
+		err      error
+	}
+	answers := make(chan answer, 1)
+	m.underway.Go(func() {
+		response, err := m.next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context()))) //nolint:bodyclose // whoever gets it closes it
+		answers <- answer{response, err}
+	})
+	select {
+	case a := <-answers:
+		return a.response, a.err
+	case <-r.Context().Done():
+		go func() {
+			if a := <-answers; a.err == nil {
+				_ = a.response.Body.Close()
+			}
+		}()
+		return nil, r.Context().Err()
+	}
+}
+
 // live runs a controller of one namespace for a life. The channel is closed when it has
-// ended; leave ends it before its time.
+// ended, and what it has sent is carried out: another one leads when a lease is over, which lasts
+// longer than a request. leave ends it before its time.
 func live(ctx context.Context, namespace string, l life) (ended <-chan struct{}, leave context.CancelFunc, err error) {
 	var lifetime context.Context
 	at := rest.CopyConfig(one)
@@ -92,20 +124,27 @@ func live(ctx context.Context, namespace string, l life) (ended <-chan struct{},
 	} else {
 		lifetime, leave = context.WithCancel(ctx)
 	}
+	underway := &sync.WaitGroup{}
+	way := mortal{lands: l.lands, die: leave, underway: underway}
 	if l.writes > 0 {
-		left := &atomic.Int64{}
-		left.Store(l.writes)
-		at.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return mortal{next: next, left: left, lands: l.lands, die: leave}
-		})
+		way.left = &atomic.Int64{}
+		way.left.Store(l.writes)
 	}
-	ended, err = fixture.StartSlices(lifetime, at, cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}})
+	at.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		way.next = next
+		return way
+	})
+	stopped, err := fixture.StartSlices(lifetime, at, cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}})
 	if err != nil && lifetime.Err() != nil { // its life was too short to begin
-		if err = nil; ended == nil {
-			never := make(chan struct{})
-			close(never)
-			ended = never
-		}
+		err = nil
 	}
-	return ended, leave, err
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if stopped != nil {
+			<-stopped
+		}
+		underway.Wait()
+	}()
+	return over, leave, err
 }

@@ -84,14 +84,17 @@ func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec))
 		before := set.DeepCopy()
 		s.former = &before.Spec.Template
 		change(&set.Spec)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err := api.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return err
-		}
-		s.judge.spec(time.Now(), &set.Spec)
-		return nil
+		s.tell(func(j *judge) { j.spec(time.Now(), &set.Spec) })
+		err := api.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		s.tell(func(j *judge) { j.wrote(time.Now(), err) })
+		return err
 	})
+}
+
+func (s *soak) tell(what func(*judge)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what(&s.judge)
 }
 
 // change makes the edits of a spec. Small numbers are drawn more often, so that large ones

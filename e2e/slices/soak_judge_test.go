@@ -55,6 +55,8 @@ type judge struct {
 	paid, judged int
 	// pace is how late the controller learns what happens.
 	pace *pace
+	// trace are the last events of pods, for whoever reads what was wrong.
+	trace []string
 }
 
 func newJudge(set string, pace *pace) judge {
@@ -106,6 +108,7 @@ type observedClaim struct {
 	doomed, surge bool
 }
 
+// spec tells the judge of a spec that is about to be written: the controller may act on it at once.
 func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
 	wanted := wantedSpec{at: now, ordinals: ordinalsOf(spec), allowed: 1, minReady: time.Duration(spec.MinReadySeconds) * time.Second, paused: spec.Paused}
 	rolls := spec.UpdateStrategy.RollingUpdate
@@ -121,6 +124,15 @@ func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
 	j.specs = append(j.specs, wanted)
 	for _, ordinal := range wanted.ordinals {
 		j.at(now, ordinal)
+	}
+}
+
+// wrote tells the judge that the last spec was written, or was not.
+func (j *judge) wrote(now time.Time, err error) {
+	if last := len(j.specs) - 1; err != nil {
+		j.specs = j.specs[:last]
+	} else {
+		j.specs[last].at = now
 	}
 }
 
@@ -151,6 +163,7 @@ func (j *judge) at(now time.Time, ordinal int32) *seenPod {
 // pod judges an event.
 func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
 	ordinal := ordinalOf(j.set, pod.Name)
+	j.note(now, pod, gone)
 	known := j.at(now, ordinal)
 	if known.exists && known.uid != pod.UID {
 		return fmt.Errorf("%s: %s has two pods: %s and %s", now.Format(clockTime), pod.Name, known.uid, pod.UID)
@@ -168,6 +181,22 @@ func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
 		}
 	}
 	return j.strays(now)
+}
+
+// note keeps what an event has shown.
+func (j *judge) note(now time.Time, pod *corev1.Pod, gone bool) {
+	const most = 60
+	line := fmt.Sprintf("  %s %s of %s, revision %s", now.Format(clockTime), pod.Name, pod.ResourceVersion, pod.Labels[appsv1.StatefulSetRevisionLabel])
+	reason := pod.Annotations[sliceapi.TerminationReasonAnnotationKey]
+	for _, each := range []struct {
+		what string
+		is   bool
+	}{{"gone", gone}, {"serves", serves(pod)}, {"is deleted", pod.DeletionTimestamp != nil}, {"is updated in place", updatedInPlace(pod)}, {"is told " + reason, reason != ""}} {
+		if each.is {
+			line += ", " + each.what
+		}
+	}
+	j.trace = append(j.trace[max(0, len(j.trace)-most):], line)
 }
 
 // goesDown judges a pod that served until now.
@@ -288,6 +317,7 @@ func (j *judge) scene(now time.Time) string {
 	for _, spec := range j.lately(now) {
 		lines = append(lines, fmt.Sprintf("  asked %s: %+v", ago(spec.at), spec))
 	}
+	lines = append(lines, j.trace...)
 	lines = append(lines, fmt.Sprintf("  the controller may act on what was true %s ago", j.lag(now)))
 	return strings.Join(lines, "\n")
 }

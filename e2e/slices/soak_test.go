@@ -126,9 +126,10 @@ func controllers(ctx context.Context, namespace string, seed int, duration time.
 		if err != nil {
 			return ends, err
 		}
+		ready := time.Now()
 		<-ended
 		leave()
-		ends = append(ends, fmt.Sprintf("%s to %s: %s", begun.Format(clockTime), time.Now().Format(clockTime), l))
+		ends = append(ends, fmt.Sprintf("%s, ready %s, to %s: %s", begun.Format(clockTime), ready.Format(clockTime), time.Now().Format(clockTime), l))
 	}
 	return ends, nil
 }
