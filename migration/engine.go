@@ -14,38 +14,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-)
-
-// Times after which the engine looks again although nothing it watches has
-// changed: what it waits for then cannot be watched.
-const (
-	// againRefused is for a preflight that has refused.
-	againRefused = 5 * time.Second
-	// againUnreachable is for a cluster that does not answer.
-	againUnreachable = 2 * time.Second
-	// againUnseen is for a write that the cache has not shown yet, or an object that
-	// had changed since it was judged.
-	againUnseen = 20 * time.Millisecond
-	// refusedOften is how many refusals in a row are more than ordinary conflicts make: the
-	// wait doubles from againUnseen, so it is reached after about three seconds.
-	refusedOften = 8
-	// againSafety is for everything else: a lost event must not stop a migration.
-	againSafety = 30 * time.Second
-	// tellAfter is how long a wait must last to be worth a write of the status: most are
-	// over sooner.
-	tellAfter = 250 * time.Millisecond
-	// unseenFor bounds how long a write is waited for in the cache.
-	unseenFor = 2 * time.Second
 )
 
 // Records keeps what cannot be observed again.
@@ -58,7 +36,6 @@ type Records interface {
 // Engine drives one migration. It is not safe for concurrent use.
 type Engine struct {
 	clock               clock.PassiveClock
-	holder              string
 	records             Records
 	notify              func()
 	source, destination place
@@ -66,30 +43,23 @@ type Engine struct {
 	connections         map[plan.SideName]*clusters.Connection
 	leave               []func()
 	watching            bool
-	// engaged is true once this process has claimed the migration, and as long as it
-	// has had an answer to all that it wrote since.
-	engaged bool
+	// state is what the pass protocol remembers.
+	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
-	// wrote is the last write of an object that is watched.
-	wrote *write
+	// lastWrite is the object that was last written, of those that are watched.
+	lastWrite watchedObject
 	// ahead are the lists of pods that are on their way.
 	ahead ahead
-	// refused counts the writes in a row that met a changed object, or none.
-	refused int
-	// looked is when both StatefulSets were last read from their API servers.
-	looked time.Time
 	// rehearsed is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	rehearsed asked
-	// untold is since when a wait has not been written into the status; zero: it has.
-	untold time.Time
 }
 
-type write struct {
-	object client.Object
-	side   plan.SideName
-	at     time.Time
+// watchedObject is an object of a side that its view shows.
+type watchedObject struct {
+	client.Object
+	side plan.SideName
 }
 
 // Options say what an Engine works with.
@@ -127,7 +97,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 		options.Clock = clock.RealClock{}
 	}
 	return &Engine{
-		clock: options.Clock, holder: options.Holder, records: options.Records, notify: options.Notify,
+		clock: options.Clock, state: pass.State{Holder: options.Holder}, records: options.Records, notify: options.Notify,
 		source: source, destination: destination, policy: options.Policy,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
@@ -154,46 +124,35 @@ type Outcome struct {
 	// Stalls is true when the status that was written says Stalled, and the one before
 	// did not, or for another reason.
 	Stalls bool
-	// Again is when to look again at the latest.
-	Again time.Duration
+	// RequeueAfter is when to look again at the latest.
+	RequeueAfter time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
 	Finished *api.Handoff
 }
 
-// Pass does one step: it observes, decides, and writes at most once. It changes
-// the status of m. An error means that the record could not be written.
+// Pass does one step: it observes, decides, and writes at most once, as package pass says. It
+// changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
-	if !e.seen(ctx) {
-		return Outcome{Again: againUnseen}, nil
+	step := e.state.Begin(e.clock.Now(), e.observed(ctx))
+	if step.Do == pass.Rest {
+		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
 	findings, err := e.engage(ctx, m)
-	if err != nil {
-		return e.conclude(ctx, m, plan.Snapshot{}, unreachable(err))
-	}
-	if e.notify != nil && !e.watching {
+	switch {
+	case err != nil:
+		step = pass.Stall(*unreachable(err).Hold)
+	case e.notify != nil && !e.watching:
 		// A right is missing: nothing can be watched, and little be read.
-		finding := findings[0]
-		return e.conclude(ctx, m, plan.Snapshot{}, *plan.Stalled(finding.Reason, finding.Message, finding.Remedy))
+		step = pass.Stall(*findings[0].Hold())
 	}
-	// A watch whose credentials have expired tells of nothing any more, and says so to
-	// nobody.
-	sc := plan.Reads{Live: e.clock.Since(e.looked) >= againSafety}
-	for range plan.Rounds {
-		snapshot := e.observe(ctx, m, sc)
-		if sc.Live && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
-			e.looked = e.clock.Now()
-		}
+	for step.Do == pass.Read {
+		snapshot := e.observe(ctx, m, step.Reads)
 		snapshot.Preflight = findings
-		decision := plan.Plan(snapshot)
-		need := plan.ReadsFor(snapshot, decision)
-		if sc.Covers(need) {
-			return e.conclude(ctx, m, snapshot, decision)
-		}
-		sc = need
+		step = e.state.Next(step, snapshot)
 	}
 	e.ahead.gate = nil
-	return Outcome{Again: againUnseen}, nil
+	return e.conclude(ctx, m, step)
 }
 
 // unborn is the UID of a migration that is only looked at: an empty one would own
@@ -213,7 +172,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	}
 	snapshot := e.observe(ctx, m, plan.Reads{Live: true, Wide: true})
 	snapshot.Preflight = findings
-	return snapshot, nil
+	return e.state.Sign(snapshot), nil
 }
 
 // newest makes m the younger one of what the caller has read and what was written.
@@ -221,32 +180,22 @@ func (e *Engine) newest(m *api.Migration) {
 	if e.saved == nil || e.saved.UID != m.UID {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(e.saved.ResourceVersion, m.ResourceVersion); err == nil && order > 0 {
+	if e.state.Outdated(m.ResourceVersion) {
 		e.saved.DeepCopyInto(m)
 	}
 }
 
-// seen says whether the cache shows what was written last, so that nothing is
-// decided on the world as it was before.
-func (e *Engine) seen(ctx context.Context) bool {
-	if e.wrote == nil {
-		return true
+// observed is the resourceVersion that the cache shows of the object that was written last; empty:
+// it shows none, or none is awaited.
+func (e *Engine) observed(ctx context.Context) string {
+	if e.state.LastWrite == "" {
+		return ""
 	}
-	at := e.place(e.wrote.side)
-	shown, _ := e.wrote.object.DeepCopyObject().(client.Object)
-	err := at.cached.Get(ctx, client.ObjectKeyFromObject(e.wrote.object), shown)
-	if err == nil {
-		order, compareErr := resourceversion.CompareResourceVersion(shown.GetResourceVersion(), e.wrote.object.GetResourceVersion())
-		if compareErr != nil || order >= 0 {
-			e.wrote = nil
-			return true
-		}
+	shown, _ := e.lastWrite.DeepCopyObject().(client.Object)
+	if err := e.place(e.lastWrite.side).cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
+		return ""
 	}
-	if e.clock.Since(e.wrote.at) > unseenFor {
-		e.wrote = nil
-		return true
-	}
-	return false
+	return shown.GetResourceVersion()
 }
 
 func (e *Engine) place(name plan.SideName) place {

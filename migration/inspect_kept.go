@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -64,7 +65,7 @@ func (e *Engine) keepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1
 		return nil, nil
 	}
 	template := templateHash(&source.Spec.Template)
-	if e.rehearsed.of == set.UID && e.rehearsed.template == template && (e.rehearsed.finding == nil || e.clock.Since(e.rehearsed.at) < againSafety) {
+	if e.rehearsed.of == set.UID && e.rehearsed.template == template && (e.rehearsed.finding == nil || e.clock.Since(e.rehearsed.at) < pass.RequeueAtLatest) {
 		return e.rehearsed.finding, nil
 	}
 	want := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: source.Spec.Template}}

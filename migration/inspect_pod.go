@@ -30,7 +30,7 @@ func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal
 		return &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: at.object(), Warning: true,
 			Message: fmt.Sprintf("whether pod %s/%s would be let into cluster %s cannot be asked, not even as a dry run: %s", pod.Namespace, pod.Name, at.cluster, oneLine(err)),
-			Remedy:  bindRoles,
+			Remedy:  plan.RemedyRights,
 		}, nil
 	}
 	return rehearsal(at, pod, err)

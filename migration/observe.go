@@ -123,7 +123,7 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc plan.Reads) p
 	readNames(ctx, m, source, destination, sc)
 
 	s := plan.Snapshot{
-		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Holder: e.holder, Engaged: e.engaged, Deleting: !m.DeletionTimestamp.IsZero(),
+		Now: e.clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Deleting: !m.DeletionTimestamp.IsZero(),
 		Spec: specOf(m, e.sameCluster()), Record: recordOf(m), Focused: sc.Ordinal != nil, VolumesRead: sc.Volumes,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.source.namespace == e.destination.namespace

@@ -62,9 +62,6 @@ func rights(m *api.Migration, at place) []right {
 	return rules
 }
 
-// bindRoles mends a missing right.
-const bindRoles = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
-
 // missing asks the API server of a side which of the rights are not granted.
 func missing(ctx context.Context, at place, rules []right) (*plan.Finding, error) {
 	var mu sync.Mutex
@@ -98,6 +95,6 @@ func missing(ctx context.Context, at place, rules []right) (*plan.Finding, error
 	return &plan.Finding{
 		Reason: api.ReasonPermissionMissing, Object: at.object(),
 		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.cluster, strings.Join(lacking, ", "), at.namespace),
-		Remedy:  bindRoles,
+		Remedy:  plan.RemedyRights,
 	}, nil
 }
