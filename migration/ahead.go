@@ -57,7 +57,7 @@ func (a *ahead) before(effect plan.Effect, sameCluster bool) {
 }
 
 // lookAhead asks for what is needed next, after a write.
-func (e *Engine) lookAhead(ctx context.Context, effect plan.Effect) {
+func (e *observer) lookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
 	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.source), plan.DestinationSide: listAhead(ctx, e.destination)}
@@ -69,6 +69,12 @@ func (e *Engine) lookAhead(ctx context.Context, effect plan.Effect) {
 		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal
 	}
 }
+
+// beforeWrite forgets what an effect that is about to be written would make untrue.
+func (e *observer) beforeWrite(effect plan.Effect) { e.ahead.before(effect, e.sameCluster()) }
+
+// endPass forgets what was only for the pass that ends.
+func (e *observer) endPass() { e.ahead.gate = nil }
 
 // gateOf is the list for a stop: the one that was asked for after the last write, or else a new
 // one. What it shows may be older than the StatefulSets and budgets that are read besides.

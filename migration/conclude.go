@@ -96,13 +96,13 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 // write carries the effect of a step out, and says whether it has landed.
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
-	e.ahead.before(effect, e.sameCluster())
-	object, err := e.execute(ctx, m, step.Snapshot, effect)
-	answer := pass.Answer{Kind: kindOf(err), Cluster: e.place(effect.Side).cluster}
+	e.observer.beforeWrite(effect)
+	object, err := e.executor.execute(ctx, m, step.Snapshot, effect)
+	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.place(effect.Side).cluster}
 	if err != nil {
 		answer.Message = oneLine(err)
 	} else {
-		e.lookAhead(ctx, effect)
+		e.observer.lookAhead(ctx, effect)
 		if watched(object) {
 			answer.Version, e.lastWrite = object.GetResourceVersion(), watchedObject{Object: object, side: effect.Side}
 		}

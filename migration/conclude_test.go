@@ -48,7 +48,8 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			e := &Engine{clock: clock.RealClock{}, source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			sides := &endpoints{source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observer{endpoints: sides}, executor: &executor{endpoints: sides}}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}

@@ -73,7 +73,7 @@ func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 const podSecurity = "pod-security.kubernetes.io/"
 
 // createdNamespace enforces what the source's does of Pod Security, where that may be read.
-func (e *Engine) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+func (e *executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
 	meta.Namespace = ""
 	namespace := &corev1.Namespace{ObjectMeta: meta}
 	from, err := get[corev1.Namespace](ctx, e.source.live, client.ObjectKey{Name: e.source.namespace})

@@ -98,7 +98,7 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
-			e := &Engine{source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
+			e := &executor{endpoints: &endpoints{source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}}
 			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "owner"}}
 			made, err := e.created(t.Context(), m, place{namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 			if tc.fails {

@@ -35,25 +35,22 @@ type Records interface {
 
 // Engine drives one migration. It is not safe for concurrent use.
 type Engine struct {
-	clock               clock.PassiveClock
-	records             Records
-	notify              func()
-	source, destination place
-	policy              volumes.Policy
-	connections         map[plan.SideName]*clusters.Connection
-	leave               []func()
-	watching            bool
+	clock       clock.PassiveClock
+	records     Records
+	notify      func()
+	sides       *endpoints
+	observer    *observer
+	inspector   *inspector
+	executor    *executor
+	connections map[plan.SideName]*clusters.Connection
+	leave       []func()
+	watching    bool
 	// state is what the pass protocol remembers.
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
 	// lastWrite is the object that was last written, of those that are watched.
 	lastWrite watchedObject
-	// ahead are the lists of pods that are on their way.
-	ahead ahead
-	// rehearsed is what the destination's API server was asked before the first ordinal is
-	// stopped.
-	rehearsed asked
 }
 
 // watchedObject is an object of a side that its view shows.
@@ -96,11 +93,15 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Engine{
-		clock: options.Clock, state: pass.State{Holder: options.Holder}, records: options.Records, notify: options.Notify,
-		source: source, destination: destination, policy: options.Policy,
+	sides := &endpoints{source: source, destination: destination}
+	e := &Engine{
+		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
+	e.inspector = &inspector{endpoints: sides, clock: options.Clock, policy: options.Policy, connections: e.connections}
+	e.observer = &observer{endpoints: sides, clock: options.Clock, policy: options.Policy, identify: e.identify, rehearse: e.inspector.keepsSlice}
+	e.executor = &executor{endpoints: sides, policy: options.Policy}
+	return e
 }
 
 // Close stops watching.
@@ -108,7 +109,7 @@ func (e *Engine) Close() {
 	for _, leave := range e.leave {
 		leave()
 	}
-	e.leave, e.watching, e.source.cached, e.destination.cached = nil, false, nil, nil
+	e.leave, e.watching, e.sides.source.cached, e.sides.destination.cached = nil, false, nil, nil
 }
 
 // Outcome is what one pass came to.
@@ -147,11 +148,11 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		step = pass.Stall(*findings[0].Hold())
 	}
 	for step.Do == pass.Read {
-		snapshot := e.observe(ctx, m, step.Reads)
+		snapshot := e.observer.observe(ctx, m, step.Reads)
 		snapshot.Preflight = findings
 		step = e.state.Next(step, snapshot)
 	}
-	e.ahead.gate = nil
+	e.observer.endPass()
 	return e.conclude(ctx, m, step)
 }
 
@@ -170,7 +171,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observe(ctx, m, plan.Reads{Live: true, Wide: true})
+	snapshot := e.observer.observe(ctx, m, plan.Reads{Live: true, Wide: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }
@@ -192,17 +193,10 @@ func (e *Engine) observed(ctx context.Context) string {
 		return ""
 	}
 	shown, _ := e.lastWrite.DeepCopyObject().(client.Object)
-	if err := e.place(e.lastWrite.side).cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
+	if err := e.sides.place(e.lastWrite.side).cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
 		return ""
 	}
 	return shown.GetResourceVersion()
-}
-
-func (e *Engine) place(name plan.SideName) place {
-	if name == plan.SourceSide {
-		return e.source
-	}
-	return e.destination
 }
 
 // engage learns what does not change, checks the rights, and begins to watch.
@@ -211,48 +205,27 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		return nil, nil
 	}
 	if recovers(m) {
-		return nil, errors.Join(e.learn(ctx, &e.source), e.watch(ctx, &e.source))
+		return nil, errors.Join(e.learn(ctx, &e.sides.source), e.watch(ctx, &e.sides.source))
 	}
 	if m.Status.Baseline == nil {
-		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.unserved, e.lacking} {
+		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.unserved, e.inspector.lacking} {
 			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
 				return findings, err
 			}
 		}
 	}
-	if err := e.learn(ctx, &e.source, &e.destination); err != nil {
+	if err := e.learn(ctx, &e.sides.source, &e.sides.destination); err != nil {
 		return nil, err
 	}
 	var findings []plan.Finding
 	if m.Status.Baseline == nil {
-		more, err := e.inspect(ctx, m)
+		more, err := e.inspector.inspect(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		findings = more
 	}
-	return findings, e.watch(ctx, &e.source, &e.destination)
-}
-
-// recovers says whether a migration goes on without its destination. One that has not begun
-// has nothing to recover.
-func recovers(m *api.Migration) bool {
-	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
-}
-
-// lacking finds the rights that are missing on either side.
-func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	var findings []plan.Finding
-	for _, p := range []place{e.source, e.destination} {
-		finding, err := missing(ctx, p, rights(m, p))
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
-		}
-		if finding != nil {
-			findings = append(findings, *finding)
-		}
-	}
-	return findings, nil
+	return findings, e.watch(ctx, &e.sides.source, &e.sides.destination)
 }
 
 // learn finds out which clusters these are, and what they serve.
@@ -285,8 +258,6 @@ func (e *Engine) identify(ctx context.Context, p *place) error {
 	p.id = id
 	return nil
 }
-
-func (e *Engine) sameCluster() bool { return e.source.id == e.destination.id }
 
 func (e *Engine) watch(ctx context.Context, places ...*place) error {
 	if e.watching || e.notify == nil {

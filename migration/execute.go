@@ -20,10 +20,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// executor carries effects out.
+type executor struct {
+	*endpoints
+	policy volumes.Policy
+}
+
 // execute does one effect: one write, with the uid and resourceVersion of the
 // object that was judged. It returns the object as it was written; nil when it
 // was deleted.
-func (e *Engine) execute(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+func (e *executor) execute(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
 	at := e.place(effect.Side)
 	switch effect.Verb {
 	case plan.WriteFence:
@@ -129,7 +135,7 @@ func budgetTarget(at place, effect plan.Effect) pdb.Target {
 
 // created is the object that a create effect makes, copied from the source as it
 // is now.
-func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect plan.Effect) (client.Object, error) {
+func (e *executor) created(ctx context.Context, m *api.Migration, at place, effect plan.Effect) (client.Object, error) {
 	owned := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
 	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
 		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
@@ -166,7 +172,7 @@ func (e *Engine) created(ctx context.Context, m *api.Migration, at place, effect
 }
 
 // createdPodService takes ports over from the source's governing Service, if there is one.
-func (e *Engine) createdPodService(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+func (e *executor) createdPodService(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
 	set, err := e.source.getSet(ctx, e.source.live)
 	if err != nil || set == nil || set.Spec.ServiceName == "" {
 		return podService(nil, meta), err
@@ -184,7 +190,7 @@ func must[T any, P object[T]](ctx context.Context, at place, name string) (*T, e
 	return (*T)(value), nil
 }
 
-func (e *Engine) carryVolume(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+func (e *executor) carryVolume(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
 	for _, v := range s.Volumes {
 		if v.Ordinal != effect.Ordinal || v.Template != effect.Template {
 			continue
@@ -213,7 +219,7 @@ func restorePolicy(ctx context.Context, at place, s plan.Snapshot, effect plan.E
 }
 
 // remove deletes the very object that was judged.
-func (e *Engine) remove(ctx context.Context, at place, effect plan.Effect) error {
+func (e *executor) remove(ctx context.Context, at place, effect plan.Effect) error {
 	meta := metav1.ObjectMeta{Namespace: at.namespace, Name: effect.Name}
 	var object client.Object
 	switch effect.Verb {

@@ -56,7 +56,7 @@ func TestMarksOfSlices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := &wire{}
-			e := &Engine{source: place{side: plan.SourceSide, namespace: "shop", set: "web", version: sliceVersion, live: there.client()}}
+			e := &executor{endpoints: &endpoints{source: place{side: plan.SourceSide, namespace: "shop", set: "web", version: sliceVersion, live: there.client()}}}
 			tc.effect.Side, tc.effect.Name, tc.effect.UID, tc.effect.ResourceVersion = plan.SourceSide, "web", "u", "7"
 			if _, err := e.execute(t.Context(), &api.Migration{}, plan.Snapshot{}, tc.effect); err != nil {
 				t.Fatal(err)
@@ -107,10 +107,10 @@ func TestExecute(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			there, elsewhere := &wire{}, &wire{}
-			e := &Engine{
+			e := &executor{endpoints: &endpoints{
 				source:      place{side: plan.SourceSide, namespace: "shop", set: "web", version: nativeVersion, live: there.client()},
 				destination: place{side: plan.DestinationSide, namespace: "shop", set: "web", version: nativeVersion, live: elsewhere.client()},
-			}
+			}}
 			s := plan.Snapshot{Volumes: []plan.OrdinalVolume{{Template: "data"}}, Record: plan.Record{Claim: &api.Claim{Epoch: 2}}}
 			s.Volumes[0].Source.Volume = volumes.Volume{Name: "pv", UID: "u", ResourceVersion: "7", Policy: "Delete"}
 			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {

@@ -14,16 +14,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/volumes"
 )
+
+// inspector looks for what would keep a migration from ending well.
+type inspector struct {
+	*endpoints
+	clock       clock.PassiveClock
+	policy      volumes.Policy
+	connections map[plan.SideName]*clusters.Connection
+	// rehearsed is what the destination's API server was asked before the first ordinal is
+	// stopped.
+	rehearsed asked
+}
 
 // inspect looks, before a migration begins, for what a snapshot of values cannot
 // say. An error means that a cluster did not answer.
-func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
+func (e *inspector) inspect(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	var source, destination *appsv1.StatefulSet
 	err := together(
 		func() (err error) {
@@ -41,44 +55,20 @@ func (e *Engine) inspect(ctx context.Context, m *api.Migration) ([]plan.Finding,
 	if finding := e.uncountable(m, source, destination); finding != nil {
 		return []plan.Finding{*finding}, nil
 	}
-	findings := slices.Concat(owned(e.source, source), tracked(e.source, source), unopenedGate(e.destination, source, destination))
-	for _, check := range []func() ([]plan.Finding, error){
-		func() ([]plan.Finding, error) { return e.beyond(ctx) },
-		func() ([]plan.Finding, error) { return autoscaled(ctx, e.source) },
-		func() ([]plan.Finding, error) { return autoscaled(ctx, e.destination) },
-		func() ([]plan.Finding, error) { return dependencies(ctx, e.destination, source) },
-		func() ([]plan.Finding, error) { return e.sharedClaims(ctx, source) },
-		func() ([]plan.Finding, error) { return e.quotas(ctx, m, source) },
-		func() ([]plan.Finding, error) { return e.reachableVolumes(ctx, m, source) },
-		func() ([]plan.Finding, error) { return e.release(ctx, m, source) },
-		func() ([]plan.Finding, error) { return e.rehearse(ctx, m, source, destination) },
-		func() ([]plan.Finding, error) { return e.numbers(ctx, m, source, destination) },
-		func() ([]plan.Finding, error) { return e.admission(ctx, m, source) },
-	} {
-		more, err := check()
+	var findings []plan.Finding
+	for _, check := range checks {
+		more, err := check.Run(ctx, e, subject{m, source, destination})
 		if err != nil {
 			return nil, err
 		}
 		findings = append(findings, more...)
-	}
-	findings = append(findings, e.unnameable(m)...)
-	exports := m.Spec.Services.Export || m.Spec.Services.PerOrdinal == api.PerOrdinalExport
-	if exports && (e.source.exportVersion == "" || e.destination.exportVersion == "") {
-		findings = append(findings, plan.Finding{
-			Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
-			Message: "spec.services asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
-			Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export and perOrdinal off",
-		})
-	}
-	if destination != nil {
-		findings = append(findings, differences(e.destination, m, source, destination)...)
 	}
 	return findings, nil
 }
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.
-func (e *Engine) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
+func (e *inspector) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
 	s := plan.Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOf(m, &found{place: e.source, set: source}), Destination: sideOf(m, &found{place: e.destination, set: destination})}
 	s.Source.Set.Templates = claimTemplates(source)
 	return s.Unbounded()
@@ -151,6 +141,9 @@ func autoscaled(ctx context.Context, at place) ([]plan.Finding, error) {
 
 // differences compares an existing destination with the source, field by field.
 func differences(at place, m *api.Migration, source, destination *appsv1.StatefulSet) []plan.Finding {
+	if destination == nil {
+		return nil
+	}
 	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
 	mapClasses(want.VolumeClaimTemplates, storageClasses(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {

@@ -18,7 +18,7 @@ import (
 // (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
 // have them, on the same disk. On another one the moved ordinals would write apart from those
 // that have not moved. One that they only read is a copy, perhaps on purpose.
-func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.sameCluster() && e.source.namespace == e.destination.namespace {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (e *Engine) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) (
 	return findings, nil
 }
 
-func (e *Engine) sharedClaim(ctx context.Context, name string) (*plan.Finding, error) {
+func (e *inspector) sharedClaim(ctx context.Context, name string) (*plan.Finding, error) {
 	here, _, err := diskOf(ctx, e.source, name)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type asked struct {
 // all of the source's pod template, and lets its pods in, before the first ordinal is stopped:
 // where its namespace is made by the migration, it could not be asked before the migration
 // began. It returns what was found.
-func (e *Engine) keepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
+func (e *inspector) keepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
 	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
 		return nil, nil

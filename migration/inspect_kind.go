@@ -14,7 +14,7 @@ import (
 )
 
 // unserved finds a side whose cluster does not know the kind of its StatefulSet.
-func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]plan.Finding, error) {
+func (e *inspector) unserved(ctx context.Context, _ *api.Migration) ([]plan.Finding, error) {
 	for _, p := range []place{e.source, e.destination} {
 		served, err := e.connections[p.side].Serves(ctx, p.newSet(metav1.ObjectMeta{}))
 		if err != nil {
@@ -33,7 +33,7 @@ func (e *Engine) unserved(ctx context.Context, _ *api.Migration) ([]plan.Finding
 
 // beyond finds what a slice asks for that a migration cannot keep: ordinals that it
 // skips, and fields that the destination's kind does not have.
-func (e *Engine) beyond(ctx context.Context) ([]plan.Finding, error) {
+func (e *inspector) beyond(ctx context.Context) ([]plan.Finding, error) {
 	if e.source.version != sliceVersion {
 		return nil, nil
 	}

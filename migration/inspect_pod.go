@@ -19,7 +19,7 @@ import (
 // Pod Security, quotas, webhooks and policies for pods say nothing of a StatefulSet, and the
 // first ordinal would be stopped and not start again. Within one namespace it would be a
 // second pod, and those that run there have been let in.
-func (e *Engine) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*plan.Finding, error) {
+func (e *inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*plan.Finding, error) {
 	at := e.destination
 	if e.sameCluster() && e.source.namespace == at.namespace {
 		return nil, nil
@@ -64,7 +64,7 @@ func podOf(at place, source *appsv1.StatefulSet, ordinal int32) *corev1.Pod {
 }
 
 // admission is admits for the first ordinal that is to move.
-func (e *Engine) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
 		return nil, nil

@@ -67,10 +67,10 @@ func TestSharedClaims(t *testing.T) {
 			live := func(objects []client.Object) client.Client {
 				return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).Build()
 			}
-			e := &Engine{
+			e := &inspector{endpoints: &endpoints{
 				source:      place{cluster: "east", namespace: "shop", set: "web", live: live(disk("a")), id: "1"},
 				destination: place{cluster: "west", namespace: "shop", set: "web", live: live(tc.there), id: tc.cluster},
-			}
+			}}
 			findings, err := e.sharedClaims(t.Context(), sharing(tc.readOnly))
 			if err != nil {
 				t.Fatal(err)
@@ -116,10 +116,10 @@ func TestPodIsRehearsed(t *testing.T) {
 					return tc.answer
 				},
 			}).Build()
-			e := &Engine{
+			e := &inspector{endpoints: &endpoints{
 				source:      place{cluster: "east", namespace: "shop", set: "web", id: "1"},
 				destination: place{cluster: "west", namespace: "shop", set: "next", version: nativeVersion, live: live, id: "2"},
-			}
+			}}
 			findings, err := e.admission(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil || len(shown) != 1 {
 				t.Fatalf("%v; shown %d pods", err, len(shown))

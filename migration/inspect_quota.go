@@ -19,7 +19,7 @@ import (
 // quotas finds a ResourceQuota of the destination's namespace that has no room for
 // the ordinals that are to come: the first one that it refuses would be down. A quota
 // with scopes is not judged.
-func (e *Engine) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	at := e.destination
 	var quotas corev1.ResourceQuotaList
 	err := at.live.List(ctx, &quotas, client.InNamespace(at.namespace))

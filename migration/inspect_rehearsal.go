@@ -18,14 +18,14 @@ import (
 // rehearse has the destination's API server check, without keeping anything, the
 // objects that the first handoff makes there: admission policies, webhooks and limits
 // answer as they would in mid-handoff.
-func (e *Engine) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	objects, err := e.firstClaims(ctx, m, source)
 	if err != nil {
 		return nil, err
 	}
-	at := e.destination
+	at, maker := e.destination, &executor{endpoints: e.endpoints, policy: e.policy}
 	for _, effect := range firstEffects(at, source, destination) {
-		object, err := e.created(ctx, m, at, effect)
+		object, err := maker.created(ctx, m, at, effect)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -83,7 +83,7 @@ func unkept(at place, sent, kept *appsv1.StatefulSet) *plan.Finding {
 // spec.ordinals: one that drops the field, as those before Kubernetes 1.27 do (KEP-3335),
 // would start the ordinals from 0, which run on the other side. A slice that does not
 // exist yet is rehearsed.
-func (e *Engine) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) numbers(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	spec := specOf(m, e.sameCluster())
 	lo := setOf(m, source, nil).Start
 	var findings []plan.Finding
@@ -140,7 +140,7 @@ func firstEffects(at place, source, destination *appsv1.StatefulSet) []plan.Effe
 
 // firstClaims are the claims that the first ordinal to move gets at the destination,
 // and their volumes when they are made there.
-func (e *Engine) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
+func (e *inspector) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
 		return nil, nil

@@ -27,7 +27,7 @@ import (
 // which answer several machines at once, and so any volume that offers ReadWriteMany as a file
 // system; hostPath, which is not mounted; and local, which stays on its machine, whose kubelet
 // counts the users of the mount.
-func (e *Engine) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func (e *Engine) release(ctx context.Context, m *api.Migration, source *appsv1.S
 
 // unseenDriver names who mounts a volume, when nothing shows that it has been released; empty:
 // a VolumeAttachment does, or nothing is to be seen.
-func (e *Engine) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
+func (e *inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
 	from := pv.Spec.PersistentVolumeSource
 	switch {
 	case serves(pv):
@@ -87,7 +87,7 @@ func serves(pv *corev1.PersistentVolume) bool {
 
 // unattached names a CSI driver that has no VolumeAttachments. One without a CSIDriver object
 // has them (kubernetes pkg/volume/csi, skipAttach).
-func (e *Engine) unattached(ctx context.Context, name string) (string, error) {
+func (e *inspector) unattached(ctx context.Context, name string) (string, error) {
 	driver := &storagev1.CSIDriver{}
 	err := e.source.live.Get(ctx, client.ObjectKey{Name: name}, driver)
 	switch {

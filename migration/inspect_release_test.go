@@ -70,7 +70,7 @@ func TestReleaseThatIsNotSeen(t *testing.T) {
 					return c.Get(ctx, key, o, options...)
 				},
 			}).Build()
-			e := &Engine{source: place{cluster: "east", namespace: "shop", set: "web", live: live}}
+			e := &inspector{endpoints: &endpoints{source: place{cluster: "east", namespace: "shop", set: "web", live: live}}}
 			findings, err := e.release(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil {
 				t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // reachableVolumes finds volumes that no node of the destination can mount: their
 // driver is not registered there, no node that takes pods has it, matches their node
 // affinity or may attach one more. And it finds those that may not be made there.
-func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *inspector) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.sameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
@@ -42,7 +42,7 @@ func (e *Engine) reachableVolumes(ctx context.Context, m *api.Migration, source 
 }
 
 // claimed are the volumes of the claims that are to be moved.
-func (e *Engine) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
+func (e *inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
 	if err := e.source.live.List(ctx, &all); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (e *Engine) claimed(ctx context.Context, m *api.Migration, source *appsv1.S
 }
 
 // barred finds the first volume that may not be made at the destination.
-func (e *Engine) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
+func (e *inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
 		bars := e.policy.Bars(&pvs[i], useOf(m, e.destination.namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
 		if bars != (volumes.Problem{}) {
@@ -88,7 +88,7 @@ func driverOf(pv corev1.PersistentVolume) string {
 }
 
 // drivers finds CSI drivers that the destination's cluster does not have.
-func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+func (e *inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	names := map[string]bool{}
 	for _, pv := range pvs {
 		names[driverOf(pv)] = true
@@ -114,7 +114,7 @@ func (e *Engine) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]
 
 // twins finds a volume of the destination that is the disk of one to be moved, under
 // another name: a pod that mounts it would write to a disk that is in use.
-func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+func (e *inspector) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	var there corev1.PersistentVolumeList
 	if err := e.destination.live.List(ctx, &there); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (e *Engine) twins(ctx context.Context, pvs []corev1.PersistentVolume) ([]pl
 // hosts finds a volume that no node can take, and drivers that have fewer places left
 // than volumes are to come (velero#5162: the pod stays Pending). What it finds is
 // certain; that there is a place for all of them is not, even when it finds nothing.
-func (e *Engine) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+func (e *inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	pvs = slices.DeleteFunc(slices.Clone(pvs), func(pv corev1.PersistentVolume) bool {
 		return driverOf(pv) == "" && pv.Spec.NodeAffinity == nil
 	})
@@ -181,7 +181,7 @@ func needs(pv corev1.PersistentVolume) string {
 	return strings.Join(words, " and ")
 }
 
-func (e *Engine) places(hosts []host, coming map[string]int64) []plan.Finding {
+func (e *inspector) places(hosts []host, coming map[string]int64) []plan.Finding {
 	var findings []plan.Finding
 	for _, driver := range slices.Sorted(maps.Keys(coming)) {
 		left, bounded := int64(0), true

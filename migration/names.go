@@ -2,13 +2,11 @@ package migration
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -96,25 +94,4 @@ func podService(governing *corev1.Service, meta metav1.ObjectMeta) *corev1.Servi
 		service.Spec.Ports = append(service.Spec.Ports, port)
 	}
 	return service
-}
-
-// unnameable finds what keeps ordinals from having a name that survives the move.
-func (e *Engine) unnameable(m *api.Migration) []plan.Finding {
-	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
-		return nil
-	}
-	add := func(message string) []plan.Finding {
-		return []plan.Finding{{
-			Reason: api.ReasonNameImpossible, Object: e.source.object(), Message: "spec.services.perOrdinal is Export, and " + message,
-			Remedy: "set spec.services.perOrdinal to None, or move the StatefulSet under its name and namespace to another cluster",
-		}}
-	}
-	problems := validation.IsDNS1035Label(plan.PodName(e.source.set, 0))
-	switch {
-	case e.source.set != e.destination.set || e.source.namespace != e.destination.namespace:
-		return add(fmt.Sprintf("%s becomes %s/%s: the names of its pods would change", e.source.object(), e.destination.namespace, e.destination.set))
-	case len(problems) > 0:
-		return add(fmt.Sprintf("%s has pods whose names no Service may have: %s", e.source.object(), problems[0]))
-	}
-	return nil
 }

@@ -78,10 +78,10 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 		"a source that never begins above 0":   {older(set()), newer(), nil, api.HighestFirst, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Engine{
+			e := &inspector{endpoints: &endpoints{
 				source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: tc.source, id: "1"},
 				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: tc.destination, id: "2"},
-			}
+			}}
 			m := &api.Migration{Spec: api.MigrationSpec{Ordinals: api.OrdinalsSpec{Order: tc.order}}}
 			rehearsed, err := e.rehearse(t.Context(), m, set(), tc.there)
 			if err != nil {
@@ -108,10 +108,9 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 // TestNoAnswerIsNoProof: a 404, as a proxy on the way may give one, does not show that an API
 // server keeps spec.ordinals, and is not remembered as if it did.
 func TestNoAnswerIsNoProof(t *testing.T) {
-	e := &Engine{
-		clock:       clock.RealClock{},
+	e := &inspector{clock: clock.RealClock{}, endpoints: &endpoints{
 		destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}), id: "2"},
-	}
+	}}
 	s := plan.Snapshot{
 		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
 		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
@@ -151,10 +150,9 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 					stored.Spec.Ordinals = nil
 				}
 			}, set())
-			e := &Engine{
-				clock:       clock.RealClock{},
+			e := &inspector{clock: clock.RealClock{}, endpoints: &endpoints{
 				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: live, id: "2"},
-			}
+			}}
 			s := plan.Snapshot{
 				Spec: tc.spec, Record: plan.Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},
 				Source:      plan.Side{Set: plan.Set{Presence: plan.Seen, Start: tc.lo, Replicas: 3 - tc.moved}},

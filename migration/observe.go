@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -39,6 +40,20 @@ type place struct {
 	cached client.Reader
 	live   client.Client
 }
+
+// endpoints are both sides of a migration.
+type endpoints struct{ source, destination place }
+
+// place is one of them.
+func (e *endpoints) place(name plan.SideName) place {
+	if name == plan.SourceSide {
+		return e.source
+	}
+	return e.destination
+}
+
+// sameCluster says whether both are in one cluster.
+func (e *endpoints) sameCluster() bool { return e.source.id == e.destination.id }
 
 // resource is how kubectl calls the kind of the side's StatefulSet.
 func (p place) resource() string {
@@ -88,9 +103,22 @@ type found struct {
 	exports  map[string]plan.Export
 }
 
+// observer reads both sides of a migration. It is not safe for concurrent use.
+type observer struct {
+	*endpoints
+	clock  clock.PassiveClock
+	policy volumes.Policy
+	// identify finds out which cluster a side is in.
+	identify func(context.Context, *place) error
+	// rehearse asks the destination whether it keeps the slice that it is to have.
+	rehearse func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
+	// ahead are the lists of pods that are on their way.
+	ahead ahead
+}
+
 // observe reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
-func (e *Engine) observe(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
+func (e *observer) observe(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
 	recorded := recordedVolumes(m.Status.Handoff)
 	source, destination := &found{place: e.source, recorded: recorded}, &found{place: e.destination, recorded: recorded, lost: recovers(m)}
 	if destination.lost && m.Status.Baseline != nil {
@@ -139,7 +167,7 @@ func (e *Engine) observe(ctx context.Context, m *api.Migration, sc plan.Reads) p
 		return s
 	}
 	var err error
-	if s.Numbers, err = e.keepsSlice(ctx, s, source.set); err != nil {
+	if s.Numbers, err = e.rehearse(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, oneLine(err)
 		return s
 	}
@@ -177,7 +205,7 @@ func both(source, destination *found, read func(*found) error) {
 }
 
 // readerOf is the cache or the API server. A side that is not watched yet is read live.
-func (e *Engine) readerOf(p place, sc plan.Reads) client.Reader {
+func (e *observer) readerOf(p place, sc plan.Reads) client.Reader {
 	if p.cached == nil || sc.Wide {
 		return p.live
 	}
@@ -375,4 +403,10 @@ func ordinalsOf(s plan.Snapshot, sc plan.Reads) []int32 {
 		return []int32{*sc.Ordinal}
 	}
 	return s.Ordinals()
+}
+
+// recovers says whether a migration goes on without its destination. One that has not begun
+// has nothing to recover.
+func recovers(m *api.Migration) bool {
+	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
 }

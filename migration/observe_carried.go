@@ -38,7 +38,7 @@ func (f *found) readTwins(ctx context.Context, other map[string]*corev1.Persiste
 
 // judge says of a side's volume that would have to be made at the other side what speaks
 // against it.
-func (e *Engine) judge(m *api.Migration, template string, h *volumes.Holding, at, other *found) {
+func (e *observer) judge(m *api.Migration, template string, h *volumes.Holding, at, other *found) {
 	volume := at.volumes[h.Volume.Name]
 	if volume == nil || other.volumes[volume.Name] != nil || e.sameCluster() {
 		return

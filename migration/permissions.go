@@ -98,3 +98,18 @@ func missing(ctx context.Context, at place, rules []right) (*plan.Finding, error
 		Remedy:  plan.RemedyRights,
 	}, nil
 }
+
+// lacking finds the rights that are missing on either side.
+func (e *inspector) lacking(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
+	var findings []plan.Finding
+	for _, p := range []place{e.source, e.destination} {
+		finding, err := missing(ctx, p, rights(m, p))
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}

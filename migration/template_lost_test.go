@@ -100,12 +100,11 @@ func TestTemplateThatIsDropped(t *testing.T) {
 				tc.stores(set)
 			}
 		}
-		engine := func(there ...client.Object) *Engine {
-			return &Engine{
-				clock:       clock.RealClock{},
+		engine := func(there ...client.Object) *inspector {
+			return &inspector{clock: clock.RealClock{}, endpoints: &endpoints{
 				source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) {}, namespaced()), id: "1"},
 				destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(stores, there...), id: "2"},
-			}
+			}}
 		}
 		check := func(t *testing.T, finding *plan.Finding, err error) {
 			t.Helper()
@@ -146,7 +145,7 @@ func TestTemplateThatIsDropped(t *testing.T) {
 func TestTemplateIsAskedForAgain(t *testing.T) {
 	asks := 0
 	there := namespaced()
-	e := &Engine{clock: clock.RealClock{}, destination: place{cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) { asks++ }, there)}}
+	e := &inspector{clock: clock.RealClock{}, endpoints: &endpoints{destination: place{cluster: "west", namespace: "shop", set: "web", version: nativeVersion, live: server(func(client.Object) { asks++ }, there)}}}
 	s := plan.Snapshot{
 		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
 		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},

@@ -102,10 +102,10 @@ func TestHostileNumbersAreNotInspected(t *testing.T) {
 		}
 		return set
 	}
-	e := &Engine{
+	e := &inspector{endpoints: &endpoints{
 		source:      place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", version: nativeVersion, id: "1"},
 		destination: place{side: plan.DestinationSide, cluster: "west", namespace: "shop", set: "web", version: nativeVersion, id: "2"},
-	}
+	}}
 	for name, tc := range map[string]struct {
 		source, destination *appsv1.StatefulSet
 		want                bool

@@ -189,10 +189,10 @@ func TestListedAhead(t *testing.T) {
 					return c.List(ctx, list, options...)
 				},
 			}).Build()
-			e := &Engine{
+			e := &observer{endpoints: &endpoints{
 				source:      place{side: plan.SourceSide, id: "a", namespace: "shop", set: "web", live: source},
 				destination: place{side: plan.DestinationSide, id: "b", namespace: "shop", set: "web"},
-			}
+			}}
 			e.lookAhead(ctx, park)
 			for _, effect := range tc.then {
 				e.ahead.before(effect, false)

@@ -68,7 +68,7 @@ func convert[T any](from client.Object) (*T, error) {
 
 // copiedSet makes the destination's StatefulSet: the source's as it is now, without
 // replicas, of the destination's kind.
-func (e *Engine) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, classes map[string]*string) (client.Object, error) {
+func (e *executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, classes map[string]*string) (client.Object, error) {
 	from := e.source.newSet(metav1.ObjectMeta{})
 	if err := e.source.live.Get(ctx, e.source.key(e.source.set), from); err != nil {
 		return nil, err
