@@ -33,9 +33,9 @@ func (e *executor) execute(ctx context.Context, m *api.Migration, s plan.Snapsho
 	at := e.place(effect.Side)
 	switch effect.Verb {
 	case plan.WriteFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.fence(effect.Fence)}})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": fenceMarks(at, effect.Fence)}})
 	case plan.ReleaseFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": at.noFence(effect.Split)}})
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": noFenceMarks(at, effect.Split)}})
 	case plan.SetShare:
 		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
 	case plan.LiftShare:
@@ -69,9 +69,9 @@ func (e *executor) execute(ctx context.Context, m *api.Migration, s plan.Snapsho
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-// fence are the annotations of a StatefulSet with a fence. The controller of our own kind is
+// fenceMarks are the annotations of a StatefulSet with a fence. The controller of our own kind is
 // told that it is being migrated.
-func (p place) fence(value string) map[string]any {
+func fenceMarks(p place, value string) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: value}
 	if p.version == sliceVersion {
 		annotations[slicesapi.MigratingAnnotationKey] = "true"
@@ -79,9 +79,9 @@ func (p place) fence(value string) map[string]any {
 	return annotations
 }
 
-// noFence are those of one that is let go. The controller of our own kind is told whether the
+// noFenceMarks are those of one that is let go. The controller of our own kind is told whether the
 // application stays split.
-func (p place) noFence(split bool) map[string]any {
+func noFenceMarks(p place, split bool) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
 	if p.version != sliceVersion {
 		return annotations

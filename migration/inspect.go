@@ -3,11 +3,7 @@ package migration
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -69,7 +65,7 @@ func (e *inspector) inspect(ctx context.Context, m *api.Migration) ([]plan.Findi
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.
 func (e *inspector) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
-	s := plan.Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOf(m, &found{place: e.source, set: source}), Destination: sideOf(m, &found{place: e.destination, set: destination})}
+	s := plan.Snapshot{Spec: specOf(m, e.sameCluster()), Source: sideOfSet(m, e.source, source), Destination: sideOfSet(m, e.destination, destination)}
 	s.Source.Set.Templates = claimTemplates(source)
 	return s.Unbounded()
 }
@@ -161,16 +157,6 @@ func differences(at place, m *api.Migration, source, destination *appsv1.Statefu
 	}}
 }
 
-// listed names the first few paths.
-func listed(paths []string) string {
-	const shown = 5
-	text := strings.Join(paths[:min(shown, len(paths))], ", ")
-	if len(paths) > shown {
-		text += fmt.Sprintf(" and %d more", len(paths)-shown)
-	}
-	return text
-}
-
 // spellOut fills in what apps/v1 stores without being asked and our kind does not, so
 // that one of each can be compared (pkg/apis/apps/v1/defaults.go).
 func spellOut(spec *appsv1.StatefulSetSpec) {
@@ -189,51 +175,5 @@ func spellOut(spec *appsv1.StatefulSetSpec) {
 		if claim.Spec.VolumeMode == nil {
 			claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
 		}
-	}
-}
-
-func tree(value any) any {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return nil
-	}
-	var out any
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil
-	}
-	return out
-}
-
-// differ names the paths at which two JSON trees differ, in a stable order.
-func differ(path string, a, b any) []string {
-	switch left := a.(type) {
-	case map[string]any:
-		right, ok := b.(map[string]any)
-		if !ok {
-			return []string{path}
-		}
-		keys := slices.Collect(maps.Keys(left))
-		keys = append(keys, slices.Collect(maps.Keys(right))...)
-		slices.Sort(keys)
-		var paths []string
-		for _, key := range slices.Compact(keys) {
-			paths = append(paths, differ(path+"."+key, left[key], right[key])...)
-		}
-		return paths
-	case []any:
-		right, ok := b.([]any)
-		if !ok || len(left) != len(right) {
-			return []string{path}
-		}
-		var paths []string
-		for i := range left {
-			paths = append(paths, differ(fmt.Sprintf("%s[%d]", path, i), left[i], right[i])...)
-		}
-		return paths
-	default:
-		if a != b {
-			return []string{path}
-		}
-		return nil
 	}
 }

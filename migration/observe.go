@@ -227,6 +227,12 @@ func (f *found) read(ctx context.Context, reader client.Reader) (err error) {
 	return err
 }
 
+// readSet reads the side's StatefulSet, whichever kind it is of.
+func (f *found) readSet(ctx context.Context, reader client.Reader) (err error) {
+	f.set, f.slice, err = f.place.getSlice(ctx, reader)
+	return err
+}
+
 // readUse reads the pods, which may use a claim, and after them the attachments of volumes:
 // those of a pod that was not there yet may not have been there either.
 func (f *found) readUse(ctx context.Context, reader client.Reader) error {

@@ -52,6 +52,11 @@ func specOf(m *api.Migration, sameCluster bool) plan.Spec {
 	return spec
 }
 
+// sideOfSet is a side of which nothing but the StatefulSet was read.
+func sideOfSet(m *api.Migration, at place, set *appsv1.StatefulSet) plan.Side {
+	return sideOf(m, &found{place: at, set: set})
+}
+
 func recordOf(m *api.Migration) plan.Record {
 	record := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
 	if destination := m.Status.Destination; destination != nil {

@@ -32,24 +32,23 @@ func (p place) newSet(meta metav1.ObjectMeta) client.Object {
 
 // getSet reads the place's StatefulSet; nil without an error when it does not exist.
 func (p place) getSet(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, error) {
-	f := &found{place: p}
-	err := f.readSet(ctx, reader)
-	return f.set, err
+	set, _, err := p.getSlice(ctx, reader)
+	return set, err
 }
 
-// readSet reads the side's StatefulSet, whichever kind it is of.
-func (f *found) readSet(ctx context.Context, reader client.Reader) (err error) {
-	key := f.place.key(f.place.set)
-	if f.place.version != sliceVersion {
-		f.set, err = get[appsv1.StatefulSet](ctx, reader, key)
-		return err
+// getSlice reads the place's StatefulSet, whichever kind it is of, and as it is when it is of our
+// own kind.
+func (p place) getSlice(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, *slicesapi.StatefulSet, error) {
+	if p.version != sliceVersion {
+		set, err := get[appsv1.StatefulSet](ctx, reader, p.key(p.set))
+		return set, nil, err
 	}
-	if f.slice, err = get[slicesapi.StatefulSet](ctx, reader, key); f.slice == nil || err != nil {
-		f.set = nil
-		return err
+	slice, err := get[slicesapi.StatefulSet](ctx, reader, p.key(p.set))
+	if slice == nil || err != nil {
+		return nil, nil, err
 	}
-	f.set, err = convert[appsv1.StatefulSet](f.slice)
-	return err
+	set, err := convert[appsv1.StatefulSet](slice)
+	return set, slice, err
 }
 
 // convert makes one kind of StatefulSet of another: fields that the other kind does
