@@ -46,6 +46,7 @@ func TestRecordIsWritten(t *testing.T) {
 
 // TestStepIsTimed: the status says at which step the ordinal is, and since when.
 func TestStepIsTimed(t *testing.T) {
+	began := time.Unix(1000, 0)
 	first, now := metav1.NewMicroTime(began), began.Add(time.Minute)
 	for name, tc := range map[string]struct {
 		have *api.Handoff

@@ -15,9 +15,9 @@ import (
 // TestTemplateChangeIsOne: a change of the source's template is one that the destination lacks, unless it was
 // made of this very template and differs on purpose.
 func TestTemplateChangeIsOne(t *testing.T) {
-	hash := templateHash(&namespaced().Spec.Template)
+	hash := templateHash(&userNamespaced().Spec.Template)
 	with := func(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-		set := namespaced()
+		set := userNamespaced()
 		change(set)
 		return set
 	}
@@ -33,12 +33,12 @@ func TestTemplateChangeIsOne(t *testing.T) {
 		source, destination *appsv1.StatefulSet
 		want                plan.TemplateChange
 	}{
-		"the same":           {namespaced(), namespaced(), plan.TemplateChange{}},
-		"another image":      {namespaced(), with(mirrored), differs},
-		"it was made of it":  {namespaced(), with(madeOf(hash)), plan.TemplateChange{}},
-		"made of an older":   {namespaced(), with(madeOf("older")), differs},
-		"no source":          {nil, namespaced(), plan.TemplateChange{}},
-		"no destination":     {namespaced(), nil, plan.TemplateChange{}},
+		"the same":           {userNamespaced(), userNamespaced(), plan.TemplateChange{}},
+		"another image":      {userNamespaced(), with(mirrored), differs},
+		"it was made of it":  {userNamespaced(), with(madeOf(hash)), plan.TemplateChange{}},
+		"made of an older":   {userNamespaced(), with(madeOf("older")), differs},
+		"no source":          {nil, userNamespaced(), plan.TemplateChange{}},
+		"no destination":     {userNamespaced(), nil, plan.TemplateChange{}},
 		"neither of the two": {nil, nil, plan.TemplateChange{}},
 	} {
 		if diff := cmp.Diff(tc.want, templateChange(tc.source, tc.destination)); diff != "" {
@@ -50,9 +50,9 @@ func TestTemplateChangeIsOne(t *testing.T) {
 // TestTemplateHash: a template has a hash of its own, of a length that stays: it is kept in an annotation,
 // where a later version compares it.
 func TestTemplateHash(t *testing.T) {
-	one, other := namespaced(), namespaced()
+	one, other := userNamespaced(), userNamespaced()
 	other.Spec.Template.Spec.Containers[0].Image = "web:2"
-	if a, b := templateHash(&one.Spec.Template), templateHash(&other.Spec.Template); a == b || len(a) != 16 || a != templateHash(&namespaced().Spec.Template) {
+	if a, b := templateHash(&one.Spec.Template), templateHash(&other.Spec.Template); a == b || len(a) != 16 || a != templateHash(&userNamespaced().Spec.Template) {
 		t.Errorf("%q and %q", a, b)
 	}
 }
@@ -118,4 +118,13 @@ func TestTemplateChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// userNamespaced is a StatefulSet that runs its pods in user namespaces of their own.
+func userNamespaced() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32(3)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			HostUsers: new(false), Containers: []corev1.Container{{Name: "web", Image: "web:1"}},
+		}},
+	}}
 }

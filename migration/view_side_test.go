@@ -66,9 +66,11 @@ func TestRecordOf(t *testing.T) {
 	}
 	m.Status.Destination = &api.SliceStatus{Replicas: 2}
 	want.Given = new(int32(2))
-	condition(m, api.ConditionStalled, metav1.ConditionTrue, "Stalled", "")
-	condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "")
-	condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved, "")
+	m.Status.Conditions = []metav1.Condition{
+		{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: "Stalled"},
+		{Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: api.ReasonReady},
+		{Type: api.ConditionCompleted, Status: metav1.ConditionFalse, Reason: api.ReasonMoved},
+	}
 	want.Accepted, want.Completed = true, api.ReasonMoved
 	if diff := cmp.Diff(want, recordOf(m)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
