@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -23,9 +23,9 @@ import (
 // unreachable is for a cluster that could not be asked.
 func unreachable(err error) plan.Decision {
 	if apierrors.IsForbidden(err) {
-		return *plan.Stalled(api.ReasonPermissionMissing, oneLine(err), plan.RemedyRights)
+		return *plan.Stalled(api.ReasonPermissionMissing, endpoint.OneLine(err), plan.RemedyRights)
 	}
-	return *plan.Stalled(api.ReasonClusterUnreachable, oneLine(err), plan.RemedyUnreachable)
+	return *plan.Stalled(api.ReasonClusterUnreachable, endpoint.OneLine(err), plan.RemedyUnreachable)
 }
 
 // conclude carries out what a pass has come to: the record, or one effect, or only the status.
@@ -96,13 +96,13 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 // write carries the effect of a step out, and says whether it has landed.
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
-	e.observer.beforeWrite(effect)
-	object, err := e.executor.execute(ctx, m, step.Snapshot, effect)
-	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.place(effect.Side).cluster}
+	e.observer.BeforeWrite(effect)
+	object, err := e.executor.Do(ctx, m, step.Snapshot, effect)
+	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
 	if err != nil {
-		answer.Message = oneLine(err)
+		answer.Message = endpoint.OneLine(err)
 	} else {
-		e.observer.lookAhead(ctx, effect)
+		e.observer.LookAhead(ctx, effect)
 		if watched(object) {
 			answer.Version, e.lastWrite = object.GetResourceVersion(), watchedObject{Object: object, side: effect.Side}
 		}
@@ -120,7 +120,7 @@ func kindOf(err error) pass.Kind {
 		return pass.NamespaceGone
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return pass.Changed
-	case lacksRight(err):
+	case endpoint.LacksRight(err):
 		return pass.MissingRight
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return pass.Refused
@@ -139,13 +139,6 @@ func namespaceGone(err error) bool {
 	}
 	details := status.Status().Details
 	return details != nil && details.Kind == "namespaces"
-}
-
-// lacksRight says whether an API server refused a request for want of a right: admission
-// and quotas answer with the same code, and in other words (kubernetes apiserver,
-// handlers/responsewriters/errors.go, forbiddenMessage).
-func lacksRight(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
 // watched says whether a view shows objects of this kind.

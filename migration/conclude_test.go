@@ -18,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -48,8 +51,8 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			sides := &endpoints{source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
-			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observer{endpoints: sides}, executor: &executor{endpoints: sides}}
+			sides := &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}
+			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}, executor: &execute.Executor{Pair: sides}}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}
@@ -104,24 +107,5 @@ func TestKindOf(t *testing.T) {
 		if got := kindOf(tc.err); got != tc.want {
 			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
-	}
-}
-
-// TestLacksRight: to bind a role helps only where a right is missing.
-func TestLacksRight(t *testing.T) {
-	sets, claims := appsv1.Resource("statefulsets"), corev1.Resource("persistentvolumeclaims")
-	for text, want := range map[string]bool{
-		`User "system:serviceaccount:shop:mover" cannot patch resource "statefulsets" in API group "apps" in the namespace "shop"`: true,
-		`ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: no changes on Fridays`:                           false,
-	} {
-		if got := lacksRight(apierrors.NewForbidden(sets, "web", errors.New(text))); got != want {
-			t.Errorf("%s: got %t", text, got)
-		}
-	}
-	if lacksRight(apierrors.NewForbidden(claims, "data-web-0", errors.New("exceeded quota: small, requested: 1, used: 2, limited: 2"))) {
-		t.Error("a quota is no right")
-	}
-	if lacksRight(apierrors.NewConflict(sets, "web", errors.New(`User "x" cannot`))) {
-		t.Error("a conflict is no right")
 	}
 }

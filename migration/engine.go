@@ -13,15 +13,18 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -38,10 +41,10 @@ type Engine struct {
 	clock       clock.PassiveClock
 	records     Records
 	notify      func()
-	sides       *endpoints
-	observer    *observer
-	inspector   *inspector
-	executor    *executor
+	sides       *endpoint.Pair
+	observer    *observe.Observer
+	inspector   *preflight.Inspector
+	executor    *execute.Executor
 	connections map[plan.SideName]*clusters.Connection
 	leave       []func()
 	watching    bool
@@ -78,29 +81,29 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := place{side: plan.SourceSide, cluster: options.Source.Name(), namespace: m.Spec.Source.Namespace, set: m.Spec.Source.Name, live: options.Source.Live()}
-	destination := place{side: plan.DestinationSide, cluster: options.Destination.Name(), namespace: m.Spec.Destination.Namespace, set: m.Spec.Destination.Name, live: options.Destination.Live()}
-	for _, p := range []*place{&source, &destination} {
-		if p.namespace == "" {
-			p.namespace = m.Namespace
+	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live()}
+	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live()}
+	for _, p := range []*endpoint.Endpoint{&source, &destination} {
+		if p.Namespace == "" {
+			p.Namespace = m.Namespace
 		}
 	}
-	if destination.set == "" {
-		destination.set = source.set
+	if destination.Set == "" {
+		destination.Set = source.Set
 	}
-	source.version = cmp.Or(m.Spec.Source.APIVersion, nativeVersion)
-	destination.version = cmp.Or(m.Spec.Destination.APIVersion, source.version)
+	source.APIVersion = cmp.Or(m.Spec.Source.APIVersion, endpoint.NativeVersion)
+	destination.APIVersion = cmp.Or(m.Spec.Destination.APIVersion, source.APIVersion)
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	sides := &endpoints{source: source, destination: destination}
+	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
 		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
-	e.inspector = &inspector{endpoints: sides, clock: options.Clock, policy: options.Policy, connections: e.connections}
-	e.observer = &observer{endpoints: sides, clock: options.Clock, policy: options.Policy, identify: e.identify, rehearse: e.inspector.keepsSlice}
-	e.executor = &executor{endpoints: sides, policy: options.Policy}
+	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections}
+	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identify, KeepsSlice: e.inspector.KeepsSlice}
+	e.executor = &execute.Executor{Pair: sides, Policy: options.Policy}
 	return e
 }
 
@@ -109,7 +112,7 @@ func (e *Engine) Close() {
 	for _, leave := range e.leave {
 		leave()
 	}
-	e.leave, e.watching, e.sides.source.cached, e.sides.destination.cached = nil, false, nil, nil
+	e.leave, e.watching, e.sides.Source.Cached, e.sides.Destination.Cached = nil, false, nil, nil
 }
 
 // Outcome is what one pass came to.
@@ -148,30 +151,26 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		step = pass.Stall(*findings[0].Hold())
 	}
 	for step.Do == pass.Read {
-		snapshot := e.observer.observe(ctx, m, step.Reads)
+		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight = findings
 		step = e.state.Next(step, snapshot)
 	}
-	e.observer.endPass()
+	e.observer.EndPass()
 	return e.conclude(ctx, m, step)
 }
-
-// unborn is the UID of a migration that is only looked at: an empty one would own
-// every object that nobody owns.
-const unborn = types.UID("unborn")
 
 // Look observes everything and decides, and writes nothing: the dry run. m need not
 // have been written anywhere.
 func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
-		m.UID = unborn
+		m.UID = observe.Unborn
 	}
 	findings, err := e.engage(ctx, m)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observer.observe(ctx, m, plan.Reads{Live: true, Wide: true})
+	snapshot := e.observer.Snapshot(ctx, m, plan.Reads{Live: true, Wide: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }
@@ -193,7 +192,7 @@ func (e *Engine) observed(ctx context.Context) string {
 		return ""
 	}
 	shown, _ := e.lastWrite.DeepCopyObject().(client.Object)
-	if err := e.sides.place(e.lastWrite.side).cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
+	if err := e.sides.At(e.lastWrite.side).Cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
 		return ""
 	}
 	return shown.GetResourceVersion()
@@ -204,44 +203,44 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if m.Status.Baseline != nil && e.watching {
 		return nil, nil
 	}
-	if recovers(m) {
-		return nil, errors.Join(e.learn(ctx, &e.sides.source), e.watch(ctx, &e.sides.source))
+	if observe.Recovers(m) {
+		return nil, errors.Join(e.learn(ctx, &e.sides.Source), e.watch(ctx, &e.sides.Source))
 	}
 	if m.Status.Baseline == nil {
-		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.unserved, e.inspector.lacking} {
+		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
 			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
 				return findings, err
 			}
 		}
 	}
-	if err := e.learn(ctx, &e.sides.source, &e.sides.destination); err != nil {
+	if err := e.learn(ctx, &e.sides.Source, &e.sides.Destination); err != nil {
 		return nil, err
 	}
 	var findings []plan.Finding
 	if m.Status.Baseline == nil {
-		more, err := e.inspector.inspect(ctx, m)
+		more, err := e.inspector.Run(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		findings = more
 	}
-	return findings, e.watch(ctx, &e.sides.source, &e.sides.destination)
+	return findings, e.watch(ctx, &e.sides.Source, &e.sides.Destination)
 }
 
 // learn finds out which clusters these are, and what they serve.
-func (e *Engine) learn(ctx context.Context, places ...*place) error {
+func (e *Engine) learn(ctx context.Context, places ...*endpoint.Endpoint) error {
 	for _, p := range places {
 		if err := e.identify(ctx, p); err != nil {
 			return err
 		}
-		p.exportVersion = ""
+		p.ExportVersion = ""
 		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
-			served, err := e.connections[p.side].Serves(ctx, object)
+			served, err := e.connections[p.Side].Serves(ctx, object)
 			if err != nil {
 				return err
 			}
-			if served && version > p.exportVersion {
-				p.exportVersion = version
+			if served && version > p.ExportVersion {
+				p.ExportVersion = version
 			}
 		}
 	}
@@ -250,26 +249,26 @@ func (e *Engine) learn(ctx context.Context, places ...*place) error {
 
 // identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
 // balancer may lead to another one than it did before.
-func (e *Engine) identify(ctx context.Context, p *place) error {
-	id, err := e.connections[p.side].ID(ctx)
+func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
+	id, err := e.connections[p.Side].ID(ctx)
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", p.cluster, err)
+		return fmt.Errorf("cluster %s: %w", p.Cluster, err)
 	}
-	p.id = id
+	p.ID = id
 	return nil
 }
 
-func (e *Engine) watch(ctx context.Context, places ...*place) error {
+func (e *Engine) watch(ctx context.Context, places ...*endpoint.Endpoint) error {
 	if e.watching || e.notify == nil {
 		return nil
 	}
 	for _, p := range places {
-		view, leave, err := e.connections[p.side].Watch(ctx, clusters.Scope{Namespace: p.namespace, Slices: p.version == sliceVersion}, e.notify)
+		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Slices: p.APIVersion == endpoint.SliceVersion}, e.notify)
 		if err != nil {
 			e.Close()
 			return err
 		}
-		p.cached = view
+		p.Cached = view
 		e.leave = append(e.leave, leave)
 	}
 	e.watching = true

@@ -24,6 +24,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -261,7 +262,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 // hold reports why nothing is asked of a Migration's clusters.
 func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, requeueAfter time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
-	render(m, plan.Snapshot{Spec: specOf(m, false)}, decision)
+	render(m, plan.Snapshot{Spec: observe.SpecOf(m, false)}, decision)
 	if changed(before, m) {
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
