@@ -68,7 +68,11 @@ func (d *drive) look() pass.Step {
 
 // pass does one pass and returns the first step of it that is not a read.
 func (d *drive) pass(t fataler) pass.Step {
+	engaged := d.Engaged
 	first := d.look()
+	if first.Snapshot.UID != "" && first.Snapshot.Engaged != engaged {
+		t.Fatalf("a snapshot says engaged: %t", !engaged)
+	}
 	for step := first; step.Do != pass.Rest; {
 		kind := d.answer(step)
 		if kind == pass.Landed {
