@@ -51,10 +51,12 @@ func (p Endpoint) Resource() string {
 	return plan.NativeResource
 }
 
+// Key names an object of the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: p.Namespace, Name: name}
 }
 
+// Object names the side's StatefulSet, for people.
 func (p Endpoint) Object() string {
 	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", p.Namespace, p.Set, p.Cluster)
 }

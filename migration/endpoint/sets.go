@@ -15,10 +15,11 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// The kinds of StatefulSet that the engine drives, by their apiVersion. Ours has all
-// fields of apps/v1 under the same names, so both are looked at as apps/v1.
+// NativeVersion is the apiVersion of the native kind. Ours has all fields of it under the same
+// names, so both are looked at as apps/v1.
 const NativeVersion = "apps/v1"
 
+// SliceVersion is the apiVersion of our own kind of StatefulSet.
 var SliceVersion = slicesapi.GroupVersion.String()
 
 // NewSet is an empty StatefulSet of the place's kind.

@@ -18,6 +18,7 @@ func Listed(paths []string) string {
 	return text
 }
 
+// Tree is a value as plain JSON; nil where it cannot be one.
 func Tree(value any) any {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -266,6 +266,7 @@ func (f *observed) readAllVolumes(ctx context.Context, reader client.Reader) err
 	return err
 }
 
+// ClaimTemplates are the names of the claim templates, in order.
 func ClaimTemplates(set *appsv1.StatefulSet) []string {
 	if set == nil {
 		return nil

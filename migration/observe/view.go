@@ -58,6 +58,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 	return sideOf(m, &observed{endpoint: at, set: set})
 }
 
+// RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
 	if destination := m.Status.Destination; destination != nil {
@@ -118,6 +119,7 @@ func (f *observed) ownsClaims() []string {
 	return names
 }
 
+// SetOf is a StatefulSet in small values.
 func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
 	view := plan.Set{
 		Presence: plan.Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
