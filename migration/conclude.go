@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -23,164 +23,122 @@ import (
 // unreachable is for a cluster that could not be asked.
 func unreachable(err error) plan.Decision {
 	if apierrors.IsForbidden(err) {
-		return *plan.Stalled(api.ReasonPermissionMissing, oneLine(err), bindRoles)
+		return *plan.Stalled(api.ReasonPermissionMissing, endpoint.OneLine(err), plan.RemedyRights)
 	}
-	return *plan.Stalled(api.ReasonClusterUnreachable, oneLine(err), remedyUnreachable)
+	return *plan.Stalled(api.ReasonClusterUnreachable, endpoint.OneLine(err), plan.RemedyUnreachable)
 }
 
-// remedyUnreachable is for a cluster that does not answer.
-const remedyUnreachable = "nothing is done on either side until it answers; check the cluster and the kubeconfig"
+// conclude carries out what a pass has come to: the record, or one effect, or only the status.
+func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step) (Outcome, error) {
+	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
+	if step.Do == pass.Confirm {
+		err := e.records.Save(ctx, m)
+		if step = e.save(step, m, err); err != nil {
+			return outcome, fmt.Errorf("confirming the record of Migration %s/%s: %w", m.Namespace, m.Name, err)
+		}
+	}
+	if step.Do == pass.Write {
+		step, outcome.Wrote = e.write(ctx, m, step)
+	}
+	outcome.Decision = step.Decision
+	var err error
+	if step.Do == pass.SaveRecord || step.Do == pass.Report {
+		step, err = e.report(ctx, m, step, &outcome)
+	}
+	outcome.RequeueAfter = step.RequeueAfter
+	return outcome, err
+}
 
-// conclude carries a decision out: the record, or one effect, or only the status.
-func (e *Engine) conclude(ctx context.Context, m *api.Migration, s plan.Snapshot, decision plan.Decision) (Outcome, error) {
-	outcome := Outcome{Snapshot: s, Decision: decision, Done: decision.Done != "", Again: againSafety}
-	before := m.DeepCopy()
-	e.ahead.gate = nil
-	if decision.Effect != nil {
-		if err := e.confirm(ctx, m, *decision.Effect); err != nil {
-			return outcome, err
-		}
-		decision = e.effect(ctx, m, s, decision, &outcome)
-		if outcome.Wrote || decision.Hold == nil {
-			return outcome, nil
-		}
-		outcome.Decision = decision
+// report describes a decision in the status, with its record if there is one, and writes that when
+// it is worth a write.
+func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, outcome *Outcome) (pass.Step, error) {
+	before, record := m.DeepCopy(), step.Decision.Record
+	if record != nil {
+		outcome.Finished = plan.FinishedHandoff(step.Snapshot, *record)
+		applyRecord(m, *record)
 	}
-	if decision.Record != nil {
-		outcome.Finished = plan.FinishedHandoff(s, *decision.Record)
-		applyRecord(m, *decision.Record)
-	}
-	render(m, s, decision)
-	outcome.Again = again(decision)
-	if decision.Record == nil {
+	render(m, step.Snapshot, step.Decision)
+	if record == nil {
 		if !changed(before, m) {
-			return outcome, nil
+			return step, nil
 		}
-		if left := e.holdBack(before, decision); left > 0 {
+		stalled := meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled)
+		if left := e.state.Postpones(step, stalled, e.clock.Now()); left > 0 {
 			before.DeepCopyInto(m)
-			outcome.Again = min(outcome.Again, left)
-			return outcome, nil
+			step.RequeueAfter = min(step.RequeueAfter, left)
+			return step, nil
 		}
 	}
-	e.untold = time.Time{}
-	if err := e.records.Save(ctx, m); err != nil {
+	err := e.records.Save(ctx, m)
+	if step = e.save(step, m, err); err != nil {
 		before.DeepCopyInto(m)
-		e.engaged = e.engaged && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
-		return outcome, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
+		return step, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	e.saved, outcome.Saved, outcome.Stalls = m.DeepCopy(), true, beginsToStall(before, m)
-	if decision.Record != nil {
-		e.engaged = m.Status.Claim != nil && m.Status.Claim.Holder == e.holder && (e.engaged || s.Record.Claim == nil || *s.Record.Claim != *m.Status.Claim)
-		outcome.Again = againUnseen
-	}
-	return outcome, nil
+	outcome.Saved, outcome.Stalls = true, beginsToStall(before, m)
+	return step, nil
 }
 
-// confirm makes sure, before a fence is written, that the record it is of is the newest:
-// it is written again as it is, which is refused otherwise. The StatefulSet was read
-// before, so that a fence written since, or taken off, refuses ours.
-func (e *Engine) confirm(ctx context.Context, m *api.Migration, effect plan.Effect) error {
-	if effect.Verb != plan.WriteFence {
-		return nil
-	}
-	if err := e.records.Save(ctx, m); err != nil {
-		return fmt.Errorf("confirming the record of Migration %s/%s: %w", m.Namespace, m.Name, err)
-	}
-	e.saved = m.DeepCopy()
-	return nil
-}
-
-// holdBack is how much longer a status that tells of nothing but a wait is not worth
-// a write; 0: write it now.
-func (e *Engine) holdBack(before *api.Migration, decision plan.Decision) time.Duration {
-	hold := decision.Hold
-	if hold == nil || hold.Stalled || hold.Reason == api.ReasonPaused || decision.Done != "" ||
-		meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled) {
-		return 0
-	}
-	if e.untold.IsZero() {
-		e.untold = e.clock.Now()
-	}
-	return tellAfter - e.clock.Since(e.untold)
-}
-
-// again is when to look again though nothing that is watched has changed.
-func again(decision plan.Decision) time.Duration {
-	hold := decision.Hold
-	switch {
-	case decision.Wait > 0:
-		return min(againSafety, decision.Wait)
-	case hold == nil || !hold.Stalled:
-		return againSafety
-	case hold.Reason == api.ReasonClusterUnreachable:
-		return againUnreachable
-	default:
-		return againRefused
-	}
-}
-
-// effect carries one effect out. When it fails it returns what is to be reported
-// instead; an unknown outcome is looked at again, never sent again blindly.
-func (e *Engine) effect(ctx context.Context, m *api.Migration, s plan.Snapshot, decision plan.Decision, outcome *Outcome) plan.Decision {
-	effect := *decision.Effect
-	e.ahead.before(effect, e.sameCluster())
-	object, err := e.execute(ctx, m, s, effect)
-	cluster := e.place(effect.Side).cluster
+// save tells the pass what became of a write of the Migration. Any answer of the API server counts
+// as one.
+func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
+	answer := pass.Answer{Kind: pass.Landed, Version: m.ResourceVersion}
 	switch {
 	case err == nil:
-		outcome.Wrote, e.refused, e.untold = true, 0, time.Time{}
-		e.lookAhead(ctx, effect)
-		if watched(object) {
-			e.wrote = &write{object: object, side: effect.Side, at: e.clock.Now()}
-		} else {
-			outcome.Again = againUnseen
-		}
-		return decision
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		if e.refused++; e.refused >= refusedOften {
-			return refusedAgain(cluster, effect, err)
-		}
-		outcome.Again = againUnseen << (e.refused - 1)
-		return plan.Decision{}
-	case lacksRight(err):
-		return *plan.Stalled(api.ReasonPermissionMissing, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), bindRoles)
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return *plan.Stalled(api.ReasonWriteRefused, fmt.Sprintf("cluster %s refused to %s: %s", cluster, effect, oneLine(err)), "look for an admission policy or webhook there")
+		e.saved = m.DeepCopy()
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		answer = pass.Answer{Kind: pass.NoAnswer}
 	default:
-		// It may still arrive: only a new epoch keeps it from doing harm.
-		e.engaged = false
-		return *plan.Stalled(api.ReasonClusterUnreachable, fmt.Sprintf("cluster %s did not answer when asked to %s: %s", cluster, effect, oneLine(err)), "nothing is done on either side until it answers")
+		answer = pass.Answer{Kind: pass.Refused}
 	}
+	return e.state.Answered(step, answer, e.clock.Now())
 }
 
-// refusedAgain is for a write that has met no such object, or a changed one, more often than
-// it would by chance: each was judged on a fresh read. It is tried again all the same.
-func refusedAgain(cluster string, effect plan.Effect, err error) plan.Decision {
-	reason, remedy := refusedAs(err), "see who else writes the object: kubectl get --show-managed-fields -o yaml"
-	if reason == api.ReasonNamespaceMissing {
-		remedy = "see what became of the namespace, and make it again: kubectl get namespaces"
-	}
-	return *plan.Stalled(reason, fmt.Sprintf("cluster %s refuses again and again to %s: %s", cluster, effect, oneLine(err)), remedy)
-}
-
-// refusedAs is the reason of a write that was refused again and again. A namespace that is
-// gone is named in the answer (kubernetes apiserver, admission plugin NamespaceLifecycle),
-// also to an identity that may not read namespaces.
-func refusedAs(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && apierrors.IsNotFound(err) {
-		if details := status.Status().Details; details != nil && details.Kind == "namespaces" {
-			return api.ReasonNamespaceMissing
+// write carries the effect of a step out, and says whether it has landed.
+func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
+	effect := *step.Decision.Effect
+	e.observer.BeforeWrite(effect)
+	object, err := e.executor.Do(ctx, m, step.Snapshot, effect)
+	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
+	if err != nil {
+		answer.Message = endpoint.OneLine(err)
+	} else {
+		e.observer.LookAhead(ctx, effect)
+		if watched(object) {
+			answer.Version, e.lastWrite = object.GetResourceVersion(), watchedObject{Object: object, side: effect.Side}
 		}
 	}
-	return api.ReasonWriteRefused
+	return e.state.Answered(step, answer, e.clock.Now()), err == nil
 }
 
-// lacksRight says whether an API server refused a request for want of a right: admission
-// and quotas answer with the same code, and in other words (kubernetes apiserver,
-// handlers/responsewriters/errors.go, forbiddenMessage).
-func lacksRight(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
+// kindOf is what the error of a write says of it. Any error that is not listed leaves open whether
+// it has landed.
+func kindOf(err error) pass.Kind {
+	switch {
+	case err == nil:
+		return pass.Landed
+	case namespaceGone(err):
+		return pass.NamespaceGone
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return pass.Changed
+	case endpoint.LacksRight(err):
+		return pass.MissingRight
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return pass.Refused
+	default:
+		return pass.NoAnswer
+	}
+}
+
+// namespaceGone says whether an API server refused a write for want of its namespace. The answer
+// names it (kubernetes apiserver, admission plugin NamespaceLifecycle), also to an identity that
+// may not read namespaces.
+func namespaceGone(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
 }
 
 // watched says whether a view shows objects of this kind.

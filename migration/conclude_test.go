@@ -3,18 +3,25 @@ package migration
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -44,57 +51,61 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			e := &Engine{clock: clock.RealClock{}, source: place{side: plan.SourceSide, cluster: "east", namespace: "shop", set: "web", live: live}}
-			try := func() (plan.Decision, Outcome) {
-				outcome := Outcome{}
+			sides := &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}
+			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}, executor: &execute.Executor{Pair: sides}}
+			e.state.Engaged = true
+			try := func() (pass.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}
-				return e.effect(t.Context(), &api.Migration{}, plan.Snapshot{}, decision, &outcome), outcome
+				return e.write(t.Context(), &api.Migration{}, pass.Step{Do: pass.Write, Decision: decision})
 			}
-			for range refusedOften - 1 {
-				if decision, outcome := try(); decision.Hold != nil || outcome.Wrote || outcome.Again == 0 {
-					t.Fatalf("an ordinary conflict: %+v, again after %s", decision.Hold, outcome.Again)
+			for {
+				step, landed := try()
+				hold := step.Decision.Hold
+				if hold == nil && step.Do == pass.Rest && !landed && step.RequeueAfter > 0 {
+					continue // an ordinary conflict
 				}
-			}
-			for range 2 {
-				decision, _ := try()
-				hold := decision.Hold
 				if hold == nil || !hold.Stalled || hold.Reason != tc.reason || !strings.Contains(hold.Message, tc.says) || !strings.Contains(hold.Message, "cluster east") || hold.Remedy == "" {
 					t.Fatalf("got %+v, want %s that says %q", hold, tc.reason, tc.says)
 				}
-				if after := again(decision); after != againRefused {
-					t.Errorf("it is tried again after %s", after)
-				}
+				break
 			}
 			refuses = false
-			if decision, outcome := try(); decision.Hold != nil || !outcome.Wrote {
-				t.Errorf("it does not go on: %+v", decision)
+			if step, landed := try(); step.Decision.Hold != nil || !landed {
+				t.Errorf("it does not go on: %+v", step.Decision)
 			}
-			refuses = true
-			if decision, _ := try(); decision.Hold != nil {
-				t.Errorf("the first one after that is no ordinary conflict: %+v", decision.Hold)
+			if !e.state.Engaged {
+				t.Error("an answer costs the fence")
 			}
 		})
 	}
-	if refusedAs(&apierrors.StatusError{}) != api.ReasonWriteRefused {
-		t.Error("an answer without details")
-	}
 }
 
-// TestLacksRight: to bind a role helps only where a right is missing.
-func TestLacksRight(t *testing.T) {
-	sets, claims := appsv1.Resource("statefulsets"), corev1.Resource("persistentvolumeclaims")
-	for text, want := range map[string]bool{
-		`User "system:serviceaccount:shop:mover" cannot patch resource "statefulsets" in API group "apps" in the namespace "shop"`: true,
-		`ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: no changes on Fridays`:                           false,
+// TestKindOf: what is no answer of the API server that was asked leaves open whether a write has
+// landed (I7).
+func TestKindOf(t *testing.T) {
+	namespaces, sets := corev1.Resource("namespaces"), appsv1.Resource("statefulsets")
+	for name, tc := range map[string]struct {
+		err  error
+		want pass.Kind
+	}{
+		"none":               {nil, pass.Landed},
+		"a conflict":         {apierrors.NewConflict(sets, "web", errors.New("modified")), pass.Changed},
+		"it exists":          {apierrors.NewAlreadyExists(sets, "web"), pass.Changed},
+		"it is gone":         {apierrors.NewNotFound(sets, "web"), pass.Changed},
+		"its namespace is":   {apierrors.NewNotFound(namespaces, "shop"), pass.NamespaceGone},
+		"without details":    {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, pass.Changed},
+		"a right":            {apierrors.NewForbidden(sets, "web", errors.New(`User "mover" cannot patch resource "statefulsets"`)), pass.MissingRight},
+		"admission":          {apierrors.NewForbidden(sets, "web", errors.New("no changes on Fridays")), pass.Refused},
+		"validation":         {apierrors.NewInvalid(schema.GroupKind{Kind: "StatefulSet"}, "web", nil), pass.Refused},
+		"a bad request":      {apierrors.NewBadRequest("what?"), pass.Refused},
+		"a lost connection":  {io.ErrUnexpectedEOF, pass.NoAnswer},
+		"a deadline":         {context.DeadlineExceeded, pass.NoAnswer},
+		"a server's timeout": {apierrors.NewTimeoutError("it took long", 1), pass.NoAnswer},
+		"an internal error":  {apierrors.NewInternalError(errors.New("etcd")), pass.NoAnswer},
+		"too many requests":  {apierrors.NewTooManyRequests("later", 1), pass.NoAnswer},
 	} {
-		if got := lacksRight(apierrors.NewForbidden(sets, "web", errors.New(text))); got != want {
-			t.Errorf("%s: got %t", text, got)
+		if got := kindOf(tc.err); got != tc.want {
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
-	}
-	if lacksRight(apierrors.NewForbidden(claims, "data-web-0", errors.New("exceeded quota: small, requested: 1, used: 2, limited: 2"))) {
-		t.Error("a quota is no right")
-	}
-	if lacksRight(apierrors.NewConflict(sets, "web", errors.New(`User "x" cannot`))) {
-		t.Error("a conflict is no right")
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -96,7 +98,7 @@ func (c *Connector) ways(ctx context.Context, m *api.Migration) (source, destina
 	if source, err = c.way(ctx, m, m.Spec.Source.KubeConfigSecretRef); err != nil {
 		return way{}, way{}, err
 	}
-	if recovers(m) {
+	if observe.Recovers(m) {
 		return source, off(m.Spec.Destination.KubeConfigSecretRef), nil
 	}
 	destination, err = c.way(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
@@ -112,7 +114,7 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 		key = "value"
 	}
 	where := fmt.Sprintf("Secret %s/%s", m.Namespace, ref.Name)
-	secret, err := get[corev1.Secret](ctx, c.Secrets, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name})
+	secret, err := endpoint.Get[corev1.Secret](ctx, c.Secrets, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name})
 	switch {
 	case len(validation.IsDNS1123Subdomain(ref.Name)) > 0:
 		return way{}, lacking(fmt.Sprintf("%q is not the name of a Secret", ref.Name), "name a Secret of namespace "+m.Namespace)

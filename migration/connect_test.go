@@ -73,9 +73,9 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			m := remote(mode, true)
 			engine := NewEngine(m, Options{Source: off, Destination: off, Holder: "test"})
-			engine.source.live = fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build()
-			engine.source.id = "cluster-east"
-			s := engine.observe(t.Context(), m, plan.Reads{})
+			engine.sides.Source.Live = fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build()
+			engine.sides.Source.ID = "cluster-east"
+			s := engine.observer.Snapshot(t.Context(), m, plan.Reads{})
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {
 				t.Errorf("got %v, lost %t", s.Destination.Set.Presence, s.Destination.Lost)
 			}

@@ -13,39 +13,20 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-)
-
-// Times after which the engine looks again although nothing it watches has
-// changed: what it waits for then cannot be watched.
-const (
-	// againRefused is for a preflight that has refused.
-	againRefused = 5 * time.Second
-	// againUnreachable is for a cluster that does not answer.
-	againUnreachable = 2 * time.Second
-	// againUnseen is for a write that the cache has not shown yet, or an object that
-	// had changed since it was judged.
-	againUnseen = 20 * time.Millisecond
-	// refusedOften is how many refusals in a row are more than ordinary conflicts make: the
-	// wait doubles from againUnseen, so it is reached after about three seconds.
-	refusedOften = 8
-	// againSafety is for everything else: a lost event must not stop a migration.
-	againSafety = 30 * time.Second
-	// tellAfter is how long a wait must last to be worth a write of the status: most are
-	// over sooner.
-	tellAfter = 250 * time.Millisecond
-	// unseenFor bounds how long a write is waited for in the cache.
-	unseenFor = 2 * time.Second
 )
 
 // Records keeps what cannot be observed again.
@@ -57,39 +38,28 @@ type Records interface {
 
 // Engine drives one migration. It is not safe for concurrent use.
 type Engine struct {
-	clock               clock.PassiveClock
-	holder              string
-	records             Records
-	notify              func()
-	source, destination place
-	policy              volumes.Policy
-	connections         map[plan.SideName]*clusters.Connection
-	leave               []func()
-	watching            bool
-	// engaged is true once this process has claimed the migration, and as long as it
-	// has had an answer to all that it wrote since.
-	engaged bool
+	clock       clock.PassiveClock
+	records     Records
+	notify      func()
+	sides       *endpoint.Pair
+	observer    *observe.Observer
+	inspector   *preflight.Inspector
+	executor    *execute.Executor
+	connections map[plan.SideName]*clusters.Connection
+	leave       []func()
+	watching    bool
+	// state is what the pass protocol remembers.
+	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
-	// wrote is the last write of an object that is watched.
-	wrote *write
-	// ahead are the lists of pods that are on their way.
-	ahead ahead
-	// refused counts the writes in a row that met a changed object, or none.
-	refused int
-	// looked is when both StatefulSets were last read from their API servers.
-	looked time.Time
-	// rehearsed is what the destination's API server was asked before the first ordinal is
-	// stopped.
-	rehearsed asked
-	// untold is since when a wait has not been written into the status; zero: it has.
-	untold time.Time
+	// lastWrite is the object that was last written, of those that are watched.
+	lastWrite watchedObject
 }
 
-type write struct {
-	object client.Object
-	side   plan.SideName
-	at     time.Time
+// watchedObject is an object of a side that its view shows.
+type watchedObject struct {
+	client.Object
+	side plan.SideName
 }
 
 // Options say what an Engine works with.
@@ -111,26 +81,30 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := place{side: plan.SourceSide, cluster: options.Source.Name(), namespace: m.Spec.Source.Namespace, set: m.Spec.Source.Name, live: options.Source.Live()}
-	destination := place{side: plan.DestinationSide, cluster: options.Destination.Name(), namespace: m.Spec.Destination.Namespace, set: m.Spec.Destination.Name, live: options.Destination.Live()}
-	for _, p := range []*place{&source, &destination} {
-		if p.namespace == "" {
-			p.namespace = m.Namespace
+	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live()}
+	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live()}
+	for _, p := range []*endpoint.Endpoint{&source, &destination} {
+		if p.Namespace == "" {
+			p.Namespace = m.Namespace
 		}
 	}
-	if destination.set == "" {
-		destination.set = source.set
+	if destination.Set == "" {
+		destination.Set = source.Set
 	}
-	source.version = cmp.Or(m.Spec.Source.APIVersion, nativeVersion)
-	destination.version = cmp.Or(m.Spec.Destination.APIVersion, source.version)
+	source.APIVersion = cmp.Or(m.Spec.Source.APIVersion, endpoint.NativeVersion)
+	destination.APIVersion = cmp.Or(m.Spec.Destination.APIVersion, source.APIVersion)
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Engine{
-		clock: options.Clock, holder: options.Holder, records: options.Records, notify: options.Notify,
-		source: source, destination: destination, policy: options.Policy,
+	sides := &endpoint.Pair{Source: source, Destination: destination}
+	e := &Engine{
+		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
+	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections}
+	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identify, KeepsSlice: e.inspector.KeepsSlice}
+	e.executor = &execute.Executor{Pair: sides, Policy: options.Policy}
+	return e
 }
 
 // Close stops watching.
@@ -138,7 +112,7 @@ func (e *Engine) Close() {
 	for _, leave := range e.leave {
 		leave()
 	}
-	e.leave, e.watching, e.source.cached, e.destination.cached = nil, false, nil, nil
+	e.leave, e.watching, e.sides.Source.Cached, e.sides.Destination.Cached = nil, false, nil, nil
 }
 
 // Outcome is what one pass came to.
@@ -154,66 +128,51 @@ type Outcome struct {
 	// Stalls is true when the status that was written says Stalled, and the one before
 	// did not, or for another reason.
 	Stalls bool
-	// Again is when to look again at the latest.
-	Again time.Duration
+	// RequeueAfter is when to look again at the latest.
+	RequeueAfter time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
 	Finished *api.Handoff
 }
 
-// Pass does one step: it observes, decides, and writes at most once. It changes
-// the status of m. An error means that the record could not be written.
+// Pass does one step: it observes, decides, and writes at most once, as package pass says. It
+// changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
-	if !e.seen(ctx) {
-		return Outcome{Again: againUnseen}, nil
+	step := e.state.Begin(e.clock.Now(), e.observed(ctx))
+	if step.Do == pass.Rest {
+		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
 	findings, err := e.engage(ctx, m)
-	if err != nil {
-		return e.conclude(ctx, m, plan.Snapshot{}, unreachable(err))
-	}
-	if e.notify != nil && !e.watching {
+	switch {
+	case err != nil:
+		step = pass.Stall(*unreachable(err).Hold)
+	case e.notify != nil && !e.watching:
 		// A right is missing: nothing can be watched, and little be read.
-		finding := findings[0]
-		return e.conclude(ctx, m, plan.Snapshot{}, *plan.Stalled(finding.Reason, finding.Message, finding.Remedy))
+		step = pass.Stall(*findings[0].Hold())
 	}
-	// A watch whose credentials have expired tells of nothing any more, and says so to
-	// nobody.
-	sc := plan.Reads{Live: e.clock.Since(e.looked) >= againSafety}
-	for range plan.Rounds {
-		snapshot := e.observe(ctx, m, sc)
-		if sc.Live && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
-			e.looked = e.clock.Now()
-		}
+	for step.Do == pass.Read {
+		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight = findings
-		decision := plan.Plan(snapshot)
-		need := plan.ReadsFor(snapshot, decision)
-		if sc.Covers(need) {
-			return e.conclude(ctx, m, snapshot, decision)
-		}
-		sc = need
+		step = e.state.Next(step, snapshot)
 	}
-	e.ahead.gate = nil
-	return Outcome{Again: againUnseen}, nil
+	e.observer.EndPass()
+	return e.conclude(ctx, m, step)
 }
-
-// unborn is the UID of a migration that is only looked at: an empty one would own
-// every object that nobody owns.
-const unborn = types.UID("unborn")
 
 // Look observes everything and decides, and writes nothing: the dry run. m need not
 // have been written anywhere.
 func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
-		m.UID = unborn
+		m.UID = observe.Unborn
 	}
 	findings, err := e.engage(ctx, m)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observe(ctx, m, plan.Reads{Live: true, Wide: true})
+	snapshot := e.observer.Snapshot(ctx, m, plan.Reads{Live: true, Wide: true})
 	snapshot.Preflight = findings
-	return snapshot, nil
+	return e.state.Sign(snapshot), nil
 }
 
 // newest makes m the younger one of what the caller has read and what was written.
@@ -221,39 +180,22 @@ func (e *Engine) newest(m *api.Migration) {
 	if e.saved == nil || e.saved.UID != m.UID {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(e.saved.ResourceVersion, m.ResourceVersion); err == nil && order > 0 {
+	if e.state.Outdated(m.ResourceVersion) {
 		e.saved.DeepCopyInto(m)
 	}
 }
 
-// seen says whether the cache shows what was written last, so that nothing is
-// decided on the world as it was before.
-func (e *Engine) seen(ctx context.Context) bool {
-	if e.wrote == nil {
-		return true
+// observed is the resourceVersion that the cache shows of the object that was written last; empty:
+// it shows none, or none is awaited.
+func (e *Engine) observed(ctx context.Context) string {
+	if e.state.LastWrite == "" {
+		return ""
 	}
-	at := e.place(e.wrote.side)
-	shown, _ := e.wrote.object.DeepCopyObject().(client.Object)
-	err := at.cached.Get(ctx, client.ObjectKeyFromObject(e.wrote.object), shown)
-	if err == nil {
-		order, compareErr := resourceversion.CompareResourceVersion(shown.GetResourceVersion(), e.wrote.object.GetResourceVersion())
-		if compareErr != nil || order >= 0 {
-			e.wrote = nil
-			return true
-		}
+	shown, _ := e.lastWrite.DeepCopyObject().(client.Object)
+	if err := e.sides.At(e.lastWrite.side).Cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
+		return ""
 	}
-	if e.clock.Since(e.wrote.at) > unseenFor {
-		e.wrote = nil
-		return true
-	}
-	return false
-}
-
-func (e *Engine) place(name plan.SideName) place {
-	if name == plan.SourceSide {
-		return e.source
-	}
-	return e.destination
+	return shown.GetResourceVersion()
 }
 
 // engage learns what does not change, checks the rights, and begins to watch.
@@ -261,65 +203,44 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if m.Status.Baseline != nil && e.watching {
 		return nil, nil
 	}
-	if recovers(m) {
-		return nil, errors.Join(e.learn(ctx, &e.source), e.watch(ctx, &e.source))
+	if observe.Recovers(m) {
+		return nil, errors.Join(e.learn(ctx, &e.sides.Source), e.watch(ctx, &e.sides.Source))
 	}
 	if m.Status.Baseline == nil {
-		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.unserved, e.lacking} {
+		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
 			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
 				return findings, err
 			}
 		}
 	}
-	if err := e.learn(ctx, &e.source, &e.destination); err != nil {
+	if err := e.learn(ctx, &e.sides.Source, &e.sides.Destination); err != nil {
 		return nil, err
 	}
 	var findings []plan.Finding
 	if m.Status.Baseline == nil {
-		more, err := e.inspect(ctx, m)
+		more, err := e.inspector.Run(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		findings = more
 	}
-	return findings, e.watch(ctx, &e.source, &e.destination)
-}
-
-// recovers says whether a migration goes on without its destination. One that has not begun
-// has nothing to recover.
-func recovers(m *api.Migration) bool {
-	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
-}
-
-// lacking finds the rights that are missing on either side.
-func (e *Engine) lacking(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	var findings []plan.Finding
-	for _, p := range []place{e.source, e.destination} {
-		finding, err := missing(ctx, p, rights(m, p))
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", p.cluster, err)
-		}
-		if finding != nil {
-			findings = append(findings, *finding)
-		}
-	}
-	return findings, nil
+	return findings, e.watch(ctx, &e.sides.Source, &e.sides.Destination)
 }
 
 // learn finds out which clusters these are, and what they serve.
-func (e *Engine) learn(ctx context.Context, places ...*place) error {
+func (e *Engine) learn(ctx context.Context, places ...*endpoint.Endpoint) error {
 	for _, p := range places {
 		if err := e.identify(ctx, p); err != nil {
 			return err
 		}
-		p.exportVersion = ""
+		p.ExportVersion = ""
 		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
-			served, err := e.connections[p.side].Serves(ctx, object)
+			served, err := e.connections[p.Side].Serves(ctx, object)
 			if err != nil {
 				return err
 			}
-			if served && version > p.exportVersion {
-				p.exportVersion = version
+			if served && version > p.ExportVersion {
+				p.ExportVersion = version
 			}
 		}
 	}
@@ -328,28 +249,26 @@ func (e *Engine) learn(ctx context.Context, places ...*place) error {
 
 // identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
 // balancer may lead to another one than it did before.
-func (e *Engine) identify(ctx context.Context, p *place) error {
-	id, err := e.connections[p.side].ID(ctx)
+func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
+	id, err := e.connections[p.Side].ID(ctx)
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", p.cluster, err)
+		return fmt.Errorf("cluster %s: %w", p.Cluster, err)
 	}
-	p.id = id
+	p.ID = id
 	return nil
 }
 
-func (e *Engine) sameCluster() bool { return e.source.id == e.destination.id }
-
-func (e *Engine) watch(ctx context.Context, places ...*place) error {
+func (e *Engine) watch(ctx context.Context, places ...*endpoint.Endpoint) error {
 	if e.watching || e.notify == nil {
 		return nil
 	}
 	for _, p := range places {
-		view, leave, err := e.connections[p.side].Watch(ctx, clusters.Scope{Namespace: p.namespace, Slices: p.version == sliceVersion}, e.notify)
+		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Slices: p.APIVersion == endpoint.SliceVersion}, e.notify)
 		if err != nil {
 			e.Close()
 			return err
 		}
-		p.cached = view
+		p.Cached = view
 		e.leave = append(e.leave, leave)
 	}
 	e.watching = true

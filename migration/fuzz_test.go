@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -21,7 +22,7 @@ func FuzzPlan(f *testing.F) {
 		if json.Unmarshal(migrationJSON, m) != nil || json.Unmarshal(snapshotJSON, &s) != nil || large(m, s) {
 			return
 		}
-		s.Spec, s.Record = specOf(m, s.Spec.SameCluster), recordOf(m)
+		s.Spec, s.Record = observe.SpecOf(m, s.Spec.SameCluster), observe.RecordOf(m)
 		decision := plan.Plan(s)
 		if again := plan.Plan(s); !reflect.DeepEqual(decision, again) {
 			t.Errorf("decided %+v, then %+v", decision, again)

@@ -24,6 +24,8 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -124,7 +126,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if wait, why := r.ask(d, m); wait > 0 {
-		return r.hold(ctx, m, *plan.Stalled(api.ReasonClusterUnreachable, why, remedyUnreachable), wait)
+		return r.hold(ctx, m, *plan.Stalled(api.ReasonClusterUnreachable, why, plan.RemedyUnreachable), wait)
 	}
 	asked := time.Now()
 	reading, release := clusters.Hold(ctx)
@@ -133,7 +135,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 	r.told(d, outcome.Decision, asked)
 	if err != nil {
 		if apierrors.IsConflict(err) {
-			return ctrl.Result{RequeueAfter: againUnseen}, nil
+			return ctrl.Result{RequeueAfter: pass.RequeueUnobserved}, nil
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -155,7 +157,7 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 			return ctrl.Result{RequeueAfter: silenceFirst}, nil
 		}
 	}
-	return ctrl.Result{RequeueAfter: outcome.Again}, nil
+	return ctrl.Result{RequeueAfter: outcome.RequeueAfter}, nil
 }
 
 // keep puts the finalizer on a Migration before anything is written in its name.
@@ -224,7 +226,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 // changed, while it is stalled, and every now and then.
 func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) bool {
 	stalls := meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
-	if !stalls && d.generation == m.Generation && time.Since(d.checked) < againSafety {
+	if !stalls && d.generation == m.Generation && time.Since(d.checked) < pass.RequeueAtLatest {
 		return false
 	}
 	from, to, err := r.Connector.keys(ctx, m)
@@ -249,23 +251,23 @@ func (r *Reconciler) drop(key types.NamespacedName) {
 // refuse reports why a Migration's clusters cannot be connected to.
 func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (ctrl.Result, error) {
 	decision := unreachable(err)
-	again := againUnreachable
+	requeueAfter := pass.RequeueUnreachable
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		decision = plan.Decision{Hold: &refused.hold}
-		again = againRefused
+		requeueAfter = pass.RequeueRefused
 	}
-	return r.hold(ctx, m, decision, again)
+	return r.hold(ctx, m, decision, requeueAfter)
 }
 
 // hold reports why nothing is asked of a Migration's clusters.
-func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, again time.Duration) (ctrl.Result, error) {
+func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, requeueAfter time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
-	render(m, plan.Snapshot{Spec: specOf(m, false)}, decision)
+	render(m, plan.Snapshot{Spec: observe.SpecOf(m, false)}, decision)
 	if changed(before, m) {
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 		r.announce(m, Outcome{Decision: decision, Saved: true, Stalls: beginsToStall(before, m)})
 	}
-	return ctrl.Result{RequeueAfter: again}, nil
+	return ctrl.Result{RequeueAfter: requeueAfter}, nil
 }

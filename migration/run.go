@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/sliceshift/sliceshift/migration/pass"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -53,14 +54,14 @@ func (l Loop) Run(ctx context.Context) error {
 	}
 	for {
 		outcome, err := l.Engine.Pass(ctx, m)
-		again := outcome.Again
+		requeueAfter := outcome.RequeueAfter
 		switch {
 		case err == nil:
 			if err := l.Report(m, outcome); err != nil || outcome.Done {
 				return err
 			}
 		case apierrors.IsConflict(err):
-			again = againUnseen
+			requeueAfter = pass.RequeueUnobserved
 			if fresh, err := l.Store.Load(ctx); err == nil {
 				m = fresh
 			}
@@ -69,7 +70,7 @@ func (l Loop) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		default:
-			again = againUnreachable
+			requeueAfter = pass.RequeueUnreachable
 			if l.Unsaved == nil {
 				break
 			}
@@ -77,7 +78,7 @@ func (l Loop) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		if changed := l.wait(ctx, again); changed != nil {
+		if changed := l.wait(ctx, requeueAfter); changed != nil {
 			m = changed
 		}
 		if ctx.Err() != nil {

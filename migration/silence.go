@@ -1,6 +1,10 @@
 package migration
 
-import "time"
+import (
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/pass"
+)
 
 // How long clusters that did not answer are left alone.
 const (
@@ -9,9 +13,9 @@ const (
 	// silenceMost is after many times.
 	silenceMost = time.Minute
 	// silenceDown is while an ordinal is down: that they answer again must be noticed soon.
-	silenceDown = againUnreachable
+	silenceDown = pass.RequeueUnreachable
 	// silenceLook is how often it is looked whether other credentials are given meanwhile.
-	silenceLook = againRefused
+	silenceLook = pass.RequeueRefused
 	// silenceForgotten is after how long nobody has asked any more for what did not answer.
 	silenceForgotten = 10 * time.Minute
 )

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -29,7 +30,7 @@ func TestRecordIsWritten(t *testing.T) {
 	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Claim: &api.Claim{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
-	if diff := cmp.Diff(record, recordOf(m)); diff != "" {
+	if diff := cmp.Diff(record, observe.RecordOf(m)); diff != "" {
 		t.Errorf("it is read again otherwise: -want +got\n%s", diff)
 	}
 	record.Completed, record.Accepted = "", false
@@ -46,6 +47,7 @@ func TestRecordIsWritten(t *testing.T) {
 
 // TestStepIsTimed: the status says at which step the ordinal is, and since when.
 func TestStepIsTimed(t *testing.T) {
+	began := time.Unix(1000, 0)
 	first, now := metav1.NewMicroTime(began), began.Add(time.Minute)
 	for name, tc := range map[string]struct {
 		have *api.Handoff
@@ -132,7 +134,7 @@ func TestConditions(t *testing.T) {
 // TestSlicesAreTold: the status says what both sides have and how many ordinals have moved, as long
 // as both can be read.
 func TestSlicesAreTold(t *testing.T) {
-	now := began
+	now := time.Unix(1000, 0)
 	side := func(cluster string, start, replicas int32) plan.Side {
 		s := plan.Side{Cluster: cluster, Namespace: "shop", Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Name: "web", Start: start, Replicas: replicas}}
 		for k := start; k < start+replicas; k++ {

@@ -22,7 +22,7 @@ import (
 var switches string
 
 // layers are the packages of a migration, each with tests that are built on those before it.
-var layers = []string{"migration/plan", "migration/simulate", "migration/model", "migration"}
+var layers = []string{"migration/plan", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
 
 // modelTest explores the states of a migration: it is asked last, for it takes long.
 const modelTest = "TestModel"

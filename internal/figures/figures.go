@@ -15,7 +15,7 @@ import (
 )
 
 // ofEngine are the packages that a migration's writes come from.
-var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "pdb", "volumes"}
+var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "migration/pass", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
 
 // ofDecisions are those in which faults are made.
 var ofDecisions = append(slices.Clone(ofEngine), "slices")

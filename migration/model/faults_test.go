@@ -205,8 +205,8 @@ func (w *model) nextLife(l life) bool {
 		return false
 	}
 	for i := range w.leaders {
-		if sent := w.leaders[i].sent; sent != nil && sent.decision.Effect != nil {
-			w.late = append(w.late, lateWrite{*sent.decision.Effect, sent.judged})
+		if sent := w.leaders[i].sent; sent != nil && sent.Decision.Effect != nil {
+			w.late = append(w.late, lateWrite{*sent.Decision.Effect, sent.Snapshot})
 		}
 	}
 	w.begins(l)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -11,24 +12,21 @@ func (w *model) tryLeader(m move) bool {
 	switch m.deed {
 	case hears:
 		w.reread(&l.process)
-		w.note("%s reads the Migration", l.holder)
+		w.note("%s reads the Migration", l.Holder)
 		return true
 	case slow:
-		s, decision, settled := w.look(&l.process, w.conditions(l, lands))
-		if !settled || decision.Effect == nil && decision.Record == nil {
+		step := w.look(&l.process, w.conditions(l, lands))
+		if step = w.confirm(&l.process, step); step.Do != pass.Write && step.Do != pass.SaveRecord {
 			return false
 		}
-		if e := decision.Effect; e != nil && !w.confirms(&l.process, *e) {
-			return false
-		}
-		w.lawful(s, decision)
-		l.sent = &sent{decision, s}
-		w.note("%s sends, slowly: %s", l.holder, told(decision))
+		w.lawful(step.Snapshot, step.Decision)
+		l.sent = &step
+		w.note("%s sends, slowly: %s", l.Holder, told(step.Decision))
 		return true
 	case slowRead:
 		early := w.Snapshot()
 		l.early, l.until = &early, reading(m.b)
-		w.note("%s begins to read, slowly, up to the %s", l.holder, readings[m.b])
+		w.note("%s begins to read, slowly, up to the %s", l.Holder, readings[m.b])
 		return true
 	case faulty:
 		return w.doPass(l, fate(m.b))
@@ -57,13 +55,14 @@ func (w *model) conditions(l *leader, f fate) conditions {
 
 // doPass does one pass, and says whether anything came of it.
 func (w *model) doPass(l *leader, f fate) bool {
-	s, decision, settled := w.look(&l.process, w.conditions(l, f))
+	step := w.look(&l.process, w.conditions(l, f))
+	decision := step.Decision
 	read := l.early != nil || len(w.astray) > 0 || w.lost(l)
 	l.early = nil
-	if !settled || decision.Effect == nil && decision.Record == nil {
+	if decision.Effect == nil && decision.Record == nil {
 		if decision.Hold != nil && decision.Hold.Reason == api.ReasonSuperseded {
 			l.active = false
-			w.note("%s stops: %s", l.holder, decision.Hold.Message)
+			w.note("%s stops: %s", l.Holder, decision.Hold.Message)
 			return true
 		}
 		return read
@@ -76,7 +75,7 @@ func (w *model) doPass(l *leader, f fate) bool {
 		stood = -1 // what the gate asks for may have changed since it was read
 	}
 	landed, fresh := w.landed, l.version == w.version
-	w.conclude(&l.process, w.conditions(l, f), s, decision, stood)
+	w.conclude(&l.process, w.conditions(l, f), step, stood)
 	if w.landed > landed && !fresh {
 		w.afterTheEnd(*decision.Effect)
 	}
@@ -92,15 +91,15 @@ func (w *model) lost(l *leader) bool {
 func (w *model) answered(l *leader) bool {
 	now := *l.sent
 	l.sent = nil
-	if e := now.decision.Effect; e != nil && (w.cut[e.Side] || w.astray[e.Side]) {
-		l.engaged = false
-		w.note("%s has no answer: %s", l.holder, e)
+	if e := now.Decision.Effect; e != nil && (w.cut[e.Side] || w.astray[e.Side]) {
+		w.answer(&l.process, unanswered, now, pass.NoAnswer)
+		w.note("%s has no answer: %s", l.Holder, e)
 		return true
 	}
 	landed, fresh := w.landed, l.version == w.version
-	w.conclude(&l.process, conditions{between: func() {}, fate: lands, underway: true}, now.judged, now.decision, -1)
+	w.conclude(&l.process, conditions{between: func() {}, fate: lands}, now, -1)
 	if w.landed > landed && !fresh {
-		w.afterTheEnd(*now.decision.Effect)
+		w.afterTheEnd(*now.Decision.Effect)
 	}
 	return true
 }
@@ -110,7 +109,7 @@ func (w *model) takeOver() bool {
 	for i := range w.leaders {
 		if l := &w.leaders[i]; !l.active {
 			*l = leader{process: *w.newProcess(), active: true}
-			w.note("%s takes over", l.holder)
+			w.note("%s takes over", l.Holder)
 			return true
 		}
 	}

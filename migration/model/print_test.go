@@ -252,7 +252,7 @@ func (p *printer) record(w *model, r plan.Record) {
 		p.text(string(r.Claim.Direction))
 		for i := range w.leaders {
 			l := &w.leaders[i]
-			p.bools(l.active && l.engaged && l.holder == r.Claim.Holder)
+			p.bools(l.active && l.Engaged && l.Holder == r.Claim.Holder)
 		}
 	}
 	if r.Handoff != nil {
@@ -306,7 +306,7 @@ func (p *printer) kind(w *model, of reading, name plan.SideName, s *plan.Snapsho
 
 func (p *printer) leader(w *model, l *leader) {
 	fresh := l.version == w.version
-	p.bools(l.active, l.engaged, fresh, l.sent != nil, l.early != nil)
+	p.bools(l.active, l.Engaged, fresh, l.sent != nil, l.early != nil)
 	if !l.active {
 		return
 	}
@@ -320,10 +320,10 @@ func (p *printer) leader(w *model, l *leader) {
 		p.bools(l.deleting)
 	}
 	if l.sent != nil {
-		if r := l.sent.decision.Record; r != nil {
+		if r := l.sent.Decision.Record; r != nil {
 			p.record(w, *r)
 		}
-		if e := l.sent.decision.Effect; e != nil {
+		if e := l.sent.Decision.Effect; e != nil {
 			p.effect(*e)
 		}
 	}

@@ -1,21 +1,22 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// process drives the migration, as an Engine does: it plans on what its caches show,
-// plans again on live reads before it writes, and writes once.
+// process drives the migration, as an Engine does: it reads and writes as package pass says.
 type process struct {
-	holder  string
-	engaged bool
+	pass.State
 	// the Migration as it was last read or written, of a certain version
 	version  int
 	record   plan.Record
@@ -56,8 +57,6 @@ type conditions struct {
 	// live returns what the API servers say to a read; nil: what is so now.
 	live func(reading) plan.Snapshot
 	fate fate
-	// underway is true for a write that was sent before.
-	underway bool
 }
 
 // reading is a kind of live read; a pass does them in this order.
@@ -78,7 +77,7 @@ type read struct {
 
 func (m *machine) newProcess() *process {
 	m.names++
-	p := &process{holder: fmt.Sprintf("p%d", m.names)}
+	p := &process{State: pass.State{Holder: fmt.Sprintf("p%d", m.names)}}
 	m.reread(p)
 	m.identify(p)
 	return p
@@ -101,9 +100,8 @@ func (m *machine) reread(p *process) {
 
 // through is a snapshot of the world as this process sees the Migration.
 func (p *process) through(s plan.Snapshot) plan.Snapshot {
-	s.Holder, s.Engaged = p.holder, p.engaged
 	s.Record, s.Spec.Mode, s.Deleting = p.record, p.mode, p.deleting
-	return s
+	return p.Sign(s)
 }
 
 // observe looks at both sides, as an Engine does: at what the caches show and, as far
@@ -263,55 +261,63 @@ func focused(s plan.Snapshot, sc plan.Reads) plan.Snapshot {
 // pass does one step of a process and returns what it came to.
 func (m *machine) pass(p *process, c conditions) plan.Decision {
 	stood := m.interleaved
-	s, decision, settled := m.look(p, c)
-	if !settled {
+	step := m.look(p, c)
+	if step.Do == pass.Rest {
 		return plan.Decision{}
 	}
-	return m.conclude(p, c, s, decision, stood)
+	return m.conclude(p, c, step, stood)
 }
 
-// look observes and decides: it looks closer until it has looked at all that its
-// decision rests on.
-func (m *machine) look(p *process, c conditions) (plan.Snapshot, plan.Decision, bool) {
+// longer is longer than any write is awaited in the caches: those that lag may lag for ever.
+const longer = time.Hour
+
+// look observes until the process has read all that its decision rests on. A periodic live read is
+// never due: what goes wrong on caches alone must not hide behind it.
+func (m *machine) look(p *process, c conditions) pass.Step {
 	if !c.stale {
 		m.reread(p)
 	}
-	shown := c.cached()
-	var sc plan.Reads
-	for range plan.Rounds {
-		s := m.observe(p, shown, sc, c)
-		decision := plan.Plan(s)
-		need := plan.ReadsFor(s, decision)
-		if sc.Covers(need) {
-			return s, decision, true
-		}
-		sc = need
+	shown, now := c.cached(), m.State.Now.Add(longer)
+	p.LastLiveRead = now
+	step := p.Begin(now, "")
+	for step.Do == pass.Read {
+		step = p.Next(step, m.observe(p, shown, step.Reads, c))
 	}
-	return plan.Snapshot{}, plan.Decision{}, false
+	return step
 }
 
-func (m *machine) conclude(p *process, c conditions, s plan.Snapshot, decision plan.Decision, stood int) plan.Decision {
-	m.lawful(s, decision)
+func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) plan.Decision {
+	decision := step.Decision
+	m.lawful(step.Snapshot, decision)
 	c.between()
-	switch {
-	case decision.Record != nil:
-		m.save(p, c.fate, *decision.Record)
-	case decision.Effect != nil && !c.underway && !m.confirms(p, *decision.Effect):
-		m.note("%s is refused: %s", p.holder, decision.Effect)
-	case decision.Effect != nil:
+	switch step = m.confirm(p, step); step.Do {
+	case pass.SaveRecord:
+		m.save(p, c.fate, step)
+	case pass.Write:
 		if decision.Effect.Verb == plan.ScaleDown && m.interleaved == stood {
 			m.gated(*decision.Effect)
 		}
-		m.send(p, c.fate, *decision.Effect, s)
-	case decision.Hold != nil:
-		m.note("%s waits: %s", p.holder, decision.Hold.Message)
+		m.send(p, c.fate, step)
+	case pass.Rest:
+		m.note("%s is refused: %s", p.Holder, decision.Effect)
+	default:
+		if decision.Hold != nil {
+			m.note("%s waits: %s", p.Holder, decision.Hold.Message)
+		}
 	}
 	return decision
 }
 
-// confirms says whether the record that a fence is of is the newest.
-func (m *machine) confirms(p *process, e plan.Effect) bool {
-	return e.Verb != plan.WriteFence || p.version == m.version
+// confirm writes the Migration again as it is, when that is to be done: it stays as it was.
+func (m *machine) confirm(p *process, step pass.Step) pass.Step {
+	if step.Do != pass.Confirm {
+		return step
+	}
+	answer := pass.Changed
+	if p.version == m.version {
+		answer = pass.Landed
+	}
+	return p.Answered(step, pass.Answer{Kind: answer}, m.State.Now)
 }
 
 // lawful checks a decision against what it was taken on.
@@ -350,28 +356,28 @@ func (m *machine) gated(e plan.Effect) {
 }
 
 // save writes the record, over the version that was read.
-func (m *machine) save(p *process, f fate, record plan.Record) {
+func (m *machine) save(p *process, f fate, step pass.Step) {
+	record, answer := *step.Decision.Record, pass.Changed
 	arrives := f == lands || f == unanswered || f == crashAfter
 	if arrives && p.version == m.version {
 		m.version++
 		if record.Completed != "" && m.State.Record.Completed == "" {
 			m.completed(record.Completed)
 		}
-		before := m.State.Record.Claim
 		given := plan.DestinationCount(m.State)
 		m.State.Record = record
 		m.State.Record.Given = given
 		m.interleaved++
-		m.note("%s records %s", p.holder, recorded(record))
+		m.note("%s records %s", p.Holder, recorded(record))
 		m.remember()
 		if f == lands {
 			m.reread(p)
-			p.engaged = record.Claim != nil && record.Claim.Holder == p.holder && (p.engaged || record.Claim != before)
 		}
+		answer = pass.Landed
 	} else {
-		m.note("%s could not record %s", p.holder, recorded(record))
+		m.note("%s could not record %s", p.Holder, recorded(record))
 	}
-	m.outcome(p, f)
+	m.answer(p, f, step, answer)
 }
 
 // completed checks that no ordinal is left down. One that is let go while it comes up
@@ -385,13 +391,15 @@ func (m *machine) completed(reason string) {
 	}
 }
 
-// outcome is what a process makes of the answer to a write, or of its absence.
-func (m *machine) outcome(p *process, f fate) {
+// answer brings a process the answer to what it wrote, if it is to have one.
+func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) {
 	switch {
 	case f >= crashAfter:
 		m.restart(p)
 	case f != lands:
-		p.engaged = false
+		p.Answered(step, pass.Answer{}, m.State.Now)
+	default:
+		p.Answered(step, pass.Answer{Kind: answer, Version: "1"}, m.State.Now)
 	}
 }
 
@@ -410,18 +418,25 @@ func recorded(r plan.Record) string {
 }
 
 // send writes one effect.
-func (m *machine) send(p *process, f fate, e plan.Effect, judged plan.Snapshot) {
+func (m *machine) send(p *process, f fate, step pass.Step) {
+	e, answer := *step.Decision.Effect, pass.NoAnswer
 	switch f {
 	case lands, unanswered, crashAfter:
 		err := m.land(e, false)
-		m.note("%s: %s: %v", p.holder, e, err)
+		switch {
+		case err == nil:
+			answer = pass.Landed
+		case !errors.Is(err, errNoAnswer):
+			answer = pass.Changed
+		}
+		m.note("%s: %s: %v", p.Holder, e, err)
 	case stalls, delayed:
-		m.late = append(m.late, lateWrite{e, judged})
-		m.note("%s stalls: %s", p.holder, e)
+		m.late = append(m.late, lateWrite{e, step.Snapshot})
+		m.note("%s stalls: %s", p.Holder, e)
 	default:
-		m.note("%s fails: %s", p.holder, e)
+		m.note("%s fails: %s", p.Holder, e)
 	}
-	m.outcome(p, f)
+	m.answer(p, f, step, answer)
 }
 
 // land lets a write arrive.

@@ -510,7 +510,7 @@ func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
 	c.stale = true
 	before := y.landed
 	for range 4 {
-		if decision := y.machine.pass(y.p, c); decision.Effect != nil || y.State.Record.Claim.Holder != other.holder {
+		if decision := y.machine.pass(y.p, c); decision.Effect != nil || y.State.Record.Claim.Holder != other.Holder {
 			t.Errorf("got %+v, held by %s", decision, y.State.Record.Claim.Holder)
 		}
 	}

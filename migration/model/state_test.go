@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -41,16 +42,10 @@ type leader struct {
 	process
 	active bool
 	// sent is a write that is on its way and whose answer is waited for.
-	sent *sent
+	sent *pass.Step
 	// early is what a slow pass has read of the kinds up to until.
 	early *plan.Snapshot
 	until reading
-}
-
-// sent is a decision on its way, and what it was judged on.
-type sent struct {
-	decision plan.Decision
-	judged   plan.Snapshot
 }
 
 // standing is a cache that shows one kind of object on one side as it was once.

@@ -189,7 +189,7 @@ func (p *planner) reachable() *Decision {
 		if side.Reach != Seen {
 			return Stalled(api.ReasonClusterUnreachable,
 				"cluster "+side.Cluster+" cannot be read: "+side.ReachError,
-				"nothing is done on either side until it answers; check the cluster and the kubeconfig")
+				RemedyUnreachable)
 		}
 	}
 	if base := p.Record.Baseline; base != nil {
@@ -211,6 +211,14 @@ func replaced(side Side, id types.UID) *Decision {
 func Stalled(reason, message, remedy string) *Decision {
 	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
 }
+
+// Remedies of more than one hold.
+const (
+	// RemedyRights mends a missing right.
+	RemedyRights = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
+	// RemedyUnreachable is for a cluster that does not answer.
+	RemedyUnreachable = "nothing is done on either side until it answers; check the cluster and the kubeconfig"
+)
 
 // done is for a snapshot of one ordinal when nothing is left to do for it: what is
 // next must be decided on all of them.

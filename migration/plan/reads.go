@@ -150,6 +150,3 @@ func takesForAnother(s Snapshot, decision Decision) bool {
 	was := s.Record.Baseline.DestinationUID
 	return was != "" && decision.Record.Baseline.DestinationUID != was
 }
-
-// Rounds bounds how often a pass looks closer: the world may change while it looks.
-const Rounds = 4

@@ -1,0 +1,26 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// LacksRight says whether an API server refused a request for want of a right: admission
+// and quotas answer with the same code, and in other words (kubernetes apiserver,
+// handlers/responsewriters/errors.go, forbiddenMessage).
+func LacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
+}
+
+// OneLine is an error in one line, and what several reads say alike said once.
+func OneLine(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

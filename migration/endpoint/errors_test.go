@@ -1,0 +1,29 @@
+package endpoint
+
+import (
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// TestLacksRight: to bind a role helps only where a right is missing.
+func TestLacksRight(t *testing.T) {
+	sets, claims := appsv1.Resource("statefulsets"), corev1.Resource("persistentvolumeclaims")
+	for text, want := range map[string]bool{
+		`User "system:serviceaccount:shop:mover" cannot patch resource "statefulsets" in API group "apps" in the namespace "shop"`: true,
+		`ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: no changes on Fridays`:                           false,
+	} {
+		if got := LacksRight(apierrors.NewForbidden(sets, "web", errors.New(text))); got != want {
+			t.Errorf("%s: got %t", text, got)
+		}
+	}
+	if LacksRight(apierrors.NewForbidden(claims, "data-web-0", errors.New("exceeded quota: small, requested: 1, used: 2, limited: 2"))) {
+		t.Error("a quota is no right")
+	}
+	if LacksRight(apierrors.NewConflict(sets, "web", errors.New(`User "x" cannot`))) {
+		t.Error("a conflict is no right")
+	}
+}

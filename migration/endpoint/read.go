@@ -1,0 +1,61 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object is a pointer to T that is an API object.
+type Object[T any] interface {
+	*T
+	client.Object
+}
+
+// Get reads one object: nil without an error when the API server says that it does
+// not exist. A 404 that is no Status of Kubernetes says nothing about the object: it
+// comes from a proxy on the way, or for a kind that is not served now.
+func Get[T any, P Object[T]](ctx context.Context, reader client.Reader, key client.ObjectKey) (*T, error) {
+	value := P(new(T))
+	err := reader.Get(ctx, key, value)
+	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return (*T)(value), nil
+}
+
+// Together runs reads at the same time and joins their errors.
+func Together(reads ...func() error) error {
+	errs := make([]error, len(reads))
+	var group sync.WaitGroup
+	for i, read := range reads {
+		group.Go(func() { errs[i] = read() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// GetAll reads objects by name, at the same time; those that do not exist are left out.
+func GetAll[T any, P Object[T]](ctx context.Context, reader client.Reader, namespace string, names []string) (map[string]*T, error) {
+	var mu sync.Mutex
+	found := make(map[string]*T, len(names))
+	reads := make([]func() error, 0, len(names))
+	for _, name := range names {
+		reads = append(reads, func() error {
+			value, err := Get[T, P](ctx, reader, client.ObjectKey{Namespace: namespace, Name: name})
+			if value != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				found[name] = value
+			}
+			return err
+		})
+	}
+	return found, Together(reads...)
+}

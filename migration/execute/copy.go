@@ -1,0 +1,108 @@
+package execute
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// copyMeta takes over labels and annotations, less what belongs to one object.
+func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) metav1.ObjectMeta {
+	annotations := maps.Clone(from.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	delete(annotations, api.FenceAnnotationKey)
+	delete(annotations, api.TemplateAnnotationKey)
+	delete(annotations, slicesapi.MigratingAnnotationKey)
+	delete(annotations, slicesapi.MaxUnavailableAnnotationKey)
+	delete(annotations, slicesapi.SplitAnnotationKey)
+	labels := maps.Clone(from.Labels)
+	for _, key := range Trackers {
+		delete(annotations, key) // whoever tracks the source would prune the copy
+		delete(labels, key)
+	}
+	annotations[api.OwnerAnnotationKey] = string(owner)
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations}
+}
+
+// MapClasses gives claim templates the storage classes that the user mapped.
+func MapClasses(templates []corev1.PersistentVolumeClaim, classes map[string]*string) {
+	for i := range templates {
+		templates[i].Status = corev1.PersistentVolumeClaimStatus{}
+		if class := classes[templates[i].Name]; class != nil {
+			templates[i].Spec.StorageClassName = class
+		}
+	}
+}
+
+// copyService makes the destination's governing Service, less what a cluster assigns, and
+// less what opens it to the outside: there the same address may be somebody else's. One that
+// is a name of something else becomes headless, as a governing Service is.
+func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
+	service := &corev1.Service{ObjectMeta: meta, Spec: *from.Spec.DeepCopy()}
+	spec := &service.Spec
+	switch {
+	case spec.Type == corev1.ServiceTypeExternalName:
+		spec.ClusterIP, spec.ClusterIPs = corev1.ClusterIPNone, nil
+	case spec.ClusterIP != corev1.ClusterIPNone:
+		spec.ClusterIP, spec.ClusterIPs = "", nil
+	}
+	spec.Type, spec.ExternalName, spec.ExternalIPs = corev1.ServiceTypeClusterIP, "", nil
+	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil
+	spec.AllocateLoadBalancerNodePorts, spec.ExternalTrafficPolicy, spec.HealthCheckNodePort = nil, "", 0
+	spec.IPFamilies, spec.IPFamilyPolicy = nil, nil
+	for i := range spec.Ports {
+		spec.Ports[i].NodePort = 0
+	}
+	return service
+}
+
+// podSecurity begins the labels by which a namespace enforces Pod Security (kubernetes
+// pod-security-admission, api/constants.go).
+const podSecurity = "pod-security.kubernetes.io/"
+
+// createdNamespace enforces what the source's does of Pod Security, where that may be read.
+func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+	meta.Namespace = ""
+	namespace := &corev1.Namespace{ObjectMeta: meta}
+	from, err := endpoint.Get[corev1.Namespace](ctx, e.Source.Live, client.ObjectKey{Name: e.Source.Namespace})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	if from == nil {
+		return namespace, nil
+	}
+	for key, value := range from.Labels {
+		if strings.HasPrefix(key, podSecurity) {
+			metav1.SetMetaDataLabel(&namespace.ObjectMeta, key, value)
+		}
+	}
+	return namespace, nil
+}
+
+// StorageClasses are the destination's classes by claim template.
+func StorageClasses(m *api.Migration) map[string]*string {
+	classes := map[string]*string{}
+	for _, volume := range m.Spec.Volumes {
+		classes[volume.ClaimTemplate] = volume.StorageClassName
+	}
+	return classes
+}
+
+// Trackers are the labels and annotations by which GitOps tools know their objects.
+var Trackers = []string{
+	"argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance",
+	"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name",
+}

@@ -1,0 +1,150 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// TestCopiesAreNotTracked: a copy does not bear the marks by which a GitOps tool would
+// take it for its own and prune it, nor those of a migration of the original.
+func TestCopiesAreNotTracked(t *testing.T) {
+	marks := map[string]string{"team": "shop", api.FenceAnnotationKey: "m.1", api.TemplateAnnotationKey: "h"}
+	for _, key := range Trackers {
+		marks[key] = "shop:web"
+	}
+	from := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: marks, Annotations: marks}}
+	budget := pdb.Copy(from, copyMeta(from.ObjectMeta, "store", "web", "owner"), pdb.Marks{Mark: pdb.Mark("m.2", pdb.Unavailable(0)), Author: pdb.Available(2)})
+	for _, key := range Trackers {
+		if budget.Labels[key] != "" || budget.Annotations[key] != "" {
+			t.Errorf("the copy bears %s", key)
+		}
+	}
+	if budget.Namespace != "store" || budget.Name != "web" || budget.Annotations["team"] != "shop" || budget.Annotations[api.FenceAnnotationKey] != "" {
+		t.Errorf("got %+v", budget.ObjectMeta)
+	}
+	if fence, form := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey]); fence != "m.2" || form != "maxUnavailable 0" || budget.Annotations[api.OwnerAnnotationKey] != "owner" || budget.Annotations[api.AuthorBudgetAnnotationKey] != "minAvailable 2" {
+		t.Errorf("got %+v", budget.Annotations)
+	}
+}
+
+// TestCopiedServicesAreInternal: what opens the source's Service to the outside is not copied:
+// in another cluster the same address may be somebody else's, and a load balancer costs (S8).
+func TestCopiedServicesAreInternal(t *testing.T) {
+	ports := func(node int32) []corev1.ServicePort {
+		return []corev1.ServicePort{{Name: "http", Port: 80, NodePort: node}}
+	}
+	for name, tc := range map[string]struct{ from, want corev1.ServiceSpec }{
+		"M-071 a load balancer": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"}, ExternalIPs: []string{"192.0.2.1"}, LoadBalancerIP: "192.0.2.2",
+				LoadBalancerClass: new("x"), LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, AllocateLoadBalancerNodePorts: new(true), HealthCheckNodePort: 30001,
+				ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, Ports: ports(30000), Selector: map[string]string{"app": "web"}, PublishNotReadyAddresses: true,
+			},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: ports(0), Selector: map[string]string{"app": "web"}, PublishNotReadyAddresses: true},
+		},
+		"a name elsewhere": {
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com", Ports: ports(0)},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, Ports: ports(0)},
+		},
+		"M-071 headless": {
+			corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, ExternalIPs: []string{"192.0.2.1"}, Ports: ports(0)},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, Ports: ports(0)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, copyService(&corev1.Service{Spec: tc.from}, metav1.ObjectMeta{}).Spec); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCopiedNamespacesAreAsStrict: a namespace that the migration makes enforces what the
+// source's does of Pod Security, where that may be read (S8).
+func TestCopiedNamespacesAreAsStrict(t *testing.T) {
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30", "team": "shop",
+	}}}
+	strict := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30"}
+	forbidden := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
+	}}
+	broken := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewInternalError(errors.New("no answer"))
+	}}
+	for name, tc := range map[string]struct {
+		funcs interceptor.Funcs
+		want  map[string]string
+		fails bool
+	}{
+		"read":        {interceptor.Funcs{}, strict, false},
+		"forbidden":   {forbidden, nil, false},
+		"unreachable": {broken, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
+			e := &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}}
+			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "owner"}}
+			made, err := e.Created(t.Context(), m, endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
+			if tc.fails {
+				if err == nil {
+					t.Error("it is made all the same")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, made.GetLabels()); diff != "" || made.GetName() != "store" || made.GetAnnotations()[api.OwnerAnnotationKey] != "owner" {
+				t.Errorf("%s%+v", diff, made)
+			}
+		})
+	}
+}
+
+// TestClaimTemplatesGetTheirClasses: each claim template of the destination has the class that is
+// asked for by its name, and its own without that.
+func TestClaimTemplatesGetTheirClasses(t *testing.T) {
+	for name, tc := range map[string]struct{ classes, want map[string]string }{
+		"M-061 no mapping":       {nil, map[string]string{"data": "slow", "logs": "slow"}},
+		"M-061 one":              {map[string]string{"data": "fast"}, map[string]string{"data": "fast", "logs": "slow"}},
+		"M-061 the same twice":   {map[string]string{"data": "fast", "logs": "fast"}, map[string]string{"data": "fast", "logs": "fast"}},
+		"M-061 two":              {map[string]string{"data": "fast", "logs": "cold"}, map[string]string{"data": "fast", "logs": "cold"}},
+		"M-061 another template": {map[string]string{"other": "fast"}, map[string]string{"data": "slow", "logs": "slow"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{}
+			for template, class := range tc.classes {
+				m.Spec.Volumes = append(m.Spec.Volumes, api.VolumeSpec{ClaimTemplate: template, StorageClassName: &class})
+			}
+			var templates []corev1.PersistentVolumeClaim
+			for _, template := range []string{"data", "logs"} {
+				templates = append(templates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("slow")}})
+			}
+			MapClasses(templates, StorageClasses(m))
+			got := map[string]string{}
+			for _, template := range templates {
+				got[template.Name] = *template.Spec.StorageClassName
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,245 @@
+// Package execute carries out one effect of a plan: one write, to the very object that was judged.
+// It decides nothing.
+package execute
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Executor carries effects out.
+type Executor struct {
+	*endpoint.Pair
+	Policy volumes.Policy
+}
+
+// Do does one effect: one write, with the uid and resourceVersion of the
+// object that was judged. It returns the object as it was written; nil when it
+// was deleted.
+func (e *Executor) Do(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+	at := e.At(effect.Side)
+	switch effect.Verb {
+	case plan.WriteFence:
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": fenceMarks(at, effect.Fence)}})
+	case plan.ReleaseFence:
+		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": noFenceMarks(at, effect.Split)}})
+	case plan.SetShare:
+		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
+	case plan.LiftShare:
+		return patchSet(ctx, at, effect, shareOf(nil))
+	case plan.ScaleDown, plan.ScaleUp:
+		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
+			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
+		}})
+	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.CreatePodService, plan.CreatePodExport:
+		object, err := e.Created(ctx, m, at, effect)
+		if err != nil {
+			return nil, err
+		}
+		return object, at.Live.Create(ctx, object)
+	case plan.MarkPodService, plan.MarkPodExport:
+		return markName(ctx, at, effect)
+	case plan.SetBudget:
+		return pdb.Write(ctx, at.Live, budgetTarget(at, effect), effect.Form, pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author})
+	case plan.RestoreBudget:
+		return pdb.Write(ctx, at.Live, budgetTarget(at, effect), effect.Form, pdb.Marks{})
+	case plan.CarryVolume:
+		if effect.Volume.Verb == volumes.MarkClaim {
+			return volumes.Mark(ctx, at.Live, effect.Volume)
+		}
+		return e.carryVolume(ctx, m, s, effect)
+	case plan.RestorePolicy:
+		return restorePolicy(ctx, at, s, effect)
+	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
+		return nil, e.remove(ctx, at, effect)
+	}
+	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
+}
+
+// fenceMarks are the annotations of a StatefulSet with a fence. The controller of our own kind is
+// told that it is being migrated.
+func fenceMarks(p endpoint.Endpoint, value string) map[string]any {
+	annotations := map[string]any{api.FenceAnnotationKey: value}
+	if p.APIVersion == endpoint.SliceVersion {
+		annotations[slicesapi.MigratingAnnotationKey] = "true"
+	}
+	return annotations
+}
+
+// noFenceMarks are those of one that is let go. The controller of our own kind is told whether the
+// application stays split.
+func noFenceMarks(p endpoint.Endpoint, split bool) map[string]any {
+	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
+	if p.APIVersion != endpoint.SliceVersion {
+		return annotations
+	}
+	annotations[slicesapi.MigratingAnnotationKey], annotations[slicesapi.MaxUnavailableAnnotationKey] = nil, nil
+	if annotations[slicesapi.SplitAnnotationKey] = nil; split {
+		annotations[slicesapi.SplitAnnotationKey] = "true"
+	}
+	return annotations
+}
+
+// shareOf is the metadata of a StatefulSet of our own kind with a share, or without one.
+func shareOf(value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{slicesapi.MaxUnavailableAnnotationKey: value}}}
+}
+
+func patchSet(ctx context.Context, at endpoint.Endpoint, effect plan.Effect, change map[string]any) (client.Object, error) {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = effect.UID, effect.ResourceVersion
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	set := at.NewSet(metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name})
+	return set, at.Live.Patch(ctx, set, client.RawPatch(types.MergePatchType, data))
+}
+
+// markName writes the fence on the Service or the export of an ordinal.
+func markName(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
+	var object client.Object = &corev1.Service{ObjectMeta: meta}
+	if effect.Verb == plan.MarkPodExport {
+		object = newExport(at.ExportVersion, meta)
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": effect.UID, "resourceVersion": effect.ResourceVersion, "annotations": map[string]any{api.FenceAnnotationKey: effect.Fence},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return object, at.Live.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+}
+
+func budgetTarget(at endpoint.Endpoint, effect plan.Effect) pdb.Target {
+	return pdb.Target{Namespace: at.Namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
+}
+
+// Created is the object that a create effect makes, copied from the source as it
+// is now.
+func (e *Executor) Created(ctx context.Context, m *api.Migration, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	owned := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
+	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
+		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
+	}
+	switch effect.Verb {
+	case plan.CreateNamespace:
+		return e.createdNamespace(ctx, owned)
+	case plan.CreateExport, plan.CreatePodExport:
+		return newExport(at.ExportVersion, owned), nil
+	case plan.CreatePodService:
+		return e.createdPodService(ctx, owned)
+	case plan.CreateService:
+		from, err := must[corev1.Service](ctx, e.Source, effect.Name)
+		if err != nil {
+			return nil, err
+		}
+		return copyService(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, m.UID)), nil
+	case plan.CreateBudget:
+		from, err := must[policyv1.PodDisruptionBudget](ctx, e.Source, effect.Name)
+		if err != nil {
+			return nil, err
+		}
+		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, m.UID), pdb.Marks{Mark: pdb.Mark(effect.Fence, pdb.Unavailable(0)), Author: effect.Author}), nil
+	default:
+		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
+			meta := copyMeta(from, at.Namespace, effect.Name, m.UID)
+			meta.Annotations[api.FenceAnnotationKey] = effect.Fence
+			if at.APIVersion == endpoint.SliceVersion {
+				meta.Annotations[slicesapi.MigratingAnnotationKey] = "true"
+			}
+			return meta
+		}, effect.Start, StorageClasses(m))
+	}
+}
+
+// createdPodService takes ports over from the source's governing Service, if there is one.
+func (e *Executor) createdPodService(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
+	set, err := e.Source.GetSet(ctx, e.Source.Live)
+	if err != nil || set == nil || set.Spec.ServiceName == "" {
+		return podService(nil, meta), err
+	}
+	governing, err := endpoint.Get[corev1.Service](ctx, e.Source.Live, e.Source.Key(set.Spec.ServiceName))
+	return podService(governing, meta), err
+}
+
+// must reads an object that was seen a moment ago.
+func must[T any, P endpoint.Object[T]](ctx context.Context, at endpoint.Endpoint, name string) (*T, error) {
+	value := P(new(T))
+	if err := at.Live.Get(ctx, at.Key(name), value); err != nil {
+		return nil, err
+	}
+	return (*T)(value), nil
+}
+
+func (e *Executor) carryVolume(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+	for _, v := range s.Volumes {
+		if v.Ordinal != effect.Ordinal || v.Template != effect.Template {
+			continue
+		}
+		carrier := volumes.Carrier{
+			Giver: e.Source.Live, Taker: e.Destination.Live, Owner: m.UID, StorageClass: StorageClasses(m)[v.Template],
+			Policy: e.Policy, Use: observe.UseOf(m, e.Destination.Namespace, v.Template),
+		}
+		if plan.Giver(s) == plan.DestinationSide {
+			carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
+			carrier.Use.Namespace = e.Source.Namespace
+		}
+		return carrier.Apply(ctx, effect.Volume, plan.PairOf(s, v))
+	}
+	return nil, fmt.Errorf("%s: its claim was not read", effect)
+}
+
+func restorePolicy(ctx context.Context, at endpoint.Endpoint, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+	for i := range s.Volumes {
+		volume := s.Volumes[i].Holding(effect.Side).Volume
+		if volume.Name == effect.Name && volume.UID == effect.UID {
+			return volumes.RestorePolicy(ctx, at.Live, volume, s.UID)
+		}
+	}
+	return nil, fmt.Errorf("%s: the volume was not read", effect)
+}
+
+// remove deletes the very object that was judged.
+func (e *Executor) remove(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
+	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
+	var object client.Object
+	switch effect.Verb {
+	case plan.DeleteClaim:
+		object = &corev1.PersistentVolumeClaim{ObjectMeta: meta}
+	case plan.DeleteVolume:
+		meta.Namespace = ""
+		object = &corev1.PersistentVolume{ObjectMeta: meta}
+	case plan.DeleteBudget:
+		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
+	case plan.DeleteExport, plan.DeletePodExport:
+		object = newExport(at.ExportVersion, meta)
+	case plan.DeletePodService:
+		object = &corev1.Service{ObjectMeta: meta}
+	default:
+		object = at.NewSet(meta)
+	}
+	return at.Live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(cmp.Or(effect.Propagation, metav1.DeletePropagationBackground)))
+}

@@ -1,0 +1,36 @@
+package execute
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// copiedSet makes the destination's StatefulSet: the source's as it is now, without
+// replicas, of the destination's kind.
+func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, classes map[string]*string) (client.Object, error) {
+	from := e.Source.NewSet(metav1.ObjectMeta{})
+	if err := e.Source.Live.Get(ctx, e.Source.Key(e.Source.Set), from); err != nil {
+		return nil, err
+	}
+	to, err := endpoint.Convert[slicesapi.StatefulSet](from)
+	if err != nil {
+		return nil, err
+	}
+	none := int32(0)
+	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
+	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
+	to.Annotations[api.TemplateAnnotationKey] = observe.TemplateHash(&to.Spec.Template)
+	MapClasses(to.Spec.VolumeClaimTemplates, classes)
+	if e.Destination.APIVersion == endpoint.SliceVersion {
+		return to, nil
+	}
+	return endpoint.Convert[appsv1.StatefulSet](to)
+}

@@ -1,0 +1,113 @@
+package observe
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// listing is an exact list of the pods of a side that was asked for before it is needed: the
+// API server may take 100 ms for it (see plan.Reads), and much else can be read and written
+// meanwhile.
+type listing struct {
+	found observed
+	// done is closed when it has come, or failed.
+	done chan struct{}
+}
+
+func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
+	l := &listing{found: observed{endpoint: of}, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		l.found.err = l.found.listPods(ctx, of.Live)
+	}()
+	return l
+}
+
+// pods waits for the list.
+func (l *listing) pods(ctx context.Context) ([]corev1.Pod, error) {
+	select {
+	case <-l.done:
+		return l.found.pods, l.found.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ahead are the lists that are on their way.
+type ahead struct {
+	// gate is of both sides, asked for when the ordinal's volumes were secured, for its stop by
+	// the next pass. If that does something else, the lists are too old for another one.
+	gate map[plan.SideName]*listing
+	// left is of the side that the ordinal's volumes were taken from, asked for as soon as
+	// they were, for its start.
+	left    *listing
+	ordinal int32
+}
+
+// before forgets, before a write, the list that the write would make untrue: it may let
+// somebody use the volumes again where they were taken from, or takes one more from there.
+func (a *ahead) before(effect plan.Effect, sameCluster bool) {
+	if a.left != nil && (effect.Side == a.left.found.endpoint.Side || effect.TakesAway(sameCluster)) {
+		a.left = nil
+	}
+}
+
+// LookAhead asks for what is needed next, after a write.
+func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
+	switch {
+	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
+		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
+	case effect.TakesAway(e.SameCluster()):
+		of := e.At(effect.Side)
+		if e.SameCluster() {
+			of = e.At(effect.Side.Other())
+		}
+		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal
+	}
+}
+
+// BeforeWrite forgets what an effect that is about to be written would make untrue.
+func (e *Observer) BeforeWrite(effect plan.Effect) { e.ahead.before(effect, e.SameCluster()) }
+
+// EndPass forgets what was only for the pass that ends.
+func (e *Observer) EndPass() { e.ahead.gate = nil }
+
+// gateOf is the list for a stop: the one that was asked for after the last write, or else a new
+// one. What it shows may be older than the StatefulSets and budgets that are read besides.
+func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
+	if l := a.gate[of.Side]; l != nil {
+		return l
+	}
+	return listAhead(ctx, of)
+}
+
+// leftOf is the list for the start of an ordinal; nil when there is none of that side.
+func (a *ahead) leftOf(side plan.SideName, sc plan.Reads) *listing {
+	if a.left == nil || sc.Left != side || a.left.found.endpoint.Side != side || *sc.Ordinal != a.ordinal {
+		return nil
+	}
+	return a.left
+}
+
+// shows says whether nobody used the claims of an ordinal when no pod could begin to any more.
+// Where the list does not show that, pods must be listed again: they may be gone since.
+func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) bool {
+	if l == nil {
+		return false
+	}
+	if _, err := l.pods(ctx); err != nil {
+		return false
+	}
+	set := l.found.endpoint.Set
+	for _, template := range templates {
+		if len(usersOf(&l.found, plan.ClaimName(template, set, ordinal), plan.PodName(set, ordinal))) > 0 {
+			return false
+		}
+	}
+	return true
+}

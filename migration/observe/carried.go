@@ -1,0 +1,59 @@
+package observe
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// readDuplicates looks at this side for other volumes of the disks of the other side's volumes that
+// are not here yet.
+func (f *observed) readDuplicates(ctx context.Context, other map[string]*corev1.PersistentVolume) error {
+	if f.endpoint.Cached == nil {
+		return nil // it is only looked at; the preflight has listed them
+	}
+	f.duplicateHandles = map[string]string{}
+	for name, volume := range other {
+		disk := clusters.Disk(volume)
+		if disk == "" || f.volumes[name] != nil {
+			continue
+		}
+		var same corev1.PersistentVolumeList
+		if err := f.endpoint.Cached.List(ctx, &same, client.MatchingFields{clusters.DiskField: disk}); err != nil {
+			return err
+		}
+		for i := range same.Items {
+			if same.Items[i].Name != name {
+				f.duplicateHandles[name] = same.Items[i].Name
+			}
+		}
+	}
+	return nil
+}
+
+// judge says of a side's volume that would have to be made at the other side what speaks
+// against it.
+func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, at, other *observed) {
+	volume := at.volumes[h.Volume.Name]
+	if volume == nil || other.volumes[volume.Name] != nil || e.SameCluster() {
+		return
+	}
+	h.Volume.Barred = e.Policy.Bars(volume, UseOf(m, other.endpoint.Namespace, template))
+	h.Volume.Twin = other.duplicateHandles[volume.Name]
+}
+
+// UseOf is what a volume of a claim template would be made for in a namespace.
+func UseOf(m *api.Migration, namespace, template string) volumes.Use {
+	use := volumes.Use{Namespace: namespace, ClaimTemplate: template}
+	for _, v := range m.Spec.Volumes {
+		if v.ClaimTemplate == template {
+			use.Shared = v.Shared
+		}
+	}
+	return use
+}

@@ -1,0 +1,382 @@
+// Package observe reads both sides of a migration and makes a plan.Snapshot of what it finds. It
+// writes nothing and decides nothing: what cannot be read makes a side Unreachable.
+package observe
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// observed is what was read of one side, before it is made into small values.
+type observed struct {
+	endpoint endpoint.Endpoint
+	err      error
+	// lost is true for a side that is not to be looked at.
+	lost bool
+	set  *appsv1.StatefulSet
+	// slice is the set as it is when it is of our own kind.
+	slice    *slicesapi.StatefulSet
+	pods     []corev1.Pod
+	budgets  []policyv1.PodDisruptionBudget
+	claims   map[string]*corev1.PersistentVolumeClaim
+	volumes  map[string]*corev1.PersistentVolume
+	attached map[string][]volumes.Attachment
+	// duplicateHandles are volumes of this side that are the disk of one that the other side would
+	// bring here, by the name of that one.
+	duplicateHandles map[string]string
+	// recorded are the volumes of the ordinal on its way, as they were recorded.
+	recorded []string
+	// listing is a list of the pods that was asked for before; nil: there is none.
+	listing *listing
+	service *corev1.Service
+	// lacksNamespace is true when the namespace is known not to exist.
+	lacksNamespace bool
+	// labels are those of the slice's pods when its StatefulSet does not exist.
+	labels labels.Set
+	// now is when it was read.
+	now time.Time
+	// sibling is the other StatefulSet when it is in the same namespace.
+	sibling string
+	export  plan.Export
+	// services and exports are those of the namespace that may bear an ordinal's name.
+	services map[string]*corev1.Service
+	exports  map[string]plan.Export
+}
+
+// Observer reads both sides of a migration. It is not safe for concurrent use.
+type Observer struct {
+	*endpoint.Pair
+	Clock  clock.PassiveClock
+	Policy volumes.Policy
+	// Identify finds out which cluster a side is in.
+	Identify func(context.Context, *endpoint.Endpoint) error
+	// KeepsSlice asks the destination whether it keeps the slice that it is to have.
+	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
+	// ahead are the lists of pods that are on their way.
+	ahead ahead
+}
+
+// Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
+// of a side makes that side Unreachable; nothing is concluded from half a read.
+func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
+	recorded := recordedVolumes(m.Status.Handoff)
+	source, destination := &observed{endpoint: e.Source, recorded: recorded}, &observed{endpoint: e.Destination, recorded: recorded, lost: Recovers(m)}
+	if destination.lost && m.Status.Baseline != nil {
+		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
+		e.Destination.ID = destination.endpoint.ID
+	}
+	if sc.Identity {
+		both(source, destination, func(f *observed) error { return e.Identify(ctx, &f.endpoint) })
+		e.Source.ID, e.Destination.ID = source.endpoint.ID, destination.endpoint.ID
+	}
+	both(source, destination, func(f *observed) error { return f.read(ctx, e.readerOf(f.endpoint, sc)) })
+	if sc.Ordinal == nil {
+		both(source, destination, func(f *observed) error { return f.readRest(ctx, e.readerOf(f.endpoint, sc), source.set) })
+	}
+	if sc.Live && !sc.Wide {
+		for _, f := range []*observed{source, destination} {
+			if sc.Gate && !f.lost {
+				f.listing = e.ahead.gateOf(ctx, f.endpoint)
+			} else {
+				f.listing = e.ahead.leftOf(f.endpoint.Side, sc)
+			}
+		}
+		readLive(ctx, source, destination, sc)
+	}
+	if !e.SameCluster() {
+		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
+		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
+	}
+	readExports(ctx, m, source, destination)
+	readNames(ctx, m, source, destination, sc)
+
+	s := plan.Snapshot{
+		Now: e.Clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Deleting: !m.DeletionTimestamp.IsZero(),
+		Spec: SpecOf(m, e.SameCluster()), Record: RecordOf(m), Focused: sc.Ordinal != nil, VolumesRead: sc.Volumes,
+	}
+	s.Spec.SameNamespace = s.Spec.SameCluster && e.Source.Namespace == e.Destination.Namespace
+	source.now, destination.now = s.Now, s.Now
+	source.labels, destination.labels = destination.podLabels(), source.podLabels()
+	if s.Spec.SameNamespace {
+		source.sibling, destination.sibling = destination.endpoint.Set, source.endpoint.Set
+	}
+	s.Source, s.Destination = sideOf(m, source), sideOf(m, destination)
+	s.Destination.Service = governing(source, destination)
+	s.Source.Service = governing(source, source)
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return s
+	}
+	var err error
+	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
+		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
+		return s
+	}
+	s.Template = templateChange(source.set, destination.set)
+	templates := ClaimTemplates(source.set)
+	s.Source.Set.Templates = templates
+	if s.Spec.NameOrdinals {
+		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))
+	}
+	ordinals := OrdinalsOf(s, sc)
+	if sc.Next != nil {
+		ordinals = append(ordinals, *sc.Next)
+	}
+	for _, ordinal := range ordinals {
+		for _, template := range templates {
+			v := ordinalVolume(m, source, destination, ordinal, template)
+			e.judge(m, template, &v.Source, source, destination)
+			e.judge(m, template, &v.Destination, destination, source)
+			s.Volumes = append(s.Volumes, v)
+		}
+	}
+	return s
+}
+
+// both reads two sides at the same time. What failed before stays failed, and one that is
+// lost is not looked at.
+func both(source, destination *observed, read func(*observed) error) {
+	var group sync.WaitGroup
+	for _, f := range []*observed{source, destination} {
+		if f.err == nil && !f.lost {
+			group.Go(func() { f.err = read(f) })
+		}
+	}
+	group.Wait()
+}
+
+// readerOf is the cache or the API server. A side that is not watched yet is read live.
+func (e *Observer) readerOf(p endpoint.Endpoint, sc plan.Reads) client.Reader {
+	if p.Cached == nil || sc.Wide {
+		return p.Live
+	}
+	return p.Cached
+}
+
+// read reads the slice of one side: its StatefulSet, and after it pods and budgets,
+// and what is attached in its cluster.
+func (f *observed) read(ctx context.Context, reader client.Reader) (err error) {
+	if err := f.readSet(ctx, reader); err != nil {
+		return err
+	}
+	var budgets policyv1.PodDisruptionBudgetList
+	err = endpoint.Together(
+		func() error { return f.readUse(ctx, reader) },
+		func() error { return reader.List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace)) },
+	)
+	f.budgets = budgets.Items
+	return err
+}
+
+// readSet reads the side's StatefulSet, whichever kind it is of.
+func (f *observed) readSet(ctx context.Context, reader client.Reader) (err error) {
+	f.set, f.slice, err = f.endpoint.GetSlice(ctx, reader)
+	return err
+}
+
+// readUse reads the pods, which may use a claim, and after them the attachments of volumes:
+// those of a pod that was not there yet may not have been there either.
+func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
+	if err := f.listPods(ctx, reader); err != nil {
+		return err
+	}
+	return f.listAttachments(ctx, reader)
+}
+
+func (f *observed) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {
+	var pods corev1.PodList
+	err := reader.List(ctx, &pods, append(options, client.InNamespace(f.endpoint.Namespace))...)
+	f.pods = pods.Items
+	return err
+}
+
+func (f *observed) listAttachments(ctx context.Context, reader client.Reader) error {
+	var attachments storagev1.VolumeAttachmentList
+	err := reader.List(ctx, &attachments)
+	f.attached = map[string][]volumes.Attachment{}
+	for _, a := range attachments.Items {
+		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
+			f.attached[*pv] = append(f.attached[*pv], volumes.Attachment{Name: a.Name, Node: a.Spec.NodeName})
+		}
+	}
+	return err
+}
+
+// readRest reads what is not of one ordinal: the namespace, the governing Service
+// of the source, and all claims and volumes.
+func (f *observed) readRest(ctx context.Context, reader client.Reader, source *appsv1.StatefulSet) error {
+	return endpoint.Together(
+		func() error { return f.readNamespace(ctx) },
+		func() error { return f.readAllVolumes(ctx, reader) },
+		func() (err error) {
+			if source != nil && source.Spec.ServiceName != "" {
+				f.service, err = endpoint.Get[corev1.Service](ctx, reader, f.endpoint.Key(source.Spec.ServiceName))
+			}
+			return err
+		},
+	)
+}
+
+// readNamespace looks for the namespace when it is in doubt.
+func (f *observed) readNamespace(ctx context.Context) error {
+	if f.set != nil {
+		return nil
+	}
+	namespace, err := endpoint.Get[corev1.Namespace](ctx, f.endpoint.Live, client.ObjectKey{Name: f.endpoint.Namespace})
+	if apierrors.IsForbidden(err) {
+		return nil // whoever may not read namespaces was given one to work in
+	}
+	f.lacksNamespace = err == nil && namespace == nil
+	return err
+}
+
+func (f *observed) readAllVolumes(ctx context.Context, reader client.Reader) error {
+	var claims corev1.PersistentVolumeClaimList
+	var pvs corev1.PersistentVolumeList
+	err := endpoint.Together(
+		func() error { return reader.List(ctx, &claims, client.InNamespace(f.endpoint.Namespace)) },
+		func() error { return reader.List(ctx, &pvs) },
+	)
+	f.claims = make(map[string]*corev1.PersistentVolumeClaim, len(claims.Items))
+	for i := range claims.Items {
+		f.claims[claims.Items[i].Name] = &claims.Items[i]
+	}
+	f.volumes = make(map[string]*corev1.PersistentVolume, len(pvs.Items))
+	for i := range pvs.Items {
+		f.volumes[pvs.Items[i].Name] = &pvs.Items[i]
+	}
+	return err
+}
+
+// ClaimTemplates are the names of the claim templates, in order.
+func ClaimTemplates(set *appsv1.StatefulSet) []string {
+	if set == nil {
+		return nil
+	}
+	names := make([]string, 0, len(set.Spec.VolumeClaimTemplates))
+	for _, template := range set.Spec.VolumeClaimTemplates {
+		names = append(names, template.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ordinalVolume is one template's claim of an ordinal on both sides. The volume is
+// the one that was recorded when the ordinal's handoff began, or else the one that the
+// source's claim names, or the destination's when the source has none: both sides use
+// one name for it.
+func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template}
+	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
+	for _, f := range []*observed{source, destination} {
+		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
+		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
+			name = claim.Spec.VolumeName
+		}
+	}
+	v.Source = holdingOf(m, source, ordinal, template, name)
+	v.Destination = holdingOf(m, destination, ordinal, template, name)
+	return v
+}
+
+func recordedVolumes(handoff *api.Handoff) []string {
+	if handoff == nil {
+		return nil
+	}
+	names := make([]string, 0, len(handoff.Volumes))
+	for _, v := range handoff.Volumes {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume string) volumes.Holding {
+	name := plan.ClaimName(template, f.endpoint.Set, ordinal)
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}}
+	if claim := f.claims[name]; claim != nil {
+		h.Claim = volumes.ViewClaim(claim, m.UID)
+		h.Claim.Users = usersOf(f, name, plan.PodName(f.endpoint.Set, ordinal))
+	}
+	if pv := f.volumes[volume]; pv != nil {
+		h.Volume = volumes.ViewVolume(pv, m.UID)
+		h.Volume.Attachments = f.attached[volume]
+	}
+	return h
+}
+
+// usersOf names the pods other than the ordinal's own that mount a claim.
+func usersOf(f *observed, claim, own string) []string {
+	var users []string
+	for i := range f.pods {
+		pod := &f.pods[i]
+		if pod.Name == own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim {
+				users = append(users, pod.Name)
+			}
+		}
+	}
+	return users
+}
+
+// governing is the Service that the destination needs: the source's.
+func governing(source, destination *observed) plan.Dependent {
+	if source.set == nil || source.set.Spec.ServiceName == "" {
+		return plan.Dependent{}
+	}
+	return plan.Dependent{Needed: source.service != nil, Found: destination.service != nil, Name: source.set.Spec.ServiceName}
+}
+
+// OrdinalOf returns the ordinal of a pod named <set>-<ordinal>.
+func OrdinalOf(set, pod string) (int32, bool) {
+	rest, found := strings.CutPrefix(pod, set+"-")
+	if !found || rest == "" || len(rest) > 1 && rest[0] == '0' {
+		return 0, false
+	}
+	var ordinal int64
+	for _, c := range rest {
+		if c < '0' || c > '9' || ordinal > 1<<31-1 {
+			return 0, false
+		}
+		ordinal = ordinal*10 + int64(c-'0')
+	}
+	return int32(ordinal), ordinal <= 1<<31-1
+}
+
+// OrdinalsOf are those whose volumes and names are read.
+func OrdinalsOf(s plan.Snapshot, sc plan.Reads) []int32 {
+	if sc.Ordinal != nil {
+		return []int32{*sc.Ordinal}
+	}
+	return s.Ordinals()
+}
+
+// Recovers says whether a migration goes on without its destination. One that has not begun
+// has nothing to recover.
+func Recovers(m *api.Migration) bool {
+	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
+}
+
+// Unborn is the UID of a migration that is only looked at: an empty one would own
+// every object that nobody owns.
+const Unborn = types.UID("unborn")

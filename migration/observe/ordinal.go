@@ -1,0 +1,189 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// readLive replaces what the caches say by what the API servers say now, as far as
+// the scope asks for it. Pods are read after both StatefulSets: one that was absent
+// before its controller was seen to have let go of it may have come and gone since.
+// Before a stop, which waits for no pod to be gone, they may be listed before (see ahead).
+// For the same reason what attaches a volume is read after the pods, where volumes
+// can be attached.
+func readLive(ctx context.Context, source, destination *observed, sc plan.Reads) {
+	both(source, destination, func(f *observed) error {
+		reads := []func() error{func() error { return f.readSet(ctx, f.endpoint.Live) }}
+		if sc.Budgets {
+			reads = append(reads, func() error { return f.readBudgets(ctx) })
+		}
+		return endpoint.Together(reads...)
+	})
+	if sc.Ordinal == nil {
+		return
+	}
+	templates := ClaimTemplates(source.set)
+	both(source, destination, func(f *observed) error {
+		if !sc.Volumes || f.endpoint.Cached == nil {
+			return nil
+		}
+		return f.readClaims(ctx, f.endpoint.Cached, templates, *sc.Ordinal)
+	})
+	expected := namesOf(source, destination)
+	both(source, destination, func(f *observed) error {
+		var reads []func() error
+		if sc.Pods {
+			reads = append(reads, func() error { return f.readPods(ctx, sc, templates) })
+		}
+		if sc.Volumes {
+			reads = append(reads,
+				func() error { return f.readClaims(ctx, f.endpoint.Live, templates, *sc.Ordinal) },
+				func() error { return f.readVolumes(ctx, expected) })
+		}
+		return endpoint.Together(reads...)
+	})
+	if !sc.Volumes {
+		return
+	}
+	if names := namesOf(source, destination); !slices.Equal(names, expected) {
+		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, names) })
+	}
+	if sc.Next != nil {
+		both(source, destination, func(f *observed) error { return f.addCached(ctx, templates, *sc.Next) })
+	}
+	both(source, destination, func(f *observed) error {
+		if sc.Pods && f.attachable() {
+			return f.listAttachments(ctx, f.endpoint.Live)
+		}
+		return nil
+	})
+}
+
+// namesOf are the volumes that the claims of these sides name, and those that were recorded.
+func namesOf(sides ...*observed) []string {
+	names := map[string]bool{}
+	for _, f := range sides {
+		for _, claim := range f.claims {
+			names[claim.Spec.VolumeName] = true
+		}
+		for _, name := range f.recorded {
+			names[name] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
+// readPods replaces the pods by what the API server says now, as far as the scope asks for
+// it. What may be late says nothing about the ordinal's own pod, which is read besides.
+func (f *observed) readPods(ctx context.Context, sc plan.Reads, templates []string) error {
+	if sc.Gate {
+		pods, err := f.listing.pods(ctx)
+		f.pods = pods
+		return err
+	}
+	left := sc.Left != "" && sc.Left == f.endpoint.Side
+	if left && !f.listing.shows(ctx, *sc.Ordinal, templates) {
+		return f.listPods(ctx, f.endpoint.Live)
+	}
+	if sc.Users && !left {
+		if err := f.listPods(ctx, f.endpoint.Live, notOlderThan(f.pods)); err != nil {
+			return err
+		}
+	}
+	return f.readPod(ctx, *sc.Ordinal)
+}
+
+// notOlderThan asks an API server for a list from its watch cache, at least as new as these
+// pods. It does not wait: one that is exactly fresh waits until the cache has heard of
+// everything that was written before, of whatever kind (see plan.Reads).
+func notOlderThan(pods []corev1.Pod) client.ListOption {
+	newest := "0"
+	for i := range pods {
+		version := pods[i].ResourceVersion
+		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "0" || err == nil && order > 0 {
+			newest = version
+		}
+	}
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: newest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+}
+
+// readPod replaces the ordinal's pod by what the API server says now.
+func (f *observed) readPod(ctx context.Context, ordinal int32) error {
+	name := plan.PodName(f.endpoint.Set, ordinal)
+	pod, err := endpoint.Get[corev1.Pod](ctx, f.endpoint.Live, f.endpoint.Key(name))
+	f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p corev1.Pod) bool { return p.Name == name })
+	if pod != nil {
+		f.pods = append(f.pods, *pod)
+	}
+	return err
+}
+
+// readBudgets replaces each known budget by what the API server says now.
+func (f *observed) readBudgets(ctx context.Context) error {
+	known := f.budgets
+	f.budgets = nil
+	for i := range known {
+		budget, err := endpoint.Get[policyv1.PodDisruptionBudget](ctx, f.endpoint.Live, f.endpoint.Key(known[i].Name))
+		if err != nil {
+			return err
+		}
+		if budget != nil {
+			f.budgets = append(f.budgets, *budget)
+		}
+	}
+	return nil
+}
+
+func (f *observed) readClaims(ctx context.Context, reader client.Reader, templates []string, ordinal int32) error {
+	names := make([]string, 0, len(templates))
+	for _, template := range templates {
+		names = append(names, plan.ClaimName(template, f.endpoint.Set, ordinal))
+	}
+	claims, err := endpoint.GetAll[corev1.PersistentVolumeClaim](ctx, reader, f.endpoint.Namespace, names)
+	f.claims = claims
+	return err
+}
+
+// addCached adds the claims of one more ordinal, and the volumes that they name, as the caches
+// have them.
+func (f *observed) addCached(ctx context.Context, templates []string, ordinal int32) error {
+	if f.endpoint.Cached == nil {
+		return nil
+	}
+	more := &observed{endpoint: f.endpoint}
+	if err := more.readClaims(ctx, f.endpoint.Cached, templates, ordinal); err != nil {
+		return err
+	}
+	named, err := endpoint.GetAll[corev1.PersistentVolume](ctx, f.endpoint.Cached, "", namesOf(more))
+	maps.Copy(f.claims, more.claims)
+	maps.Copy(f.volumes, named)
+	return err
+}
+
+func (f *observed) readVolumes(ctx context.Context, names []string) error {
+	volumes, err := endpoint.GetAll[corev1.PersistentVolume](ctx, f.endpoint.Live, "", names)
+	f.volumes = volumes
+	return err
+}
+
+// attachable says whether one of the volumes is of a kind that VolumeAttachments
+// exist for: all but those that a node reaches by a path or over the network alone.
+func (f *observed) attachable() bool {
+	for _, volume := range f.volumes {
+		if source := volume.Spec.PersistentVolumeSource; source.HostPath == nil && source.Local == nil && source.NFS == nil {
+			return true
+		}
+	}
+	return false
+}

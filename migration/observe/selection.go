@@ -1,0 +1,41 @@
+package observe
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection is which pods of a slice a PodDisruptionBudget selects. The disruption controller
+// goes by the labels of the pods (kubernetes disruption.go, getPodsForPdb), and these may be
+// more than those of the template: the StatefulSet controller adds the pod's name and index,
+// and a webhook may add others.
+type selection struct {
+	// any is true when it selects one of the pods, or those that are to come.
+	any bool
+	// leavesOut is one that it does not select, although it selects others.
+	leavesOut string
+}
+
+// selects compares a selector with the pods of the slice and with their template. A pod that
+// has run to its end does not count.
+func (f *observed) selects(selector labels.Selector) selection {
+	s := selection{any: selector.Matches(f.podLabels())}
+	if !s.any {
+		s.leavesOut = "those that are still to be made, at the destination as well"
+	}
+	for i := range f.pods {
+		pod := &f.pods[i]
+		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
+		switch {
+		case !own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		case selector.Matches(labels.Set(pod.Labels)):
+			s.any = true
+		default:
+			s.leavesOut = "pod " + pod.Name
+		}
+	}
+	if !s.any {
+		s.leavesOut = ""
+	}
+	return s
+}

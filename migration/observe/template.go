@@ -1,0 +1,44 @@
+package observe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/history"
+)
+
+// TemplateHash tells a pod template from every other one.
+func TemplateHash(template *corev1.PodTemplateSpec) string {
+	data, err := json.Marshal(history.Canonical(template))
+	if err != nil {
+		return ""
+	}
+	const enough = 8
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:enough])
+}
+
+// templateChange compares both templates. A destination that differs from the template it
+// was made of, which its annotation names, differs on purpose: its cluster rewrites what
+// it admits, or its owner has changed it there.
+func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange {
+	if source == nil || destination == nil {
+		return plan.TemplateChange{}
+	}
+	from, to := history.Canonical(&source.Spec.Template), history.Canonical(&destination.Spec.Template)
+	if equality.Semantic.DeepEqual(from, to) {
+		return plan.TemplateChange{}
+	}
+	hash := TemplateHash(&source.Spec.Template)
+	if destination.Annotations[api.TemplateAnnotationKey] == hash {
+		return plan.TemplateChange{}
+	}
+	return plan.TemplateChange{Fields: Listed(Differ("spec.template", Tree(from), Tree(to))), Hash: hash}
+}

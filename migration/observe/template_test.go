@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestTemplateChangeIsOne: a change of the source's template is one that the destination lacks, unless it was
+// made of this very template and differs on purpose.
+func TestTemplateChangeIsOne(t *testing.T) {
+	hash := TemplateHash(&userNamespaced().Spec.Template)
+	with := func(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+		set := userNamespaced()
+		change(set)
+		return set
+	}
+	mirrored := func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "mirror/web:1" }
+	madeOf := func(hash string) func(*appsv1.StatefulSet) {
+		return func(s *appsv1.StatefulSet) {
+			mirrored(s)
+			s.Annotations = map[string]string{api.TemplateAnnotationKey: hash}
+		}
+	}
+	differs := plan.TemplateChange{Fields: "spec.template.spec.containers[0].image", Hash: hash}
+	for name, tc := range map[string]struct {
+		source, destination *appsv1.StatefulSet
+		want                plan.TemplateChange
+	}{
+		"the same":           {userNamespaced(), userNamespaced(), plan.TemplateChange{}},
+		"another image":      {userNamespaced(), with(mirrored), differs},
+		"it was made of it":  {userNamespaced(), with(madeOf(hash)), plan.TemplateChange{}},
+		"made of an older":   {userNamespaced(), with(madeOf("older")), differs},
+		"no source":          {nil, userNamespaced(), plan.TemplateChange{}},
+		"no destination":     {userNamespaced(), nil, plan.TemplateChange{}},
+		"neither of the two": {nil, nil, plan.TemplateChange{}},
+	} {
+		if diff := cmp.Diff(tc.want, templateChange(tc.source, tc.destination)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestTemplateHash: a template has a hash of its own, of a length that stays: it is kept in an annotation,
+// where a later version compares it.
+func TestTemplateHash(t *testing.T) {
+	one, other := userNamespaced(), userNamespaced()
+	other.Spec.Template.Spec.Containers[0].Image = "web:2"
+	if a, b := TemplateHash(&one.Spec.Template), TemplateHash(&other.Spec.Template); a == b || len(a) != 16 || a != TemplateHash(&userNamespaced().Spec.Template) {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// TestTemplateChange: a destination that its cluster rewrote, or that its owner changed,
+// is none; one that lacks what the source has got since is.
+func TestTemplateChange(t *testing.T) {
+	set := func(image string, annotations map[string]string) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: appsv1.StatefulSetSpec{
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}}},
+		}}
+	}
+	copyOf := func(image string) map[string]string {
+		return map[string]string{api.TemplateAnnotationKey: TemplateHash(&set(image, nil).Spec.Template)}
+	}
+	for name, tc := range map[string]struct {
+		source, destination *appsv1.StatefulSet
+		want                string
+	}{
+		"no destination yet":               {set("web:1", nil), nil, ""},
+		"the same":                         {set("web:1", nil), set("web:1", nil), ""},
+		"rewritten where it was made":      {set("web:1", nil), set("mirror/web:1", copyOf("web:1")), ""},
+		"changed at the source":            {set("web:2", nil), set("web:1", copyOf("web:1")), "spec.template.spec.containers[0].image"},
+		"changed on both sides":            {set("web:2", nil), set("web:2", copyOf("web:1")), ""},
+		"changed, in another form":         {set("web:2", nil), set("mirror/web:2", copyOf("web:2")), ""},
+		"not made here, and not the same":  {set("web:2", nil), set("web:1", nil), "spec.template.spec.containers[0].image"},
+		"changed at the destination alone": {set("web:1", nil), set("web:2", copyOf("web:1")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := templateChange(tc.source, tc.destination); got.Fields != tc.want {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// userNamespaced is a StatefulSet that runs its pods in user namespaces of their own.
+func userNamespaced() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32(3)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			HostUsers: new(false), Containers: []corev1.Container{{Name: "web", Image: "web:1"}},
+		}},
+	}}
+}

@@ -1,0 +1,26 @@
+package observe
+
+import (
+	"context"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestUnreadSideIsNotAbsent: what could not be read is Unreachable, whatever was read of
+// it besides (I6).
+func TestUnreadSideIsNotAbsent(t *testing.T) {
+	f := &observed{endpoint: endpoint.Endpoint{Set: "web"}, err: context.DeadlineExceeded, set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}
+	side := sideOf(&api.Migration{}, f)
+	if side.Reach != plan.Unreachable || side.Set.Presence != plan.Unreachable || side.ReachError == "" {
+		t.Errorf("got %+v", side)
+	}
+	if side := sideOf(&api.Migration{}, &observed{endpoint: endpoint.Endpoint{Set: "web"}}); side.Reach != plan.Seen || side.Set.Presence != plan.Absent {
+		t.Errorf("got %+v", side)
+	}
+}

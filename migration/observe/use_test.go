@@ -1,0 +1,210 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// lister is an API server that notes what is listed, and how.
+type lister struct {
+	mu    sync.Mutex
+	lists []string
+}
+
+func (l *lister) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lists = append(l.lists, text)
+}
+
+func (l *lister) client(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			said := client.ListOptions{}
+			said.ApplyOptions(options)
+			what := ""
+			switch list.(type) {
+			case *corev1.PodList:
+				what = "pods"
+			case *storagev1.VolumeAttachmentList:
+				what = "attachments"
+			}
+			if said.Raw != nil && said.Raw.ResourceVersion != "" {
+				what += " " + string(said.Raw.ResourceVersionMatch) + " " + said.Raw.ResourceVersion
+			}
+			l.note(what)
+			defer l.note(what + " listed")
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+}
+
+// TestUseIsLookedForLive: who uses a claim is looked for at the API server before the ordinal is
+// stopped and before it starts, whatever its kind of volume: a watch may stand still. Before the
+// start it is looked for exactly on the side that has given the disk away.
+// What is attached is looked for after the pods, where volumes can be attached (G6).
+func TestUseIsLookedForLive(t *testing.T) {
+	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
+	const exact, weak = "pods", "pods NotOlderThan 7"
+	for name, tc := range map[string]struct {
+		effect plan.Effect
+		shared bool
+		source corev1.PersistentVolumeSource
+		want   []string
+	}{
+		"stop":                      {plan.Effect{Verb: plan.ScaleDown}, false, hostPath, []string{exact, exact + " listed"}},
+		"park":                      {carries(volumes.Park), false, hostPath, nil},
+		"park what is attached":     {carries(volumes.Park), false, csi, []string{"attachments", "attachments listed"}},
+		"point":                     {carries(volumes.Point), false, hostPath, nil},
+		"point what is attached":    {carries(volumes.Point), false, csi, []string{"attachments", "attachments listed"}},
+		"point, within the cluster": {carries(volumes.Point), true, hostPath, nil},
+		"start where it was":        {plan.Effect{Verb: plan.ScaleUp}, false, hostPath, []string{weak, weak + " listed"}},
+		"start there":               {plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide}, false, hostPath, []string{exact, exact + " listed"}},
+		"start, within the cluster": {plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide}, true, csi, []string{exact, exact + " listed", "attachments", "attachments listed"}},
+		"secure":                    {carries(volumes.Secure), false, csi, nil},
+		"what is made is of no use": {carries(volumes.CreateVolume), false, csi, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.effect.Side, tc.effect.Ordinal = cmp.Or(tc.effect.Side, plan.SourceSide), 2
+			s := plan.Snapshot{Spec: plan.Spec{SameCluster: tc.shared}, Source: plan.Side{Set: plan.Set{Templates: []string{"data"}}}}
+			sc := plan.ReadsFor(s, plan.Decision{Effect: &tc.effect})
+			l := &lister{}
+			objects := []client.Object{
+				&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}}},
+				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-2"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}},
+				&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: tc.source}},
+			}
+			backup := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "backup"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
+			}}}}}
+			shown := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ResourceVersion: "7"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-1", ResourceVersion: "5"}}}
+			source := &observed{endpoint: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", Live: l.client(append(objects, backup)...)}, pods: shown}
+			destination := &observed{endpoint: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", Live: (&lister{}).client()}}
+			if sc.Gate {
+				source.listing, destination.listing = listAhead(t.Context(), source.endpoint), listAhead(t.Context(), destination.endpoint)
+			}
+			readLive(t.Context(), source, destination, sc)
+			if source.err != nil || destination.err != nil {
+				t.Fatal(source.err, destination.err)
+			}
+			if !slices.Equal(l.lists, tc.want) {
+				t.Errorf("listed %q, want %q", l.lists, tc.want)
+			}
+			users := holdingOf(&api.Migration{}, source, 2, "data", "pv").Claim.Users
+			if seen := slices.Equal(users, []string{"backup"}); seen != (len(tc.want) > 0 && strings.HasPrefix(tc.want[0], "pods")) {
+				t.Errorf("the claim's users are %q", users)
+			}
+		})
+	}
+}
+
+func carries(verb volumes.Verb) plan.Effect {
+	return plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: verb}}
+}
+
+// TestOwnPodIsReadExactly: a list that may be late does not hide the pod of the ordinal, nor
+// bring back one that is gone (I1).
+func TestOwnPodIsReadExactly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		listed, got []client.Object
+		want        int
+	}{
+		"it came after the list": {nil, []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}}}, 1},
+		"it is gone since":       {[]client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}}}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			late := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.listed...).Build()
+			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.got...).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					return late.List(ctx, list, options...)
+				},
+			}).Build()
+			f := &observed{endpoint: endpoint.Endpoint{Namespace: "shop", Set: "web", Live: live}}
+			if err := f.readPods(t.Context(), plan.Reads{Pods: true, Users: true, Ordinal: new(int32(2))}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(f.pods) != tc.want {
+				t.Errorf("got %d pods, want %d", len(f.pods), tc.want)
+			}
+		})
+	}
+}
+
+// TestListedAhead: what was listed once nobody could begin to use an ordinal's volumes holds until
+// it starts. It does not where it shows somebody, who may be gone since, where it failed, of
+// another ordinal, and once a write may have let somebody use them again (G6).
+func TestListedAhead(t *testing.T) {
+	uses := func(claim string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "backup"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}}}}
+	}
+	park := carries(volumes.Park)
+	park.Side, park.Ordinal = plan.SourceSide, 2
+	point := carries(volumes.Point)
+	point.Side, point.Ordinal = plan.DestinationSide, 2
+	back := carries(volumes.Point)
+	back.Side, back.Ordinal = plan.SourceSide, 2
+	for name, tc := range map[string]struct {
+		pod     *corev1.Pod
+		fails   bool
+		ordinal int32
+		then    []plan.Effect
+		want    bool
+	}{
+		"nobody":                      {pod: uses("other"), ordinal: 2, then: []plan.Effect{point}, want: true},
+		"somebody":                    {pod: uses("data-web-2"), ordinal: 2},
+		"it failed":                   {pod: uses("other"), ordinal: 2, fails: true},
+		"another ordinal":             {pod: uses("other"), ordinal: 1},
+		"given back since":            {pod: uses("other"), ordinal: 2, then: []plan.Effect{point, back}},
+		"one more was taken, unheard": {pod: uses("other"), ordinal: 2, then: []plan.Effect{park}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			source := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.pod).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					if tc.fails {
+						return errors.New("no answer")
+					}
+					return c.List(ctx, list, options...)
+				},
+			}).Build()
+			e := &Observer{Pair: &endpoint.Pair{
+				Source:      endpoint.Endpoint{Side: plan.SourceSide, ID: "a", Namespace: "shop", Set: "web", Live: source},
+				Destination: endpoint.Endpoint{Side: plan.DestinationSide, ID: "b", Namespace: "shop", Set: "web"},
+			}}
+			e.LookAhead(ctx, park)
+			for _, effect := range tc.then {
+				e.ahead.before(effect, false)
+			}
+			sc := plan.Reads{Left: plan.SourceSide, Ordinal: &tc.ordinal}
+			if got := e.ahead.leftOf(plan.SourceSide, sc).shows(ctx, tc.ordinal, []string{"data"}); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			if e.ahead.leftOf(plan.DestinationSide, sc) != nil {
+				t.Error("it is taken for a list of the other side")
+			}
+		})
+	}
+}

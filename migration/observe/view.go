@@ -1,0 +1,357 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// SpecOf fills in the defaults that the CRD would: the CLI has no API server to do
+// it for the record that it keeps.
+func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
+	in := m.Spec
+	spec := plan.Spec{
+		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
+		Deadline: 600 * time.Second, Export: in.Services.Export,
+		NameOrdinals:    in.Services.PerOrdinal == api.PerOrdinalExport,
+		DropNames:       in.Cleanup.PerOrdinalServices == api.CleanupDelete,
+		CreateNamespace: in.Destination.CreateNamespace,
+		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
+		SplitBudget:     in.SplitBudget,
+		Recovery:        types.UID(in.Recovery.DestinationIsOff),
+		SameCluster:     sameCluster,
+	}
+	if spec.Mode == "" {
+		spec.Mode = api.ModeRun
+	}
+	if spec.Order == "" {
+		spec.Order = api.HighestFirst
+	}
+	if in.Ordinals.Count != nil {
+		spec.Count = *in.Ordinals.Count
+	}
+	if seconds := in.Handoff.MinReadySeconds; seconds != nil {
+		spec.MinReady = time.Duration(*seconds) * time.Second
+	}
+	if seconds := in.Handoff.ProgressDeadlineSeconds; seconds != nil {
+		spec.Deadline = time.Duration(*seconds) * time.Second
+	}
+	return spec
+}
+
+// SideOfSet is a side of which nothing but the StatefulSet was read.
+func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) plan.Side {
+	return sideOf(m, &observed{endpoint: at, set: set})
+}
+
+// RecordOf is what the status keeps for the plan.
+func RecordOf(m *api.Migration) plan.Record {
+	record := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+	if destination := m.Status.Destination; destination != nil {
+		record.Given = &destination.Replicas
+	}
+	for _, condition := range m.Status.Conditions {
+		switch condition.Type {
+		case api.ConditionAccepted:
+			record.Accepted = condition.Status == metav1.ConditionTrue
+		case api.ConditionCompleted:
+			// It is False, with the reason it will have, while both sides are let go.
+			record.Completed = condition.Reason
+		}
+	}
+	return record
+}
+
+func sideOf(m *api.Migration, f *observed) plan.Side {
+	side := plan.Side{Cluster: f.endpoint.Cluster, ClusterID: f.endpoint.ID, Namespace: f.endpoint.Namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
+	side.Set = plan.Set{Presence: plan.Absent, Name: f.endpoint.Set, Resource: f.endpoint.Resource()}
+	if f.lost {
+		side.Reach, side.Lost, side.NamespaceFound = plan.Seen, true, true
+		return side
+	}
+	if f.err != nil {
+		side.ReachError = endpoint.OneLine(f.err)
+		side.Set.Presence = plan.Unreachable
+		return side
+	}
+	side.Reach = plan.Seen
+	side.Pods = podsOf(f)
+	side.Budgets, side.OtherBudgets = budgetsOf(m, f)
+	if f.set != nil {
+		side.Set = SetOf(m, f.set, f.pods)
+		side.Set.Resource, side.Set.OwnsClaims = f.endpoint.Resource(), f.ownsClaims()
+		if f.slice != nil {
+			side.Set.Rolls = rollsOf(f.slice)
+			side.Set.Rolls.Asked = askedToGo(f.slice, f.pods)
+			side.Set.Reserves = len(f.slice.Spec.ReserveOrdinals) > 0
+			side.Set.ReservesBy = foreignWriter(f.slice.ManagedFields, begun(m), `"f:reserveOrdinals"`)
+			side.Set.MinReady = max(side.Set.MinReady, rollingMinReady(f.slice))
+		}
+	}
+	return side
+}
+
+// ownsClaims are the claims that the StatefulSet owns: those that its controller has made
+// its own for whenDeleted: Delete (KEP-1847).
+func (f *observed) ownsClaims() []string {
+	var names []string
+	for name, claim := range f.claims {
+		owns := func(ref metav1.OwnerReference) bool { return ref.UID == f.set.UID }
+		if slices.ContainsFunc(claim.OwnerReferences, owns) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// SetOf is a StatefulSet in small values.
+func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
+	view := plan.Set{
+		Presence: plan.Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
+		Observed:    set.Status.ObservedGeneration >= set.Generation,
+		RolledOut:   rolledOut(set, pods),
+		MinReady:    time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		Fence:       set.Annotations[api.FenceAnnotationKey],
+		ScalesBy:    foreignWriter(set.ManagedFields, begun(m), `"f:replicas"`, `"f:ordinals"`),
+		Ours:        set.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Terminating: set.DeletionTimestamp != nil,
+	}
+	if set.Spec.Replicas != nil {
+		view.Replicas = *set.Spec.Replicas
+	}
+	if set.Spec.Ordinals != nil {
+		view.Start = set.Spec.Ordinals.Start
+	}
+	if policy := set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		view.DeletesClaims = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	return view
+}
+
+// rollsOf is how the roll-outs of a StatefulSet of our own kind go.
+func rollsOf(slice *slicesapi.StatefulSet) plan.Rolls {
+	rolls := plan.Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
+	share, heeded := slicesapi.ShareOf(slice.Annotations), slice.Status.ObservedMaxUnavailable
+	rolls.Heeded = equality.Semantic.DeepEqual(share, heeded)
+	if share != nil {
+		rolls.Shared, rolls.Share = true, *share
+	}
+	return rolls
+}
+
+// rollingMinReady is the other place where our own kind has minReadySeconds.
+func rollingMinReady(slice *slicesapi.StatefulSet) time.Duration {
+	rolling := slice.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.MinReadySeconds == nil {
+		return 0
+	}
+	return time.Duration(*rolling.MinReadySeconds) * time.Second
+}
+
+// askedToGo says whether somebody has asked for a pod of the set to be deleted: its
+// controller does that as a roll-out does it.
+func askedToGo(slice *slicesapi.StatefulSet, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return metav1.IsControlledBy(&pod, slice) && pod.DeletionTimestamp == nil && slicesapi.AskedToGo(&pod)
+	})
+}
+
+// rolledOut says whether every pod of the set has its update revision. The pods'
+// labels say so for every update strategy; status.currentRevision does not for
+// OnDelete.
+func rolledOut(set *appsv1.StatefulSet, pods []corev1.Pod) bool {
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], set) && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {
+			return false
+		}
+	}
+	return true
+}
+
+func podsOf(f *observed) []plan.Pod {
+	var pods []plan.Pod
+	for i := range f.pods {
+		pod := &f.pods[i]
+		ordinal, belongs := OrdinalOf(f.endpoint.Set, pod.Name)
+		if !belongs {
+			continue
+		}
+		view := plan.Pod{
+			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod),
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				view.Ready, view.ReadySince = true, condition.LastTransitionTime.Time
+			}
+		}
+		if f.slice != nil && pod.Annotations[slicesapi.InPlaceUpdateAnnotationKey] != "" {
+			view.Ready = false // its kubelet will say so
+		}
+		pods = append(pods, view)
+	}
+	slices.SortFunc(pods, func(a, b plan.Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
+	return pods
+}
+
+// budgetsOf are the PodDisruptionBudgets that select the pods of the slice, and the names
+// of the others.
+func budgetsOf(m *api.Migration, f *observed) (budgets []plan.Budget, others []string) {
+	for i := range f.budgets {
+		budget := &f.budgets[i]
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		var selected selection
+		if err == nil {
+			selected = f.selects(selector)
+		}
+		if !selected.any {
+			others = append(others, budget.Name)
+			continue
+		}
+		view := f.budgetOf(m, budget)
+		view.Covers, view.LeavesOut = f.stranger(selector), selected.leavesOut
+		budgets = append(budgets, view)
+	}
+	slices.SortFunc(budgets, func(a, b plan.Budget) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(others)
+	return budgets, others
+}
+
+// evictedFor is how long an eviction that was granted may take to mark its pod.
+const evictedFor = 10 * time.Second
+
+// disrupted are the pods whose eviction was granted and not yet seen. The disruption
+// controller knows them by name alone: it keeps one for two minutes when it never saw the
+// former pod end (kubernetes disruption.go, buildDisruptedPodMap, DeletionTimeout). So one
+// that was made since, and bears no mark of an eviction, is not meant.
+func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
+	var names []string
+	for name, granted := range budget.Status.DisruptedPods {
+		at := slices.IndexFunc(f.pods, func(pod corev1.Pod) bool { return pod.Name == name })
+		if at < 0 || !madeSince(&f.pods[at], granted, f.now) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// madeSince says whether a pod was made after an eviction was granted. Both times are
+// whole seconds.
+func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
+	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+	if marked || pod.CreationTimestamp.Before(&granted) {
+		return false
+	}
+	return granted.Before(&pod.CreationTimestamp) || now.Sub(granted.Time) > evictedFor
+}
+
+// stranger is a pod that is selected and of neither slice. One that has run to its end
+// does not count for a PodDisruptionBudget.
+func (f *observed) stranger(selector labels.Selector) string {
+	for i := range f.pods {
+		pod := &f.pods[i]
+		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
+		if !own && f.sibling != "" {
+			_, own = OrdinalOf(f.sibling, pod.Name)
+		}
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !own && !ended && selector.Matches(labels.Set(pod.Labels)) {
+			return pod.Name
+		}
+	}
+	return ""
+}
+
+// podLabels are the labels of the slice's pods: those of its template.
+func (f *observed) podLabels() labels.Set {
+	if f.set == nil {
+		return f.labels
+	}
+	return f.set.Spec.Template.Labels
+}
+
+func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudget) plan.Budget {
+	view := plan.Budget{
+		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
+		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
+		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
+		Ours:   budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
+	}
+	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
+	if plan.FenceOwner(fence) != m.UID {
+		view.RevertedBy = revertedBy(m, budget)
+		return view
+	}
+	view.Fence = fence
+	if view.Form.String() != wrote {
+		view.EditedBy = foreignWriter(budget.ManagedFields, begun(m), `"f:maxUnavailable"`, `"f:minAvailable"`)
+		if view.EditedBy == "" {
+			view.EditedBy = "unknown"
+		}
+	}
+	return view
+}
+
+// revertedBy is who has written a PodDisruptionBudget since the migration began to write it,
+// and has taken its mark off: a tool that puts its own version back. One that was made since
+// is nobody's revert.
+func revertedBy(m *api.Migration, budget *policyv1.PodDisruptionBudget) string {
+	base := m.Status.Baseline
+	if base == nil || base.BudgetsTakenTime == nil || budget.Annotations[api.BudgetAnnotationKey] == api.BudgetHandedOver {
+		return ""
+	}
+	since := base.BudgetsTakenTime.Truncate(time.Second).Add(time.Second) // managed fields have whole seconds
+	if budget.CreationTimestamp.After(since) {
+		return ""
+	}
+	return foreignWriter(budget.ManagedFields, since, `"f:maxUnavailable"`, `"f:minAvailable"`)
+}
+
+// begun is when a migration began; managed fields have the same precision.
+func begun(m *api.Migration) time.Time {
+	if m.Status.Baseline == nil {
+		return time.Time{}
+	}
+	return m.Status.Baseline.StartTime.Truncate(time.Second)
+}
+
+// foreignWriter names the writer of one of the fields that is not a migration and has
+// written since; the last one when there are several. A status is its controller's.
+func foreignWriter(fields []metav1.ManagedFieldsEntry, since time.Time, names ...string) string {
+	writer, last := "", since
+	for _, entry := range fields {
+		if entry.Manager == api.FieldManager || entry.FieldsV1 == nil || entry.Subresource == "status" {
+			continue
+		}
+		raw := entry.FieldsV1.GetRawString()
+		for _, name := range names {
+			if strings.Contains(raw, name) && (entry.Time == nil || !entry.Time.Time.Before(last)) {
+				writer = entry.Manager
+				if entry.Time != nil {
+					last = entry.Time.Time
+				}
+			}
+		}
+	}
+	return writer
+}

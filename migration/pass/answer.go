@@ -1,0 +1,115 @@
+package pass
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Kind is what an API server's answer to a write says of the write.
+type Kind int
+
+// The kinds. The zero value is the one that nothing may be concluded from.
+const (
+	// NoAnswer: the write may have landed, or still land.
+	NoAnswer Kind = iota
+	// Landed: it was carried out.
+	Landed
+	// Changed: it met another object than the one that was judged, or none.
+	Changed
+	// NamespaceGone: it met no namespace.
+	NamespaceGone
+	// MissingRight: the process may not write this.
+	MissingRight
+	// Refused: admission or validation refused it.
+	Refused
+)
+
+// Answer is what became of a Confirm, a Write, a SaveRecord or a Report.
+type Answer struct {
+	Kind Kind
+	// Version is the resourceVersion that was given, of a Migration or of an object that is
+	// watched; empty: none, or no watch shows it.
+	Version string
+	// Cluster is the cluster that was asked and Message what it said, in one line: for people.
+	Cluster, Message string
+}
+
+// Answered says what follows from the answer to a Step at a time. What may still arrive is never
+// sent again on the same fence: only a new epoch keeps it from doing harm, so a process that has
+// had no answer is not engaged any more.
+func (s *State) Answered(step Step, answer Answer, now time.Time) Step {
+	switch step.Do {
+	case Confirm:
+		return s.confirmed(step, answer)
+	case Write:
+		return s.written(step, answer, now)
+	case SaveRecord, Report:
+		return s.saved(step, answer)
+	default:
+		return step.rest(step.RequeueAfter)
+	}
+}
+
+// confirmed hands the fence out where the record that it is of is the newest. A record that was
+// written again as it was can do no harm when it arrives late.
+func (s *State) confirmed(step Step, answer Answer) Step {
+	if answer.Kind != Landed {
+		return step.rest(RequeueAtLatest)
+	}
+	s.SavedVersion = answer.Version
+	step.Do = Write
+	return step
+}
+
+func (s *State) written(step Step, answer Answer, now time.Time) Step {
+	asked := func(what string) string {
+		return fmt.Sprintf("cluster %s %s %s: %s", answer.Cluster, what, *step.Decision.Effect, answer.Message)
+	}
+	switch answer.Kind {
+	case Landed:
+		s.Refusals, s.UnreportedSince = 0, time.Time{}
+		if answer.Version == "" {
+			return step.rest(RequeueUnobserved)
+		}
+		s.LastWrite, s.LastWriteTime = answer.Version, now
+		return step.rest(RequeueAtLatest)
+	case Changed, NamespaceGone:
+		if s.Refusals++; s.Refusals < mostRefusals {
+			return step.rest(RequeueUnobserved << (s.Refusals - 1))
+		}
+		// Each was judged on a fresh read. It is tried again all the same.
+		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: kubectl get --show-managed-fields -o yaml"
+		if answer.Kind == NamespaceGone {
+			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: kubectl get namespaces"
+		}
+		return step.report(plan.Stalled(reason, asked("refuses again and again to"), remedy))
+	case MissingRight:
+		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("refused to"), plan.RemedyRights))
+	case Refused:
+		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("refused to"), "look for an admission policy or webhook there"))
+	default:
+		s.Engaged = false
+		return step.report(plan.Stalled(api.ReasonClusterUnreachable, asked("did not answer when asked to"), "nothing is done on either side until it answers"))
+	}
+}
+
+// saved engages a process by a record with a fence of its own that is new, and only so.
+func (s *State) saved(step Step, answer Answer) Step {
+	s.UnreportedSince = time.Time{}
+	if answer.Kind != Landed {
+		s.Engaged = s.Engaged && answer.Kind != NoAnswer
+		return step.rest(step.RequeueAfter)
+	}
+	s.SavedVersion = answer.Version
+	if step.Do == Report {
+		return step.rest(step.RequeueAfter)
+	}
+	before, after := step.Snapshot.Record.Claim, step.Decision.Record.Claim
+	taken := after != nil && after.Holder == s.Holder && (before == nil || *before != *after)
+	kept := after != nil && after.Holder == s.Holder && s.Engaged
+	s.Engaged = taken || kept
+	return step.rest(RequeueUnobserved)
+}

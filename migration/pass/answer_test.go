@@ -1,0 +1,228 @@
+package pass_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// kinds are all answers that are none of success.
+var kinds = []pass.Kind{pass.NoAnswer, pass.Changed, pass.NamespaceGone, pass.MissingRight, pass.Refused}
+
+func writes(verb plan.Verb) pass.Step {
+	return pass.Step{Do: pass.Write, Decision: plan.Decision{Effect: &plan.Effect{Verb: verb, Side: plan.SourceSide, Name: "web"}}}
+}
+
+func fence(epoch int64, holder string) *api.Claim { return &api.Claim{Epoch: epoch, Holder: holder} }
+
+func saves(before, after *api.Claim) pass.Step {
+	return pass.Step{Do: pass.SaveRecord, Snapshot: plan.Snapshot{Record: plan.Record{Claim: before}}, Decision: plan.Decision{Record: &plan.Record{Claim: after}}}
+}
+
+// TestUnansweredIsNotEngaged: who does not know what became of a write has no fence any more, and
+// whoever has had an answer keeps it (I1, I7).
+func TestUnansweredIsNotEngaged(t *testing.T) {
+	steps := map[string]pass.Step{
+		"a write": writes(plan.ScaleDown), "a fence": writes(plan.WriteFence), "a record": saves(fence(1, "a"), fence(1, "a")),
+		"a new fence": saves(nil, fence(1, "a")), "a status": {Do: pass.Report},
+	}
+	for name, step := range steps {
+		for _, kind := range kinds {
+			for _, before := range []bool{true, false} {
+				s := pass.State{Holder: "a", Engaged: before}
+				s.Answered(step, pass.Answer{Kind: kind}, plantest.Epoch)
+				if want := before && kind != pass.NoAnswer; s.Engaged != want {
+					t.Errorf("%s, answer %d: engaged %t, before %t", name, kind, s.Engaged, before)
+				}
+			}
+		}
+	}
+	s := pass.State{Holder: "a", Engaged: true}
+	s.Answered(pass.Step{Do: pass.Confirm}, pass.Answer{}, plantest.Epoch)
+	if !s.Engaged {
+		t.Error("a record that is written as it was does no harm when it arrives late")
+	}
+}
+
+// TestEngagedByAFence: only a record with a new fence of its own engages a process, so one that
+// lost an answer, or was born since, never goes on in an epoch that it does not know (I7).
+func TestEngagedByAFence(t *testing.T) {
+	turned := fence(1, "a")
+	turned.Direction = api.Back
+	for name, tc := range map[string]struct {
+		before, after *api.Claim
+		engaged, want bool
+	}{
+		"the first":                       {nil, fence(1, "a"), false, true},
+		"the next":                        {fence(1, "b"), fence(2, "a"), false, true},
+		"its own again, of another epoch": {fence(1, "a"), fence(2, "a"), false, true},
+		"turned":                          {fence(1, "a"), turned, false, true},
+		"as it was":                       {fence(1, "a"), fence(1, "a"), true, true},
+		"as it was, not engaged":          {fence(1, "a"), fence(1, "a"), false, false},
+		"somebody else's":                 {fence(1, "a"), fence(2, "b"), true, false},
+		"somebody else's as it was":       {fence(1, "b"), fence(1, "b"), true, false},
+		"let go":                          {fence(1, "a"), nil, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := pass.State{Holder: "a", Engaged: tc.engaged, UnreportedSince: plantest.Epoch}
+			step := s.Answered(saves(tc.before, tc.after), pass.Answer{Kind: pass.Landed, Version: "7"}, plantest.Epoch)
+			if s.Engaged != tc.want || step.Do != pass.Rest || step.RequeueAfter != pass.RequeueUnobserved || !s.UnreportedSince.IsZero() {
+				t.Errorf("engaged %t, then %+v", s.Engaged, step)
+			}
+			if !s.Outdated("6") || s.Outdated("7") || s.Outdated("8") || s.Outdated("") {
+				t.Error("which Migration is newer is not known")
+			}
+		})
+	}
+	if s := (pass.State{}); s.Outdated("1") {
+		t.Error("nothing was written")
+	}
+}
+
+// TestFenceIsConfirmed: without the word of the Migration's API server that its record is the newest
+// no fence is written (I7).
+func TestFenceIsConfirmed(t *testing.T) {
+	confirms := writes(plan.WriteFence)
+	confirms.Do = pass.Confirm
+	for _, kind := range kinds {
+		s := pass.State{Holder: "a"}
+		if step := s.Answered(confirms, pass.Answer{Kind: kind, Version: "7"}, plantest.Epoch); step.Do != pass.Rest || s.SavedVersion != "" {
+			t.Errorf("answer %d: %+v", kind, step)
+		}
+	}
+	s := pass.State{Holder: "a"}
+	if step := s.Answered(confirms, pass.Answer{Kind: pass.Landed, Version: "7"}, plantest.Epoch); step.Do != pass.Write || s.SavedVersion != "7" || s.LastWrite != "" {
+		t.Errorf("got %+v", step)
+	}
+}
+
+// TestLastWriteIsAwaited: nothing is read before the cache shows what was written last, or has had
+// the time to.
+func TestLastWriteIsAwaited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		version, observed string
+		after             time.Duration
+		want              pass.Do
+	}{
+		"nothing watched was written": {"", "", 0, pass.Read},
+		"it is shown":                 {"7", "7", 0, pass.Read},
+		"a newer one is":              {"7", "10", 0, pass.Read},
+		"an older one is":             {"7", "6", 0, pass.Rest},
+		"none is":                     {"7", "", 0, pass.Rest},
+		"none is, up to the end":      {"7", "", 2 * time.Second, pass.Rest},
+		"none is, for too long":       {"7", "", 2*time.Second + 1, pass.Read},
+		"they cannot be compared":     {"7", "x", 0, pass.Read},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := pass.State{Holder: "a", Refusals: 3, UnreportedSince: plantest.Epoch}
+			landed := s.Answered(writes(plan.ScaleDown), pass.Answer{Kind: pass.Landed, Version: tc.version}, plantest.Epoch)
+			want := pass.RequeueAtLatest
+			if tc.version == "" {
+				want = pass.RequeueUnobserved
+			}
+			if landed.Do != pass.Rest || landed.RequeueAfter != want || landed.Decision.Effect == nil || s.Refusals != 0 || !s.UnreportedSince.IsZero() {
+				t.Errorf("landed: %+v, %+v", landed, s)
+			}
+			step := s.Begin(plantest.Epoch.Add(tc.after), tc.observed)
+			if step.Do != tc.want || (step.Do == pass.Rest) != (step.RequeueAfter == pass.RequeueUnobserved) || (s.LastWrite != "") != (tc.want == pass.Rest) {
+				t.Errorf("got %+v, %+v", step, s)
+			}
+		})
+	}
+}
+
+// TestRefusedAgainAndAgain: an object that has changed is judged again soon, without a word and ever
+// later; what is refused again and again has a reason (G9).
+func TestRefusedAgainAndAgain(t *testing.T) {
+	for kind, reason := range map[pass.Kind]string{pass.Changed: api.ReasonWriteRefused, pass.NamespaceGone: api.ReasonNamespaceMissing} {
+		s := pass.State{Engaged: true}
+		answer := pass.Answer{Kind: kind, Cluster: "east", Message: "modified"}
+		for wait := pass.RequeueUnobserved; wait < 2*time.Second; wait *= 2 {
+			if step := s.Answered(writes(plan.ScaleDown), answer, plantest.Epoch); step.Do != pass.Rest || step.RequeueAfter != wait || step.Decision.Hold != nil {
+				t.Fatalf("an ordinary conflict: %+v", step)
+			}
+		}
+		for range 2 {
+			step := s.Answered(writes(plan.ScaleDown), answer, plantest.Epoch)
+			hold := step.Decision.Hold
+			if step.Do != pass.Report || step.RequeueAfter != pass.RequeueRefused || hold.Reason != reason || hold.Remedy == "" || !strings.HasPrefix(hold.Message, "cluster east refuses again and again to stop") {
+				t.Fatalf("got %+v", hold)
+			}
+		}
+	}
+}
+
+// TestFailedWritesAreReported: what kept a write back is said, and nothing is written in its stead.
+func TestFailedWritesAreReported(t *testing.T) {
+	for kind, want := range map[pass.Kind]struct {
+		reason string
+		after  time.Duration
+	}{
+		pass.MissingRight: {api.ReasonPermissionMissing, pass.RequeueRefused},
+		pass.Refused:      {api.ReasonWriteRefused, pass.RequeueRefused},
+		pass.NoAnswer:     {api.ReasonClusterUnreachable, pass.RequeueUnreachable},
+	} {
+		s := pass.State{}
+		step := s.Answered(writes(plan.ScaleDown), pass.Answer{Kind: kind, Cluster: "east", Message: "no"}, plantest.Epoch)
+		hold := step.Decision.Hold
+		if step.Do != pass.Report || step.Decision.Effect != nil || hold == nil || hold.Reason != want.reason || !hold.Stalled || hold.Remedy == "" ||
+			!strings.Contains(hold.Message, "cluster east") || !strings.HasSuffix(hold.Message, ": no") || step.RequeueAfter != want.after {
+			t.Errorf("answer %d: %+v", kind, step)
+		}
+	}
+	if step := pass.Stall(plan.Hold{Stalled: true}); step.Do != pass.Report || step.RequeueAfter != pass.RequeueRefused {
+		t.Errorf("got %+v", step)
+	}
+}
+
+// TestPostpones: a wait is worth a write of the status when it lasts, all else at once.
+func TestPostpones(t *testing.T) {
+	waits := pass.Step{Do: pass.Report, RequeueAfter: time.Minute, Decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving}}}
+	s := pass.State{}
+	for after, want := range map[time.Duration]bool{0: true, 249 * time.Millisecond: true, 250 * time.Millisecond: false} {
+		s.UnreportedSince = plantest.Epoch
+		if left := s.Postpones(waits, false, plantest.Epoch.Add(after)); left != 250*time.Millisecond-after || left > 0 != want {
+			t.Errorf("after %s: %s", after, left)
+		}
+	}
+	s = pass.State{}
+	if s.Postpones(waits, false, plantest.Epoch); !s.UnreportedSince.Equal(plantest.Epoch) {
+		t.Error("it is not known since when")
+	}
+	if s.Answered(waits, pass.Answer{Kind: pass.Landed}, plantest.Epoch).RequeueAfter != time.Minute || !s.UnreportedSince.IsZero() {
+		t.Error("it was told")
+	}
+	for name, step := range map[string]pass.Step{
+		"a stall": {Decision: plan.Decision{Hold: &plan.Hold{Stalled: true}}}, "a pause": {Decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused}}},
+		"the end": {Decision: plan.Decision{Hold: &plan.Hold{}, Done: api.ReasonMoved}}, "no wait": {},
+	} {
+		if left := s.Postpones(step, false, plantest.Epoch); left != 0 {
+			t.Errorf("%s: %s", name, left)
+		}
+	}
+	if left := s.Postpones(waits, true, plantest.Epoch); left != 0 {
+		t.Errorf("the end of a stall: %s", left)
+	}
+}
+
+// TestRequeueAfter: the planner's own time comes first, a lost event never costs more than half a minute.
+func TestRequeueAfter(t *testing.T) {
+	for _, tc := range []struct {
+		hold plan.Hold
+		want time.Duration
+	}{
+		{plan.Hold{}, pass.RequeueAtLatest},
+		{plan.Hold{Reason: api.ReasonClusterUnreachable}, pass.RequeueAtLatest},
+		{plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}, pass.RequeueUnreachable},
+		{plan.Hold{Reason: api.ReasonWriteRefused, Stalled: true}, pass.RequeueRefused},
+	} {
+		if got := pass.Stall(tc.hold).RequeueAfter; got != tc.want {
+			t.Errorf("%+v: %s, want %s", tc.hold, got, tc.want)
+		}
+	}
+}

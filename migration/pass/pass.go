@@ -1,0 +1,100 @@
+// Package pass decides what a process may do in one pass over a migration: whether its last write
+// has been observed, what is read next, whether the reads cover what the planner decided on them,
+// what an answer to a write means, and when to look again. With the fence of package plan it is
+// what keeps I1 and I2 when a process crashes, stalls or loses its lead.
+//
+// A State is what the process remembers, and a Step what it does next. Each Step that is carried
+// out leads to another one, until Do is Rest:
+//
+//	Begin -> Read -> Next -> Read ...
+//	                      -> Confirm -> Answered -> Write
+//	                      -> Write, SaveRecord, Report -> Answered -> Report, Rest
+//
+// Nothing here reads a clock or talks to a cluster: the caller says what time it is, what was read
+// and what was answered.
+package pass
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// rounds bounds how often a pass looks closer: the world may change while it looks.
+const rounds = 4
+
+// State is what a process remembers of one migration from pass to pass. A new process begins with
+// nothing but its Holder: that is what makes a crash harmless.
+type State struct {
+	// Holder identifies the process; it must differ from every other one's.
+	Holder string
+	// Engaged is true once this process has taken the fence of the migration, and as long as it
+	// has had an answer to all that it wrote since.
+	Engaged bool
+	// Refusals counts the writes in a row that met a changed object, or none.
+	Refusals int
+	// LastWrite is the resourceVersion that the caches must show before anything is decided, and
+	// LastWriteTime when it was written; empty: nothing is awaited.
+	LastWrite     string
+	LastWriteTime time.Time
+	// LastLiveRead is when both StatefulSets were last read from their API servers.
+	LastLiveRead time.Time
+	// UnreportedSince is since when a wait has not been written into the status; zero: it has.
+	UnreportedSince time.Time
+	// SavedVersion is the resourceVersion of the Migration as it was last written.
+	SavedVersion string
+}
+
+// Begin opens a pass at a time. observed is the resourceVersion that the cache shows of the object
+// that was written last; empty: it shows none. The Step is Rest while that write is awaited, so
+// that nothing is decided on the world as it was before, and else Read.
+func (s *State) Begin(now time.Time, observed string) Step {
+	if s.LastWrite != "" {
+		order, err := resourceversion.CompareResourceVersion(observed, s.LastWrite)
+		caughtUp := observed != "" && (err != nil || order >= 0)
+		if !caughtUp && now.Sub(s.LastWriteTime) <= awaitAtMost {
+			return Step{RequeueAfter: RequeueUnobserved}
+		}
+		s.LastWrite = ""
+	}
+	// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
+	return Step{Do: Read, Reads: plan.Reads{Live: now.Sub(s.LastLiveRead) >= RequeueAtLatest}}
+}
+
+// Next plans on what the Step's Reads have shown. It hands out a decision only when they cover
+// all that must be read live for it; until then it asks for more, and rests when the world has
+// changed too often meanwhile.
+func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
+	if step.Reads.Live && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
+		s.LastLiveRead = snapshot.Now
+	}
+	snapshot = s.Sign(snapshot)
+	decision := plan.Plan(snapshot)
+	need := plan.ReadsFor(snapshot, decision)
+	if step.Reads.Covers(need) {
+		return stepOf(snapshot, decision)
+	}
+	if step.round++; step.round == rounds {
+		return Step{RequeueAfter: RequeueUnobserved}
+	}
+	step.Reads = need
+	return step
+}
+
+// Sign says in a snapshot which process looks at it, and whether it is engaged.
+func (s *State) Sign(snapshot plan.Snapshot) plan.Snapshot {
+	snapshot.Holder, snapshot.Engaged = s.Holder, s.Engaged
+	return snapshot
+}
+
+// Outdated says whether a Migration that was read is older than the one that was written last: a
+// cache may still show that.
+func (s *State) Outdated(version string) bool {
+	if s.SavedVersion == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(s.SavedVersion, version)
+	return err == nil && order > 0
+}

@@ -1,0 +1,204 @@
+package pass_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// enough passes for any migration of these tests.
+const enough = 1000
+
+// drive is a process that drives a migration in a world in which nothing fails, but for what answer
+// returns for a step that was carried out.
+type drive struct {
+	pass.State
+	world  *simulate.World
+	answer func(pass.Step) pass.Kind
+	// check is called for each step, with what was read last.
+	check func(pass.Step, plan.Reads)
+}
+
+func newDrive(s plan.Snapshot) *drive {
+	return &drive{
+		State: pass.State{Holder: "a"}, world: simulate.NewWorld(s),
+		answer: func(pass.Step) pass.Kind { return pass.Landed }, check: func(pass.Step, plan.Reads) {},
+	}
+}
+
+// scenario is of three ordinals with a volume each.
+func scenario() plan.Snapshot {
+	return plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build()
+}
+
+// observe is what reads show of a world whose caches are in time.
+func observe(s plan.Snapshot, reads plan.Reads) plan.Snapshot {
+	s.VolumesRead = reads.Volumes
+	if reads.Ordinal == nil {
+		return s
+	}
+	s.Focused = true
+	s.Volumes = slices.DeleteFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
+		return v.Ordinal != *reads.Ordinal && (reads.Next == nil || v.Ordinal != *reads.Next)
+	})
+	return s
+}
+
+// look does the reads of a pass.
+func (d *drive) look() pass.Step {
+	now := d.world.State.Now
+	step := d.Begin(now, d.LastWrite)
+	var reads plan.Reads
+	for step.Do == pass.Read {
+		reads = step.Reads
+		step = d.Next(step, observe(d.world.Snapshot(), reads))
+	}
+	d.check(step, reads)
+	return step
+}
+
+// pass does one pass and returns the first step of it that is not a read.
+func (d *drive) pass(t fataler) pass.Step {
+	engaged := d.Engaged
+	first := d.look()
+	if first.Snapshot.UID != "" && first.Snapshot.Engaged != engaged {
+		t.Fatalf("a snapshot says engaged: %t", !engaged)
+	}
+	for step := first; step.Do != pass.Rest; {
+		kind := d.answer(step)
+		if kind == pass.Landed {
+			d.land(t, step)
+		}
+		step = d.Answered(step, pass.Answer{Kind: kind, Version: d.world.NewVersion()}, d.world.State.Now)
+		d.check(step, first.Reads)
+	}
+	d.settle()
+	d.world.State.Now = d.world.State.Now.Add(max(first.Decision.Wait, time.Second))
+	return first
+}
+
+// fataler is a test, or a draw of one.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+func (d *drive) land(t fataler, step pass.Step) {
+	switch step.Do {
+	case pass.Write:
+		if err := d.world.Apply(*step.Decision.Effect); err != nil {
+			t.Fatalf("%s: %v", step.Decision.Effect, err)
+		}
+	case pass.SaveRecord:
+		given := plan.DestinationCount(d.world.State)
+		d.world.State.Record = *step.Decision.Record
+		d.world.State.Record.Given = given
+	default:
+	}
+}
+
+// settle lets the controllers and kubelets of both clusters act until nothing changes.
+func (d *drive) settle() {
+	w := d.world
+	for changed := true; changed; {
+		changed = false
+		for _, name := range plan.SideNames {
+			for _, act := range []func(plan.SideName) bool{w.ControlSet, w.Learn, w.Confirm, w.ControlBudgets, w.BindClaims} {
+				changed = act(name) || changed
+			}
+			for ordinal := range int32(3) {
+				for _, act := range []func(plan.SideName, int32) bool{w.Ready, w.Gone, w.Detach} {
+					changed = act(name, ordinal) || changed
+				}
+			}
+		}
+	}
+}
+
+// TestEveryDecisionIsCovered: nothing is written or concluded unless what was read last covers what
+// must be read live for it, whatever the answers were before (I1, I2); and a fence is written only
+// after its record was confirmed (I7).
+func TestEveryDecisionIsCovered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDrive(scenario())
+		lossy := rapid.IntRange(0, 30).Draw(t, "answers until the first loss")
+		answers := 0
+		d.answer = func(pass.Step) pass.Kind {
+			if answers++; answers%(lossy+2) != lossy+1 {
+				return pass.Landed
+			}
+			return rapid.SampledFrom([]pass.Kind{pass.NoAnswer, pass.Changed, pass.Refused, pass.MissingRight, pass.NamespaceGone}).Draw(t, "answer")
+		}
+		var last pass.Do
+		d.check = func(step pass.Step, reads plan.Reads) {
+			needsReads := step.Do == pass.Confirm || step.Do == pass.Write || step.Do == pass.SaveRecord
+			if needsReads && last != pass.Confirm && !reads.Covers(plan.ReadsFor(step.Snapshot, step.Decision)) {
+				t.Fatalf("%+v was handed out on %+v", step.Decision, reads)
+			}
+			if effect := step.Decision.Effect; step.Do == pass.Write && (effect.Verb == plan.WriteFence) != (last == pass.Confirm) {
+				t.Fatalf("%s after %d", effect, last)
+			}
+			if step.Snapshot.UID != "" && step.Snapshot.Holder != "a" {
+				t.Fatal("a snapshot does not say who looks at it")
+			}
+			last = step.Do
+		}
+		for range rapid.IntRange(1, 80).Draw(t, "passes") {
+			d.pass(t)
+		}
+		d.answer = func(pass.Step) pass.Kind { return pass.Landed }
+		for range enough {
+			if d.pass(t).Decision.Done == api.ReasonMoved {
+				return
+			}
+		}
+		t.Fatal("it does not end")
+	})
+}
+
+// TestReadsOnceMore: a new process reads live first, and so does one that has not for a while.
+func TestReadsOnceMore(t *testing.T) {
+	d := newDrive(scenario())
+	for _, want := range []bool{true, false} {
+		if got := d.Begin(plantest.Epoch, "").Reads.Live; got != want {
+			t.Errorf("live: %t, want %t", got, want)
+		}
+		d.look()
+	}
+	if !d.Begin(plantest.Epoch.Add(pass.RequeueAtLatest), "").Reads.Live {
+		t.Error("caches are believed for ever")
+	}
+	d.world.State.Source.Reach = plan.Unreachable
+	d.world.State.Now = plantest.Epoch.Add(pass.RequeueAtLatest)
+	if d.look(); !d.LastLiveRead.Equal(plantest.Epoch) {
+		t.Error("a side that did not answer was read")
+	}
+}
+
+// TestWorldThatChangesMeanwhile: a pass in which each read shows something else ends with nothing.
+func TestWorldThatChangesMeanwhile(t *testing.T) {
+	d := newDrive(scenario())
+	stops := map[int32]plan.Snapshot{}
+	for len(stops) < 2 {
+		before := d.world.Snapshot()
+		if e := d.pass(t).Decision.Effect; e != nil && e.Verb == plan.ScaleDown {
+			stops[e.Ordinal] = before
+		}
+	}
+	step := d.Begin(d.world.State.Now, d.LastWrite)
+	reads := 0
+	for ; step.Do == pass.Read; reads++ {
+		step = d.Next(step, stops[int32(1+reads%2)].Clone())
+	}
+	if reads != 4 || step.Do != pass.Rest || step.RequeueAfter != pass.RequeueUnobserved || step.Decision.Effect != nil {
+		t.Errorf("after %d reads: %+v", reads, step)
+	}
+}

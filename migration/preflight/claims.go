@@ -1,0 +1,91 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// sharedClaims finds claims that the pod template names itself and that all ordinals share
+// (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
+// have them, on the same disk. On another one the moved ordinals would write apart from those
+// that have not moved. One that they only read is a copy, perhaps on purpose.
+func (e *Inspector) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
+		return nil, nil
+	}
+	var findings []plan.Finding
+	for _, v := range source.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil || slices.Contains(observe.ClaimTemplates(source), v.Name) {
+			continue // the StatefulSet controller puts its own claim there
+		}
+		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			finding.Warning = v.PersistentVolumeClaim.ReadOnly && finding.Reason == volumes.ReasonClaimDiverges
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+func (e *Inspector) sharedClaim(ctx context.Context, name string) (*plan.Finding, error) {
+	here, _, err := diskOf(ctx, e.Source, name)
+	if err != nil {
+		return nil, err
+	}
+	there, found, err := diskOf(ctx, e.Destination, name)
+	if err != nil {
+		return nil, err
+	}
+	object := fmt.Sprintf("claim %s in cluster %s", e.Destination.Key(name), e.Destination.Cluster)
+	switch {
+	case !found:
+		return &plan.Finding{
+			Reason: api.ReasonDependencyMissing, Object: object,
+			Message: object + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
+			Remedy:  "create it at the destination before the move, on the same storage",
+		}, nil
+	case there == "":
+		return &plan.Finding{
+			Reason: volumes.ReasonClaimDiverges, Object: object,
+			Message: object + " is not bound to a volume, and all ordinals share it: the moved ones would get another disk than the others",
+			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.Destination.Namespace, name),
+		}, nil
+	case here != there:
+		return &plan.Finding{
+			Reason: volumes.ReasonClaimDiverges, Object: object,
+			Message: fmt.Sprintf("%s is on another disk than in cluster %s (%s instead of %s), and all ordinals share it: the moved ones would write apart from the others", object, e.Source.Cluster, there, here),
+			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: kubectl describe pvc -n %s %s", e.Destination.Namespace, name),
+		}, nil
+	}
+	return nil, nil
+}
+
+// diskOf is what identifies the storage behind a claim; empty: it is not bound to any.
+func diskOf(ctx context.Context, at endpoint.Endpoint, name string) (disk string, found bool, err error) {
+	claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, at.Live, at.Key(name))
+	if claim == nil || err != nil {
+		return "", false, err
+	}
+	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+		return "", true, nil
+	}
+	volume, err := endpoint.Get[corev1.PersistentVolume](ctx, at.Live, client.ObjectKey{Name: claim.Spec.VolumeName})
+	if volume == nil || err != nil {
+		return "", true, err
+	}
+	return volumes.Handle(volume), true, nil
+}

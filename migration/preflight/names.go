@@ -1,0 +1,44 @@
+package preflight
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// unnameable finds what keeps ordinals from having a name that survives the move.
+func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
+	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
+		return nil
+	}
+	add := func(message string) []plan.Finding {
+		return []plan.Finding{{
+			Reason: api.ReasonNameImpossible, Object: e.Source.Object(), Message: "spec.services.perOrdinal is Export, and " + message,
+			Remedy: "set spec.services.perOrdinal to None, or move the StatefulSet under its name and namespace to another cluster",
+		}}
+	}
+	problems := validation.IsDNS1035Label(plan.PodName(e.Source.Set, 0))
+	switch {
+	case e.Source.Set != e.Destination.Set || e.Source.Namespace != e.Destination.Namespace:
+		return add(fmt.Sprintf("%s becomes %s/%s: the names of its pods would change", e.Source.Object(), e.Destination.Namespace, e.Destination.Set))
+	case len(problems) > 0:
+		return add(fmt.Sprintf("%s has pods whose names no Service may have: %s", e.Source.Object(), problems[0]))
+	}
+	return nil
+}
+
+// unexportable finds a cluster that does not serve the exports that the migration asks for.
+func (e *Inspector) unexportable(s subject) []plan.Finding {
+	exports := s.migration.Spec.Services.Export || s.migration.Spec.Services.PerOrdinal == api.PerOrdinalExport
+	if !exports || e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
+		Message: "spec.services asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
+		Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export and perOrdinal off",
+	}}
+}

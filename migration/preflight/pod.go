@@ -1,0 +1,79 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// admits has the destination's API server check, without keeping it, the pod of an ordinal:
+// Pod Security, quotas, webhooks and policies for pods say nothing of a StatefulSet, and the
+// first ordinal would be stopped and not start again. Within one namespace it would be a
+// second pod, and those that run there have been let in.
+func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*plan.Finding, error) {
+	at := e.Destination
+	if e.SameCluster() && e.Source.Namespace == at.Namespace {
+		return nil, nil
+	}
+	pod := podOf(at, source, ordinal)
+	err := at.Live.Create(ctx, pod, client.DryRunAll)
+	if err != nil && endpoint.LacksRight(err) {
+		return &plan.Finding{
+			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("whether pod %s/%s would be let into cluster %s cannot be asked, not even as a dry run: %s", pod.Namespace, pod.Name, at.Cluster, endpoint.OneLine(err)),
+			Remedy:  plan.RemedyRights,
+		}, nil
+	}
+	return rehearsal(at, pod, err)
+}
+
+// podOf is the pod of an ordinal at a side, as the StatefulSet controller would make it
+// (kubernetes stateful_set_utils.go, newStatefulSetPod, initIdentity, updateStorage). Its
+// owner may not exist yet, so it has a UID of nobody's, and blocks no deletion: that would
+// need a right of its own (OwnerReferencesPermissionEnforcement).
+func podOf(at endpoint.Endpoint, source *appsv1.StatefulSet, ordinal int32) *corev1.Pod {
+	template := source.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.Name = at.Namespace, plan.PodName(at.Set, ordinal)
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name
+	pod.Labels[appsv1.PodIndexLabel] = strconv.Itoa(int(ordinal))
+	if revision := source.Status.UpdateRevision; revision != "" {
+		pod.Labels[appsv1.ControllerRevisionHashLabelKey] = revision
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: at.APIVersion, Kind: "StatefulSet", Name: at.Set, UID: observe.Unborn, Controller: new(true)}}
+	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, source.Spec.ServiceName
+	for _, name := range observe.ClaimTemplates(source) {
+		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.ClaimName(name, at.Set, ordinal)},
+		}})
+	}
+	return pod
+}
+
+// admission is admits for the first ordinal that is to move.
+func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return nil, nil
+	}
+	finding, err := e.admits(ctx, source, ordinals[0])
+	if finding == nil || err != nil {
+		return nil, err
+	}
+	return []plan.Finding{*finding}, nil
+}

@@ -1,0 +1,174 @@
+// Package preflight asks the clusters of a migration, before anything is written, for what would keep
+// it from ending well. Each Check is a file of its own, and a line in the registry.
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Inspector looks for what would keep a migration from ending well.
+type Inspector struct {
+	*endpoint.Pair
+	Clock       clock.PassiveClock
+	Policy      volumes.Policy
+	Connections map[plan.SideName]*clusters.Connection
+	// lastProbe is what the destination's API server was asked before the first ordinal is
+	// stopped.
+	lastProbe probe
+}
+
+// Run looks, before a migration begins, for what a snapshot of values cannot
+// say. An error means that a cluster did not answer.
+func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
+	var source, destination *appsv1.StatefulSet
+	err := endpoint.Together(
+		func() (err error) {
+			source, err = e.Source.GetSet(ctx, e.Source.Live)
+			return err
+		},
+		func() (err error) {
+			destination, err = e.Destination.GetSet(ctx, e.Destination.Live)
+			return err
+		},
+	)
+	if err != nil || source == nil {
+		return nil, err
+	}
+	if finding := e.uncountable(m, source, destination); finding != nil {
+		return []plan.Finding{*finding}, nil
+	}
+	var findings []plan.Finding
+	for _, check := range checks {
+		more, err := check.Run(ctx, e, subject{m, source, destination})
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, more...)
+	}
+	return findings, nil
+}
+
+// uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
+// for next is looked for of each of them.
+func (e *Inspector) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
+	s := plan.Snapshot{Spec: observe.SpecOf(m, e.SameCluster()), Source: observe.SideOfSet(m, e.Source, source), Destination: observe.SideOfSet(m, e.Destination, destination)}
+	s.Source.Set.Templates = observe.ClaimTemplates(source)
+	return s.Unbounded()
+}
+
+// controllerOwner finds a controller above the StatefulSet: it would write replicas back.
+func controllerOwner(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
+	owner := metav1.GetControllerOf(set)
+	if owner == nil {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonOwnedByOperator, Object: at.Object(),
+		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.Object(), owner.Kind, owner.Name),
+		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch %s -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.Resource(), at.Namespace, at.Set),
+	}}
+}
+
+// tracked warns of a GitOps tool that may write replicas and ordinals back.
+func tracked(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
+	for _, key := range execute.Trackers {
+		value := cmp.Or(set.Annotations[key], set.Labels[key])
+		if value == "" {
+			continue
+		}
+		return []plan.Finding{{
+			Reason: api.ReasonTrackedByGitOps, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("%s is tracked by %s=%s: a tool that writes replicas or ordinals back stalls the move, and the copy at the destination does not carry the mark", at.Object(), key, value),
+			Remedy:  "have the tool ignore spec.replicas and spec.ordinals, or suspend it for the time of the move",
+		}}
+	}
+	return nil
+}
+
+// autoscaled finds a HorizontalPodAutoscaler over the StatefulSet.
+func autoscaled(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+	var scalers autoscalingv2.HorizontalPodAutoscalerList
+	err := at.Live.List(ctx, &scalers, client.InNamespace(at.Namespace))
+	if apierrors.IsForbidden(err) {
+		return []plan.Finding{{
+			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.Namespace, at.Cluster),
+		}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, scaler := range scalers.Items {
+		target := scaler.Spec.ScaleTargetRef
+		if target.Kind == "StatefulSet" && target.Name == at.Set && target.APIVersion == at.APIVersion {
+			return []plan.Finding{{
+				Reason: api.ReasonAutoscaled, Object: at.Object(),
+				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
+				Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.Namespace, scaler.Name),
+			}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// differences compares an existing destination with the source, field by field.
+func differences(at endpoint.Endpoint, m *api.Migration, source, destination *appsv1.StatefulSet) []plan.Finding {
+	if destination == nil {
+		return nil
+	}
+	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
+	execute.MapClasses(want.VolumeClaimTemplates, execute.StorageClasses(m))
+	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
+		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
+		spellOut(spec)
+	}
+	paths := observe.Differ("spec", observe.Tree(want), observe.Tree(have))
+	if len(paths) == 0 {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonDestinationDiffers, Object: at.Object(),
+		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), observe.Listed(paths)),
+		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete %s -n %s %s", at.Resource(), at.Namespace, at.Set),
+	}}
+}
+
+// spellOut fills in what apps/v1 stores without being asked and our kind does not, so
+// that one of each can be compared (pkg/apis/apps/v1/defaults.go).
+func spellOut(spec *appsv1.StatefulSetSpec) {
+	spec.Template = *history.Canonical(&spec.Template)
+	if rolling := &spec.UpdateStrategy.RollingUpdate; spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		if *rolling == nil {
+			*rolling = &appsv1.RollingUpdateStatefulSetStrategy{}
+		}
+		if (*rolling).Partition == nil {
+			(*rolling).Partition = new(int32(0))
+		}
+	}
+	for i := range spec.VolumeClaimTemplates {
+		claim := &spec.VolumeClaimTemplates[i]
+		claim.TypeMeta, claim.Status = metav1.TypeMeta{}, corev1.PersistentVolumeClaimStatus{}
+		if claim.Spec.VolumeMode == nil {
+			claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package preflight
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestDifferences: what an API server fills in for one kind and not for the other is no
+// difference; what a person wrote is.
+func TestDifferences(t *testing.T) {
+	written := appsv1.StatefulSetSpec{
+		Replicas: new(int32(3)), ServiceName: "web", UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+		Template:             corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}},
+		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}},
+	}
+	stored := *written.DeepCopy()
+	stored.Replicas = nil
+	stored.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(0))}
+	stored.Template.Spec.RestartPolicy, stored.Template.Spec.DNSPolicy = corev1.RestartPolicyAlways, corev1.DNSClusterFirst
+	stored.Template.Spec.Containers[0].TerminationMessagePath = corev1.TerminationMessagePathDefault
+	stored.VolumeClaimTemplates[0].Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	stored.VolumeClaimTemplates[0].Status.Phase = corev1.ClaimPending
+	stored.VolumeClaimTemplates[0].Kind = "PersistentVolumeClaim"
+	for name, tc := range map[string]struct {
+		change func(*appsv1.StatefulSetSpec)
+		want   int
+	}{
+		"filled in":     {func(*appsv1.StatefulSetSpec) {}, 0},
+		"another image": {func(s *appsv1.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" }, 1},
+		"a block volume": {func(s *appsv1.StatefulSetSpec) {
+			s.VolumeClaimTemplates[0].Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+		}, 1},
+		"another strategy": {func(s *appsv1.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(2)) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := *stored.DeepCopy()
+			tc.change(&spec)
+			found := differences(endpoint.Endpoint{}, &api.Migration{}, &appsv1.StatefulSet{Spec: written}, &appsv1.StatefulSet{Spec: spec})
+			if len(found) != tc.want {
+				t.Errorf("found %v", found)
+			}
+		})
+	}
+}

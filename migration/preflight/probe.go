@@ -1,0 +1,89 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// patched has one StatefulSet's API server change it, without keeping anything, to what is
+// wanted of ordinals and pod template, and looks at what it would have stored.
+func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet) (*plan.Finding, error) {
+	spec := map[string]any{}
+	if want.Spec.Ordinals != nil {
+		spec["ordinals"] = want.Spec.Ordinals
+	}
+	if len(want.Spec.Template.Spec.Containers) > 0 {
+		spec["template"] = want.Spec.Template
+	}
+	data, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		return nil, err
+	}
+	answer := at.NewSet(metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Set})
+	err = at.Live.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.DryRunAll)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.Object(), err) // no answer
+	}
+	finding, err := rehearsal(at, answer, err)
+	if err != nil || finding != nil {
+		return finding, err
+	}
+	kept, err := endpoint.AsSet(answer)
+	if err != nil {
+		return nil, err
+	}
+	return unkept(at, want, kept), nil
+}
+
+// probe is what an API server was asked of a StatefulSet, and when; a nil finding: all is
+// well.
+type probe struct {
+	of       types.UID
+	template string
+	finding  *plan.Finding
+	at       time.Time
+}
+
+// KeepsSlice asks the destination's API server once more whether it keeps spec.ordinals and
+// all of the source's pod template, and lets its pods in, before the first ordinal is stopped:
+// where its namespace is made by the migration, it could not be asked before the migration
+// began. It returns what was found.
+func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
+	base, set := s.Record.Baseline, s.Destination.Set
+	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
+		return nil, nil
+	}
+	template := observe.TemplateHash(&source.Spec.Template)
+	if e.lastProbe.of == set.UID && e.lastProbe.template == template && (e.lastProbe.finding == nil || e.Clock.Since(e.lastProbe.at) < pass.RequeueAtLatest) {
+		return e.lastProbe.finding, nil
+	}
+	want := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: source.Spec.Template}}
+	if s.Spec.BeginsAbove(base.Start) {
+		want.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
+	}
+	finding, err := patched(ctx, e.Destination, want)
+	if err == nil && finding == nil {
+		finding, err = e.admits(ctx, source, base.Start)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if finding != nil && finding.Warning {
+		finding = nil
+	}
+	e.lastProbe = probe{of: set.UID, template: template, finding: finding, at: e.Clock.Now()}
+	return finding, nil
+}

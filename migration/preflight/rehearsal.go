@@ -1,0 +1,197 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// rehearse has the destination's API server check, without keeping anything, the
+// objects that the first handoff makes there: admission policies, webhooks and limits
+// answer as they would in mid-handoff.
+func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
+	objects, err := e.firstClaims(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	at, maker := e.Destination, &execute.Executor{Pair: e.Pair, Policy: e.Policy}
+	for _, effect := range firstEffects(at, source, destination) {
+		object, err := maker.Created(ctx, m, at, effect)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	var findings []plan.Finding
+	for _, object := range objects {
+		finding, err := rehearseCreate(ctx, at, object)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+// rehearseCreate has an API server create an object, without keeping it, and looks at what it
+// would have stored. It answers into an empty object: into the one that was sent it would
+// leave what it has dropped.
+func rehearseCreate(ctx context.Context, at endpoint.Endpoint, object client.Object) (*plan.Finding, error) {
+	raw, err := endpoint.UnstructuredOf(at, object)
+	if err != nil {
+		return nil, err
+	}
+	finding, err := rehearsal(at, object, at.Live.Create(ctx, raw, client.DryRunAll))
+	if finding != nil || err != nil {
+		return finding, err
+	}
+	sent, err := endpoint.AsSet(object)
+	if sent == nil || err != nil {
+		return nil, err
+	}
+	kept, err := endpoint.Convert[appsv1.StatefulSet](raw)
+	if err != nil {
+		return nil, err
+	}
+	return unkept(at, sent, kept), nil
+}
+
+// unkept is what an API server has not kept of a StatefulSet that is to begin with ordinal 1.
+func unkept(at endpoint.Endpoint, sent, kept *appsv1.StatefulSet) *plan.Finding {
+	if sent.Spec.Ordinals != nil && !startsAt(kept, 1) {
+		finding := unnumbered(at)
+		return &finding
+	}
+	return dropped(at, &sent.Spec.Template, &kept.Spec.Template)
+}
+
+// startOrdinals has the API servers of slices that will begin above 0 show that they know
+// spec.ordinals: one that drops the field, as those before Kubernetes 1.27 do (KEP-3335),
+// would start the ordinals from 0, which run on the other side. A slice that does not
+// exist yet is rehearsed.
+func (e *Inspector) startOrdinals(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
+	spec := observe.SpecOf(m, e.SameCluster())
+	lo := observe.SetOf(m, source, nil).Start
+	var findings []plan.Finding
+	for _, side := range []struct {
+		endpoint.Endpoint
+		set  *appsv1.StatefulSet
+		asks bool
+	}{{e.Source, source, spec.Order == api.LowestFirst}, {e.Destination, destination, spec.BeginsAbove(lo)}} {
+		if side.set == nil || !side.asks {
+			continue
+		}
+		finding, err := startOrdinalSupported(ctx, side.Endpoint)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+// startOrdinalSupported has one StatefulSet's API server show, without keeping anything, that it keeps
+// spec.ordinals; our own kind does.
+func startOrdinalSupported(ctx context.Context, at endpoint.Endpoint) (*plan.Finding, error) {
+	if at.APIVersion == endpoint.SliceVersion {
+		return nil, nil
+	}
+	return patched(ctx, at, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 1}}})
+}
+
+func startsAt(set *appsv1.StatefulSet, start int32) bool {
+	return set.Spec.Ordinals != nil && set.Spec.Ordinals.Start == start
+}
+
+func unnumbered(at endpoint.Endpoint) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonKindUnsupported, Object: at.Object(),
+		Message: fmt.Sprintf("the API server of cluster %s does not keep spec.ordinals.start of a StatefulSet: its slice would begin with ordinal 0, whatever it is given", at.Cluster),
+		Remedy:  "use a cluster of Kubernetes 1.27 or newer, with the feature StatefulSetStartOrdinal, or our own kind there: apiVersion " + endpoint.SliceVersion,
+	}
+}
+
+func firstEffects(at endpoint.Endpoint, source, destination *appsv1.StatefulSet) []plan.Effect {
+	var effects []plan.Effect
+	if source.Spec.ServiceName != "" {
+		effects = append(effects, plan.Effect{Verb: plan.CreateService, Name: source.Spec.ServiceName})
+	}
+	if destination == nil {
+		effects = append(effects, plan.Effect{Verb: plan.CreateSet, Name: at.Set, Start: 1})
+	}
+	return effects
+}
+
+// firstClaims are the claims that the first ordinal to move gets at the destination,
+// and their volumes when they are made there.
+func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return nil, nil
+	}
+	var objects []client.Object
+	for _, template := range observe.ClaimTemplates(source) {
+		claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(plan.ClaimName(template, source.Name, ordinals[0])))
+		if err != nil {
+			return nil, err
+		}
+		if claim == nil || claim.Spec.VolumeName == "" {
+			continue // the claims are judged for themselves
+		}
+		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinals[0])}
+		class := execute.StorageClasses(m)[template]
+		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, class))
+		if e.SameCluster() {
+			continue
+		}
+		volume, err := endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: claim.Spec.VolumeName})
+		if err != nil {
+			return nil, err
+		}
+		if volume != nil {
+			objects = append(objects, volumes.CopyVolume(volume, volumes.Parked(ref), m.UID, class))
+		}
+	}
+	return objects, nil
+}
+
+// rehearsal is what the answer to a rehearsed creation says. What exists, or has no
+// namespace yet, is judged elsewhere.
+func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Finding, error) {
+	what := fmt.Sprintf("%s %s in cluster %s", strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object), at.Cluster)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
+		return &plan.Finding{
+			Reason: api.ReasonWriteRefused, Object: what, Warning: true,
+			Message: fmt.Sprintf("whether %s would be let in cannot be asked: %s", what, endpoint.OneLine(err)),
+		}, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
+		return &plan.Finding{
+			Reason: api.ReasonWriteRefused, Object: what,
+			Message: fmt.Sprintf("%s would be refused: %s", what, endpoint.OneLine(err)),
+			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass",
+		}, nil
+	}
+	return nil, err
+}

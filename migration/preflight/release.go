@@ -1,0 +1,105 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// release warns of volumes whose release cannot be seen. A VolumeAttachment is deleted only
+// after the kubelet has unmounted the disk. Where a driver has none, the pod's object is the
+// last that is seen, and the kubelet removes that once the pod's own mounts are gone, before
+// it unmounts the disk from the machine (kubernetes pkg/kubelet/volumemanager/reconciler,
+// unmountVolumes, then unmountDetachDevices): what is not written back yet is written later.
+//
+// No warning is due for what has no disk of its own on the machine: network file systems,
+// which answer several machines at once, and so any volume that offers ReadWriteMany as a file
+// system; hostPath, which is not mounted; and local, which stays on its machine, whose kubelet
+// counts the users of the mount.
+func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	pvs, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	unseen := map[string][]string{}
+	for i := range pvs {
+		driver, err := e.unseenDriver(ctx, &pvs[i])
+		if err != nil {
+			return nil, err
+		}
+		if driver != "" {
+			unseen[driver] = append(unseen[driver], pvs[i].Name)
+		}
+	}
+	var findings []plan.Finding
+	for _, driver := range slices.Sorted(maps.Keys(unseen)) {
+		slices.Sort(unseen[driver])
+		findings = append(findings, plan.Finding{
+			Reason: volumes.ReasonReleaseUnseen, Object: driver, Warning: true,
+			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, observe.Listed(unseen[driver])),
+			Remedy:  "make sure that the storage lets one machine write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",
+		})
+	}
+	return findings, nil
+}
+
+// unseenDriver names who mounts a volume, when nothing shows that it has been released; empty:
+// a VolumeAttachment does, or nothing is to be seen.
+func (e *Inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
+	from := pv.Spec.PersistentVolumeSource
+	switch {
+	case serves(pv):
+		return "", nil
+	case from.CSI != nil:
+		return e.unattached(ctx, from.CSI.Driver)
+	case from.ISCSI != nil:
+		return "the in-tree plugin iscsi", nil
+	case from.FC != nil:
+		return "the in-tree plugin fc", nil
+	case from.FlexVolume != nil:
+		return "FlexVolume driver " + from.FlexVolume.Driver, nil
+	case from.RBD != nil:
+		return "the in-tree plugin rbd", nil
+	default:
+		return "", nil // of one machine, of the network, or migrated to a CSI driver that attaches
+	}
+}
+
+// serves says whether a volume is a file system for several machines at once.
+func serves(pv *corev1.PersistentVolume) bool {
+	block := pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == corev1.PersistentVolumeBlock
+	return !block && slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteMany)
+}
+
+// unattached names a CSI driver that has no VolumeAttachments. One without a CSIDriver object
+// has them (kubernetes pkg/volume/csi, skipAttach).
+func (e *Inspector) unattached(ctx context.Context, name string) (string, error) {
+	driver := &storagev1.CSIDriver{}
+	err := e.Source.Live.Get(ctx, client.ObjectKey{Name: name}, driver)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case apierrors.IsForbidden(err):
+		return "CSI driver " + name + ", if its CSIDriver says attachRequired: false, which may not be read,", nil
+	case err != nil:
+		return "", err
+	case driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired:
+		return "", nil
+	}
+	return "CSI driver " + name, nil
+}

@@ -1,0 +1,89 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/history"
+)
+
+// dropped finds fields of a pod template that an API server does not keep: one that is older,
+// or has a feature switched off, drops them without a word (kubernetes
+// pkg/api/pod, DropDisabledTemplateFields), and a moved ordinal would be another pod. What
+// was changed or added there is its cluster's business.
+func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Finding {
+	paths := lost("spec.template", observe.Tree(history.Canonical(sent)), observe.Tree(history.Canonical(kept)))
+	if len(paths) == 0 {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonKindUnsupported, Object: at.Object(),
+		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: a moved ordinal would be another pod", at.Cluster, observe.Listed(paths)),
+		Remedy:  "let that cluster know the fields: a newer version of Kubernetes, or the feature switched on; or take them out of the source's pod template before the move",
+	}
+}
+
+// lost names the paths of a JSON tree that are not in another one, in a stable order. What is
+// empty is in every tree; what has another value there is not lost.
+func lost(path string, sent, kept any) []string {
+	switch from := sent.(type) {
+	case map[string]any:
+		to, ok := kept.(map[string]any)
+		if !ok && len(from) > 0 {
+			return []string{path}
+		}
+		var paths []string
+		for _, key := range slices.Sorted(maps.Keys(from)) {
+			paths = append(paths, lost(path+"."+key, from[key], to[key])...)
+		}
+		return paths
+	case []any:
+		to, ok := kept.([]any)
+		if !ok && len(from) > 0 {
+			return []string{path}
+		}
+		var paths []string
+		for i := range from {
+			paths = append(paths, lostElement(fmt.Sprintf("%s[%d]", path, i), from[i], to)...)
+		}
+		return paths
+	case nil:
+		return nil
+	default:
+		if kept == nil {
+			return []string{path}
+		}
+		return nil
+	}
+}
+
+// lostElement compares an element of a list with the one of that name; without a name, with
+// the one that has most of it: elements that others have added may have moved it.
+func lostElement(path string, sent any, kept []any) []string {
+	from, ok := sent.(map[string]any)
+	if !ok {
+		return nil // a word or a number among others has another value at most
+	}
+	best := []string{path}
+	for i, each := range kept {
+		to, ok := each.(map[string]any)
+		if !ok {
+			continue
+		}
+		paths := lost(path, sent, each)
+		if name := from["name"]; name != nil && name == to["name"] {
+			return paths
+		}
+		if from["name"] == nil && (i == 0 || len(paths) < len(best)) {
+			best = paths
+		}
+	}
+	return best
+}

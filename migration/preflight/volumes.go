@@ -1,0 +1,268 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/component-helpers/storage/volume"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// reachableVolumes finds volumes that no node of the destination can mount: their
+// driver is not registered there, no node that takes pods has it, matches their node
+// affinity or may attach one more. And it finds those that may not be made there.
+func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	pvs, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	findings := e.barred(m, source, pvs)
+	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]plan.Finding, error){e.drivers, e.duplicateHandles, e.hosts} {
+		more, err := check(ctx, pvs)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, more...)
+	}
+	return findings, nil
+}
+
+// claimed are the volumes of the claims that are to be moved.
+func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
+	var all corev1.PersistentVolumeList
+	if err := e.Source.Live.List(ctx, &all); err != nil {
+		return nil, err
+	}
+	claims := map[string]bool{}
+	for _, ordinal := range movingOrdinals(m, source) {
+		for _, template := range observe.ClaimTemplates(source) {
+			claims[plan.ClaimName(template, source.Name, ordinal)] = true
+		}
+	}
+	return slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
+		ref := pv.Spec.ClaimRef
+		return ref == nil || ref.Namespace != e.Source.Namespace || !claims[ref.Name]
+	}), nil
+}
+
+// barred finds the first volume that may not be made at the destination.
+func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
+	for i := range pvs {
+		bars := e.Policy.Bars(&pvs[i], observe.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
+		if bars != (volumes.Problem{}) {
+			return []plan.Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.Source.Cluster + ": " + bars.Message, Remedy: bars.Remedy}}
+		}
+	}
+	return nil
+}
+
+// templateOf is the claim template that a claim of the set was made from.
+func templateOf(set *appsv1.StatefulSet, claim string) string {
+	for _, template := range observe.ClaimTemplates(set) {
+		if _, belongs := observe.OrdinalOf(template+"-"+set.Name, claim); belongs {
+			return template
+		}
+	}
+	return ""
+}
+
+func driverOf(pv corev1.PersistentVolume) string {
+	if pv.Spec.CSI == nil {
+		return ""
+	}
+	return pv.Spec.CSI.Driver
+}
+
+// drivers finds CSI drivers that the destination's cluster does not have.
+func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+	names := map[string]bool{}
+	for _, pv := range pvs {
+		names[driverOf(pv)] = true
+	}
+	delete(names, "")
+	var findings []plan.Finding
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		err := e.Destination.Live.Get(ctx, client.ObjectKey{Name: name}, &storagev1.CSIDriver{})
+		if err == nil || apierrors.IsForbidden(err) {
+			continue
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		findings = append(findings, plan.Finding{
+			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + name,
+			Message: fmt.Sprintf("the volumes are of CSI driver %s, and cluster %s has no such driver: a moved pod could not mount its volume", name, e.Destination.Cluster),
+			Remedy:  "install the driver there, for the same storage",
+		})
+	}
+	return findings, nil
+}
+
+// duplicateHandles finds a volume of the destination that is the disk of one to be moved, under
+// another name: a pod that mounts it would write to a disk that is in use.
+func (e *Inspector) duplicateHandles(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+	var there corev1.PersistentVolumeList
+	if err := e.Destination.Live.List(ctx, &there); err != nil {
+		return nil, err
+	}
+	byHandle := map[string]string{}
+	for i := range there.Items {
+		if driverOf(there.Items[i]) != "" {
+			byHandle[volumes.Handle(&there.Items[i])] = there.Items[i].Name
+		}
+	}
+	for i := range pvs {
+		twin := byHandle[volumes.Handle(&pvs[i])]
+		if driverOf(pvs[i]) == "" || twin == "" || twin == pvs[i].Name {
+			continue
+		}
+		problem := volumes.TwinOf(pvs[i].Name, twin)
+		return []plan.Finding{{Reason: problem.Reason, Object: "volume " + twin, Message: "cluster " + e.Destination.Cluster + ": " + problem.Message, Remedy: problem.Remedy}}, nil
+	}
+	return nil, nil
+}
+
+// hosts finds a volume that no node can take, and drivers that have fewer places left
+// than volumes are to come (velero#5162: the pod stays Pending). What it finds is
+// certain; that there is a place for all of them is not, even when it finds nothing.
+func (e *Inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+	pvs = slices.DeleteFunc(slices.Clone(pvs), func(pv corev1.PersistentVolume) bool {
+		return driverOf(pv) == "" && pv.Spec.NodeAffinity == nil
+	})
+	if len(pvs) == 0 {
+		return nil, nil
+	}
+	hosts, err := hostsOf(ctx, e.Destination.Live)
+	if apierrors.IsForbidden(err) {
+		return []plan.Finding{{
+			Reason: api.ReasonPermissionMissing, Object: "nodes", Warning: true,
+			Message: fmt.Sprintf("nodes and csinodes of cluster %s may not be listed, so see for yourself that they reach the volumes", e.Destination.Cluster),
+		}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	coming := map[string]int64{}
+	for i := range pvs {
+		if !slices.ContainsFunc(hosts, func(h host) bool { return h.takes(&pvs[i]) }) {
+			return []plan.Finding{{
+				Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
+				Message: fmt.Sprintf("no node of cluster %s that takes pods %s: a moved pod would stay Pending", e.Destination.Cluster, needs(pvs[i])),
+				Remedy:  "let a node reach the storage: kubectl get csinodes; kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+			}}, nil
+		}
+		coming[driverOf(pvs[i])]++
+	}
+	return e.places(hosts, coming), nil
+}
+
+func needs(pv corev1.PersistentVolume) string {
+	var words []string
+	if pv.Spec.NodeAffinity != nil {
+		words = append(words, "matches the node affinity of volume "+pv.Name)
+	}
+	if driver := driverOf(pv); driver != "" {
+		words = append(words, "can attach one more volume of CSI driver "+driver)
+	}
+	return strings.Join(words, " and ")
+}
+
+func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding {
+	var findings []plan.Finding
+	for _, driver := range slices.Sorted(maps.Keys(coming)) {
+		left, bounded := int64(0), true
+		for _, h := range hosts {
+			free, has := h.free[driver]
+			bounded = bounded && (!has || free != unbounded)
+			left += free
+		}
+		if driver == "" || !bounded || left >= coming[driver] {
+			continue
+		}
+		findings = append(findings, plan.Finding{
+			Reason: volumes.ReasonVolumeOutOfReach, Object: "CSIDriver " + driver,
+			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
+			Remedy:  "add nodes, or move fewer ordinals; kubectl get csinodes -o yaml shows what each may attach",
+		})
+	}
+	return findings
+}
+
+// unbounded is the number of places of a driver that does not limit them.
+const unbounded = -1
+
+// host is a node that takes pods, with the places that each CSI driver has left.
+type host struct {
+	node corev1.Node
+	free map[string]int64
+}
+
+func (h host) takes(pv *corev1.PersistentVolume) bool {
+	free, has := h.free[driverOf(*pv)]
+	return volume.CheckNodeAffinity(pv, h.node.Labels) == nil && (pv.Spec.CSI == nil || has && free != 0)
+}
+
+// hostsOf are the nodes of a cluster that are Ready and not cordoned.
+func hostsOf(ctx context.Context, reader client.Reader) ([]host, error) {
+	var nodes corev1.NodeList
+	var drivers storagev1.CSINodeList
+	var attachments storagev1.VolumeAttachmentList
+	err := endpoint.Together(
+		func() error { return reader.List(ctx, &nodes) },
+		func() error { return reader.List(ctx, &drivers) },
+		func() error { return reader.List(ctx, &attachments) },
+	)
+	if err != nil {
+		return nil, err
+	}
+	free := map[string]map[string]int64{}
+	for _, node := range drivers.Items {
+		free[node.Name] = map[string]int64{}
+		for _, driver := range node.Spec.Drivers {
+			free[node.Name][driver.Name] = unbounded
+			if driver.Allocatable != nil && driver.Allocatable.Count != nil {
+				free[node.Name][driver.Name] = int64(*driver.Allocatable.Count)
+			}
+		}
+	}
+	for _, a := range attachments.Items {
+		if left, has := free[a.Spec.NodeName][a.Spec.Attacher]; has && left > 0 {
+			free[a.Spec.NodeName][a.Spec.Attacher] = left - 1
+		}
+	}
+	var hosts []host
+	for _, node := range nodes.Items {
+		if takesPods(node) {
+			hosts = append(hosts, host{node, free[node.Name]})
+		}
+	}
+	return hosts, nil
+}
+
+func takesPods(node corev1.Node) bool {
+	ready := func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, ready)
+}
+
+// movingOrdinals are those that are asked for, the first to move first.
+func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
+	return plan.Snapshot{Spec: observe.SpecOf(m, false), Source: plan.Side{Set: observe.SetOf(m, source, nil)}}.OrdinalsToMove()
+}
