@@ -1,6 +1,8 @@
 package slices
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"unique"
 
@@ -13,15 +15,28 @@ import (
 )
 
 // CacheOptions are how the cache of a manager is to keep what this controller reads: without
-// what no decision needs. Pods are by far the most of it.
+// what no decision needs, and of no more objects than the options ask for. Pods are by far the most
+// of it.
 //
 // No pod that was read from the cache is written as a whole: what was left out would be gone. It
 // is patched, its containers by a strategic merge.
 func CacheOptions(options cache.Options) cache.Options {
-	withoutManagers := cache.ByObject{Transform: cache.TransformStripManagedFields()}
-	options.ByObject = map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Transform: trim}, &corev1.PersistentVolumeClaim{}: withoutManagers,
-		&appsv1.ControllerRevision{}: withoutManagers, &api.StatefulSet{}: withoutManagers,
+	options.ByObject = maps.Clone(options.ByObject)
+	if options.ByObject == nil {
+		options.ByObject = map[client.Object]cache.ByObject{}
+	}
+	for _, object := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &api.StatefulSet{}} {
+		for given := range options.ByObject {
+			if reflect.TypeOf(given) == reflect.TypeOf(object) {
+				object = given
+			}
+		}
+		scope := options.ByObject[object]
+		scope.Transform = cache.TransformStripManagedFields()
+		if _, pod := object.(*corev1.Pod); pod {
+			scope.Transform = trim
+		}
+		options.ByObject[object] = scope
 	}
 	return options
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -244,5 +245,28 @@ func TestCacheOptions(t *testing.T) {
 	}
 	if kinds != 4 {
 		t.Errorf("%d kinds are kept smaller, want pods, claims, revisions and sets", kinds)
+	}
+}
+
+// TestCacheScope: what a cache is to be of stays as it was asked for, and nothing of it is lost on
+// the caller's side.
+func TestCacheScope(t *testing.T) {
+	some := labels.SelectorFromSet(labels.Set{"mine": "yes"})
+	asked := cache.Options{ByObject: map[client.Object]cache.ByObject{&api.StatefulSet{}: {Label: some}, &corev1.Secret{}: {}}}
+	got := CacheOptions(asked)
+	if len(got.ByObject) != 5 || len(asked.ByObject) != 2 {
+		t.Errorf("%d kinds, of which %d were asked for", len(got.ByObject), len(asked.ByObject))
+	}
+	for object, by := range got.ByObject {
+		_, set := object.(*api.StatefulSet)
+		_, secret := object.(*corev1.Secret)
+		if (by.Label != nil) != set || (by.Transform == nil) != secret {
+			t.Errorf("%T: %+v", object, by)
+		}
+	}
+	for object, by := range asked.ByObject {
+		if by.Transform != nil {
+			t.Errorf("%T was changed", object)
+		}
 	}
 }

@@ -21,7 +21,7 @@ var explanations = []explanation{
 		id: "a batch takes what the budget has",
 		explains: func(m *moment, d difference) bool {
 			ordinal, does := m.goesOn(d)
-			return does && m.wish.inScope(ordinal) && !m.wish.parallel() && m.wish.mostUnavailable(true) > 1 && m.terminates()
+			return does && m.wish.inScope(ordinal) && !m.wish.parallel() && m.wish.mostUnavailable(true) > 1 && (m.terminates() || m.refused && m.lacks())
 		},
 	},
 	{
@@ -115,6 +115,17 @@ func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 func (m *moment) terminates() bool {
 	for ordinal, pod := range m.native.pods {
 		if pod.terminating && m.wish.owns(ordinal) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks says whether an owned pod is missing on the native side.
+func (m *moment) lacks() bool {
+	first := m.wish.Ordinals.Start
+	for ordinal := first; ordinal < first+*m.wish.Replicas; ordinal++ {
+		if _, has := m.native.pods[ordinal]; !has {
 			return true
 		}
 	}

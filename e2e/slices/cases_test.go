@@ -49,7 +49,7 @@ var embeddedOnly = map[string]string{
 	"TestDuel":             manyRuns,
 	"TestDefaultsAsNative": nothingRuns, "TestDefaults": nothingRuns, "TestEveryValueAsNative": nothingRuns, "TestManyValuesAsNative": nothingRuns,
 	"TestUpdatesAsNative": nothingRuns, "TestStatusAsNative": nothingRuns, "TestRefused": nothingRuns, "TestAccepted": nothingRuns,
-	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns, "TestPace": nothingRuns,
+	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns, "TestPace": nothingRuns, "TestOneControllerForEach": manyRuns,
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
 	"TestEveryCaseHasItsGround": nothingRuns,
 	"TestKubectlWait":           slowStarts,

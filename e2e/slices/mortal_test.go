@@ -8,11 +8,15 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
@@ -147,4 +151,22 @@ func live(ctx context.Context, namespace string, l life) (ended <-chan struct{},
 		underway.Wait()
 	}()
 	return over, leave, err
+}
+
+// TestOneControllerForEach: a set that has a controller of its own has no other one beside it.
+func TestOneControllerForEach(t *testing.T) {
+	mortals := slice(1)
+	mortals.Labels = map[string]string{mortalKey: "yes"}
+	p := newPlay(t, mortals)
+	p.must(api.Create(p.ctx, mortals))
+	others := slice(1)
+	others.Namespace, others.Name = mortals.Namespace, "others"
+	p.must(api.Create(p.ctx, others))
+	p.eventually("the pod of the other set is made", func() bool {
+		return api.Get(p.ctx, client.ObjectKey{Namespace: others.Namespace, Name: "others-0"}, &corev1.Pod{}) == nil
+	})
+	pod := &corev1.Pod{}
+	if err := api.Get(p.ctx, client.ObjectKey{Namespace: mortals.Namespace, Name: "web-0"}, pod); !apierrors.IsNotFound(err) {
+		t.Errorf("somebody has made %s: %v", pod.Name, err)
+	}
 }

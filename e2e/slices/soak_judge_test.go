@@ -186,17 +186,17 @@ func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
 // note keeps what an event has shown.
 func (j *judge) note(now time.Time, pod *corev1.Pod, gone bool) {
 	const most = 60
-	line := fmt.Sprintf("  %s %s of %s, revision %s", now.Format(clockTime), pod.Name, pod.ResourceVersion, pod.Labels[appsv1.StatefulSetRevisionLabel])
 	reason := pod.Annotations[sliceapi.TerminationReasonAnnotationKey]
+	words := []string{fmt.Sprintf("  %s %s of %s, revision %s", now.Format(clockTime), pod.Name, pod.ResourceVersion, pod.Labels[appsv1.StatefulSetRevisionLabel])}
 	for _, each := range []struct {
 		what string
 		is   bool
 	}{{"gone", gone}, {"serves", serves(pod)}, {"is deleted", pod.DeletionTimestamp != nil}, {"is updated in place", updatedInPlace(pod)}, {"is told " + reason, reason != ""}} {
 		if each.is {
-			line += ", " + each.what
+			words = append(words, each.what)
 		}
 	}
-	j.trace = append(j.trace[max(0, len(j.trace)-most):], line)
+	j.trace = append(j.trace[max(0, len(j.trace)-most):], strings.Join(words, ", "))
 }
 
 // goesDown judges a pod that served until now.
