@@ -252,10 +252,7 @@ func TestInPlaceOnly(t *testing.T) {
 func TestInPlaceResize(t *testing.T) {
 	t.Parallel()
 	t.Run("R-069: more CPU", func(t *testing.T) {
-		set := inPlace(1, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-		p := begin(t, set)
-		before := p.uids()
+		p, before := burstable(t)
 		p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"True"}]}}`))))
 		p.change(func(s *sliceapi.StatefulSetSpec) {
 			s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
@@ -282,10 +279,7 @@ func TestInPlaceResize(t *testing.T) {
 func TestQoSChange(t *testing.T) {
 	t.Parallel()
 	t.Run("R-062, R-069: Burstable becomes Guaranteed", func(t *testing.T) {
-		set := inPlace(1, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-		p := begin(t, set)
-		before := p.uids()
+		p, before := burstable(t)
 		p.change(func(s *sliceapi.StatefulSetSpec) {
 			both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 			s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: both, Requests: both} // Guaranteed
@@ -295,6 +289,15 @@ func TestQoSChange(t *testing.T) {
 			t.Error("web-0 was not made anew")
 		}
 	})
+}
+
+// burstable runs a pod that may use twice the CPU that it asks for.
+func burstable(t *testing.T) (p *play, before map[string]types.UID) {
+	t.Helper()
+	set := inPlace(1, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+	p = begin(t, set)
+	return p, p.uids()
 }
 
 func resources(request, limit string) corev1.ResourceRequirements {
