@@ -9,9 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
+
+// decoded decodes strictly, so that a misspelt field fails.
+func decoded[T any](t *testing.T, object *unstructured.Unstructured) *T {
+	t.Helper()
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	return typed
+}
 
 // TestAdmissionObjects: each policy refuses, fails closed, says what to do, and has a binding
 // that denies.
@@ -75,6 +87,85 @@ func TestAdmissionKustomization(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, kustomized(t, "admission/kustomization.yaml")); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
+// TestFenceObjects: each policy refuses, fails closed and has a binding that denies; and
+// all say the same.
+func TestFenceObjects(t *testing.T) {
+	objects, err := FenceObjects()
+	if err != nil {
+		t.Fatalf("FenceObjects: %v", err)
+	}
+	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
+	bound := map[string][]admissionregistrationv1.ValidationAction{}
+	for _, object := range objects {
+		if object.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			binding := decoded[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, object)
+			bound[binding.Spec.PolicyName] = binding.Spec.ValidationActions
+			continue
+		}
+		policies = append(policies, decoded[admissionregistrationv1.ValidatingAdmissionPolicy](t, object))
+	}
+	var matched []string
+	for _, policy := range policies {
+		if diff := cmp.Diff([]admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, bound[policy.Name]); diff != "" {
+			t.Errorf("%s: actions (-want +got):\n%s", policy.Name, diff)
+		}
+		if *policy.Spec.FailurePolicy != admissionregistrationv1.Fail {
+			t.Errorf("%s opens by itself when it fails", policy.Name)
+		}
+		if len(policy.Spec.Validations) != 1 {
+			t.Fatalf("%s has %d validations", policy.Name, len(policy.Spec.Validations))
+		}
+		if diff := cmp.Diff(policies[0].Spec.Validations[0].MessageExpression, policy.Spec.Validations[0].MessageExpression); diff != "" {
+			t.Errorf("%s says something else (-%s +got):\n%s", policy.Name, policies[0].Name, diff)
+		}
+		rule := policy.Spec.MatchConstraints.ResourceRules[0].Rule
+		for _, group := range rule.APIGroups {
+			matched = append(matched, rule.Resources[0]+"."+group)
+		}
+	}
+	slices.Sort(matched)
+	own := sliceapi.GroupVersion.Group
+	want := []string{"statefulsets." + "apps", "statefulsets." + own, "statefulsets/scale." + "apps", "statefulsets/scale." + own}
+	if diff := cmp.Diff(want, matched); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
+// TestFenceNames: the policies name the annotation and the field manager of migrations.
+func TestFenceNames(t *testing.T) {
+	for file, wants := range map[string][]string{
+		"fence/statefulset.yaml": {"'" + api.FenceAnnotationKey + "'", "== '" + api.FieldManager + "'", "object.spec.?reserveOrdinals"},
+		"fence/scale.yaml":       {"'" + api.FenceAnnotationKey + "'", "apiVersion: " + sliceapi.GroupVersion.String()},
+	} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(data), want) {
+				t.Errorf("%s does not name %s", file, want)
+			}
+		}
+	}
+}
+
+// TestFenceKustomization: what is embedded is also applied by kustomize.
+func TestFenceKustomization(t *testing.T) {
+	got := kustomized(t, "fence/kustomization.yaml")
+	var want []string
+	files, err := fenceFiles.ReadDir("fence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		want = append(want, file.Name())
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

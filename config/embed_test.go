@@ -95,39 +95,39 @@ func TestManagerObjects(t *testing.T) {
 // TestManagerRights: the manager may do what its role says and nothing else. A
 // change here is a change of what SECURITY.md promises.
 func TestManagerRights(t *testing.T) {
-	want := []string{
-		"events.events.k8s.io: create,patch",
-		"events: create",
-		"migrations.migration.sliceshift.io: list,patch,watch",
-		"migrations/status.migration.sliceshift.io: update",
-		"secrets: get",
-		"serviceaccounts: impersonate",
+	clusterRole := func(name string) []rbacv1.PolicyRule {
+		return managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules
 	}
-	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-manager").Rules)); diff != "" {
-		t.Errorf("cluster role (-want +got):\n%s", diff)
-	}
-	want = []string{
-		"controllerrevisions.apps: create,delete,get,list,patch,watch",
-		"persistentvolumeclaims: create,list,patch,watch",
-		"persistentvolumeclaims: delete",
-		"pods/eviction: create",
-		"pods/resize: patch",
-		"pods/status: patch",
-		"pods: create,delete,list,patch,watch",
-		"statefulsets.apps.sliceshift.io: get,list,patch,watch",
-		"statefulsets/finalizers.apps.sliceshift.io: update",
-		"statefulsets/status.apps.sliceshift.io: update",
-	}
-	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-slices").Rules)); diff != "" {
-		t.Errorf("cluster role for slices (-want +got):\n%s", diff)
-	}
-	want = []string{"subjectaccessreviews.authorization.k8s.io: create", "tokenreviews.authentication.k8s.io: create"}
-	if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", "sliceshift-metrics-auth").Rules)); diff != "" {
-		t.Errorf("cluster role for metrics (-want +got):\n%s", diff)
-	}
-	want = []string{"leases.coordination.k8s.io: create,get,update"}
-	if diff := cmp.Diff(want, rights(managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules)); diff != "" {
-		t.Errorf("role (-want +got):\n%s", diff)
+	for name, tc := range map[string]struct {
+		rules []rbacv1.PolicyRule
+		want  []string
+	}{
+		"cluster role": {clusterRole("sliceshift-manager"), []string{
+			"events.events.k8s.io: create,patch",
+			"events: create",
+			"migrations.migration.sliceshift.io: list,patch,watch",
+			"migrations/status.migration.sliceshift.io: update",
+			"secrets: get",
+			"serviceaccounts: impersonate",
+		}},
+		"cluster role for slices": {clusterRole("sliceshift-slices"), []string{
+			"controllerrevisions.apps: create,delete,get,list,patch,watch",
+			"persistentvolumeclaims: create,list,patch,watch",
+			"persistentvolumeclaims: delete",
+			"pods/eviction: create",
+			"pods/resize: patch",
+			"pods/status: patch",
+			"pods: create,delete,list,patch,watch",
+			"statefulsets.apps.sliceshift.io: get,list,patch,watch",
+			"statefulsets/finalizers.apps.sliceshift.io: update",
+			"statefulsets/status.apps.sliceshift.io: update",
+		}},
+		"cluster role for metrics": {clusterRole("sliceshift-metrics-auth"), []string{"subjectaccessreviews.authorization.k8s.io: create", "tokenreviews.authentication.k8s.io: create"}},
+		"role":                     {managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules, []string{"leases.coordination.k8s.io: create,get,update"}},
+	} {
+		if diff := cmp.Diff(tc.want, rights(tc.rules)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

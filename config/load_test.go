@@ -14,6 +14,12 @@ import (
 )
 
 func TestLoad(t *testing.T) {
+	ofEveryType := func(c *Config) {
+		c.MetricsBindAddress = AddressOff
+		c.LeaderElection.Enabled = false
+		c.LeaderElection.LeaseDuration = 20 * time.Second
+		c.ClusterClient.QPS, c.ClusterClient.Burst = 12.5, 7
+	}
 	cases := map[string]struct {
 		file  string
 		env   map[string]string
@@ -71,10 +77,7 @@ func TestLoad(t *testing.T) {
 				"SLICESHIFT_VOLUMES_DRIVERS":                "a.example.com,b.example.com",
 			},
 			want: func(c *Config) {
-				c.MetricsBindAddress = AddressOff
-				c.LeaderElection.Enabled = false
-				c.LeaderElection.LeaseDuration = 20 * time.Second
-				c.ClusterClient.QPS, c.ClusterClient.Burst = 12.5, 7
+				ofEveryType(c)
 				c.Volumes.Drivers = []string{"a.example.com", "b.example.com"}
 			},
 		},
@@ -85,10 +88,7 @@ func TestLoad(t *testing.T) {
 				"--volumes-secret-namespaces=rook-ceph", "--volumes-secret-namespaces=storage",
 			},
 			want: func(c *Config) {
-				c.MetricsBindAddress = AddressOff
-				c.LeaderElection.Enabled = false
-				c.LeaderElection.LeaseDuration = 20 * time.Second
-				c.ClusterClient.QPS, c.ClusterClient.Burst = 12.5, 7
+				ofEveryType(c)
 				c.Volumes.SecretNamespaces = []string{"rook-ceph", "storage"}
 			},
 		},

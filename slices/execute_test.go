@@ -130,29 +130,13 @@ func TestCreatesPodAndClaims(t *testing.T) {
 		}
 	})
 	t.Run("K-164: a claim that fails keeps the pod away", func(t *testing.T) {
-		h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
-				return errAPI
-			}
-			return c.Create(ctx, o, opts...)
-		}})
-		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
-			t.Errorf("error %v, events %v", err, ears.lines)
-		}
+		h := failingCreate[*corev1.PersistentVolumeClaim](t, create)
 		if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the pod was made without its claim: %v", err)
 		}
 	})
 	t.Run("K-165: a pod that fails", func(t *testing.T) {
-		h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if _, isPod := o.(*corev1.Pod); isPod {
-				return errAPI
-			}
-			return c.Create(ctx, o, opts...)
-		}})
-		if err := h.all(t.Context(), create); err == nil || !ears.has("FailedCreate") {
-			t.Errorf("error %v, events %v", err, ears.lines)
-		}
+		h := failingCreate[*corev1.Pod](t, create)
 		if err := h.Client.Get(t.Context(), key, &corev1.PersistentVolumeClaim{}); err != nil {
 			t.Errorf("the claim was not made: %v", err)
 		}
@@ -163,6 +147,21 @@ func TestCreatesPodAndClaims(t *testing.T) {
 			t.Errorf("got %v, events %v", err, ears.lines)
 		}
 	})
+}
+
+// failingCreate carries actions out while objects of type T cannot be made, which is an error that is told.
+func failingCreate[T client.Object](t *testing.T, actions []Action) *PodControl {
+	t.Helper()
+	h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if _, fails := o.(T); fails {
+			return errAPI
+		}
+		return c.Create(ctx, o, opts...)
+	}})
+	if err := h.all(t.Context(), actions); err == nil || !ears.has("FailedCreate") {
+		t.Errorf("error %v, events %v", err, ears.lines)
+	}
+	return h
 }
 
 // TestDeletesPods: one that is gone was deleted, another error is told and ends the pass.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +16,6 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -57,18 +55,11 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 			Containers:     []corev1.Container{{Name: "web", Image: "a:1"}},
 		},
 	}
-	scheme := testScheme(t)
-	if err := appsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(noon), ears: &heard{}, key: client.ObjectKeyFromObject(set)}
-	s.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, set)...).
-		WithStatusSubresource(set, &corev1.Pod{}).WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).Build()
-	writes := interceptor.NewClient(s.server.(client.WithWatch), s.funcs())
-	s.r = &Reconciler{
-		Client: writes, Live: writes, Clock: s.clock, Events: s.ears,
-		expectations: NewExpectations(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
-	}
+	server := serve(t, set, interceptor.Funcs{}, objects...)
+	s.server = server
+	s.r = newReconciler(interceptor.NewClient(server, s.funcs()), s.ears, s.clock)
+	s.r.Events = s.ears
 	return s
 }
 

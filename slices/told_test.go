@@ -113,20 +113,31 @@ func TestToldOfWrites(t *testing.T) {
 	}
 }
 
+// rollingSet is shop/web as it is once the controller has seen it.
+func rollingSet() *api.StatefulSet {
+	set := namedSet("web", map[string]string{"app": "web"})
+	set.Finalizers = []string{api.Finalizer}
+	set.Spec.UpdateStrategy.Type = api.RollingUpdate
+	set.Spec.Template.Labels = map[string]string{"app": "web"}
+	return set
+}
+
+// serve is an API server with a set and other objects, whose clients call funcs.
+func serve(t *testing.T, set *api.StatefulSet, funcs interceptor.Funcs, others ...client.Object) client.WithWatch {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
+		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(funcs).Build()
+}
+
+func newReconciler(server client.WithWatch, ears *heard, clock *testingclock.FakePassiveClock) *Reconciler {
+	return &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+}
+
 // TestBothFail: a pass whose write of a pod fails, and whose write of the status fails.
 func TestBothFail(t *testing.T) {
 	t.Run("K-025: both errors are returned, and the status was written once", func(t *testing.T) {
-		set := namedSet("web", map[string]string{"app": "web"})
-		set.Finalizers = []string{api.Finalizer}
-		set.Spec.UpdateStrategy.Type = api.RollingUpdate
-		set.Spec.Template.Labels = map[string]string{"app": "web"}
-		scheme := testScheme(t)
-		if err := appsv1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		noPod, noStatus, writes := errors.New("no room"), errors.New("out of order"), 0
-		server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set).
-			WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
+		set, noPod, noStatus, writes := rollingSet(), errors.New("no room"), errors.New("out of order"), 0
+		server := serve(t, set, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if _, isPod := o.(*corev1.Pod); isPod {
 					return noPod
@@ -137,10 +148,8 @@ func TestBothFail(t *testing.T) {
 				writes++
 				return noStatus
 			},
-		}).Build()
-		clock := testingclock.NewFakePassiveClock(noon)
-		r := &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(&heard{}, clock), memory: map[types.NamespacedName]memory{}}
-		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+		})
+		_, err := newReconciler(server, &heard{}, testingclock.NewFakePassiveClock(noon)).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
 		if !errors.Is(err, noPod) || !errors.Is(err, noStatus) || writes != 1 {
 			t.Errorf("%d writes of the status: %v", writes, err)
 		}
@@ -151,18 +160,10 @@ func TestBothFail(t *testing.T) {
 // only its update is told of, once.
 func TestConflictIsNotTold(t *testing.T) {
 	t.Run("K-169: it is written in the next pass, and told of once", func(t *testing.T) {
-		set := namedSet("web", map[string]string{"app": "web"})
-		set.Finalizers = []string{api.Finalizer}
-		set.Spec.UpdateStrategy.Type = api.RollingUpdate
-		set.Spec.Template.Labels = map[string]string{"app": "web"}
+		set := rollingSet()
 		set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}
 		changed, ears, clock := true, &heard{}, testingclock.NewFakePassiveClock(noon)
-		scheme := testScheme(t)
-		if err := appsv1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithStatusSubresource(set, &corev1.Pod{}).
-			WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(interceptor.Funcs{
+		server := serve(t, set, interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 				if _, isPod := o.(*corev1.Pod); isPod && changed {
 					changed = false
@@ -170,8 +171,8 @@ func TestConflictIsNotTold(t *testing.T) {
 				}
 				return c.Patch(ctx, o, patch, opts...)
 			},
-		}).Build()
-		r := &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+		})
+		r := newReconciler(server, ears, clock)
 		reconcile := func() ctrl.Result {
 			t.Helper()
 			clock.SetTime(clock.Now().Add(tellEvery))

@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor/feed"
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
@@ -36,116 +38,84 @@ func (a *Auditor) feeds() []follower {
 }
 
 func (a *Auditor) podFeed(s *side) follower {
-	pods := s.core.CoreV1().Pods(s.Namespace)
-	return &feed.Feed[*corev1.Pod]{
-		Name: "pods of " + s.String(),
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.Pod, string, error) {
-			list, err := pods.List(ctx, o)
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.ResourceVersion, nil
-		},
-		Watch:       pods.Watch,
-		Interrupted: a.ledger.interrupted,
-		Handle:      func(ch feed.Change[*corev1.Pod]) { a.onPod(s, ch) },
-	}
+	pods := func(l *corev1.PodList) []corev1.Pod { return l.Items }
+	return follow(a, "pods of "+s.String(), s.core.CoreV1().Pods(s.Namespace), pods, func(ch feed.Change[*corev1.Pod]) { a.onPod(s, ch) })
 }
 
 func (a *Auditor) claimFeed(s *side) follower {
-	claims := s.core.CoreV1().PersistentVolumeClaims(s.Namespace)
-	return &feed.Feed[*corev1.PersistentVolumeClaim]{
-		Name: "claims of " + s.String(),
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.PersistentVolumeClaim, string, error) {
-			list, err := claims.List(ctx, o)
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.ResourceVersion, nil
-		},
-		Watch:       claims.Watch,
-		Interrupted: a.ledger.interrupted,
-		Handle:      func(ch feed.Change[*corev1.PersistentVolumeClaim]) { a.onClaim(s, ch) },
-	}
+	claims := func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items }
+	return follow(a, "claims of "+s.String(), s.core.CoreV1().PersistentVolumeClaims(s.Namespace), claims,
+		func(ch feed.Change[*corev1.PersistentVolumeClaim]) { a.onClaim(s, ch) })
 }
 
 func (a *Auditor) volumeFeed(s *side, watcher *volumeWatch) follower {
-	volumes := s.core.CoreV1().PersistentVolumes()
-	return &feed.Feed[*corev1.PersistentVolume]{
-		Name: "volumes in " + s.Name,
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.PersistentVolume, string, error) {
-			list, err := volumes.List(ctx, o)
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.ResourceVersion, nil
-		},
-		Watch:       volumes.Watch,
-		Interrupted: a.ledger.interrupted,
-		Handle:      watcher.onVolume,
-	}
+	volumes := func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items }
+	return follow(a, "volumes in "+s.Name, s.core.CoreV1().PersistentVolumes(), volumes, watcher.onVolume)
 }
 
 func (a *Auditor) attachmentFeed(s *side, watcher *volumeWatch) follower {
-	attachments := s.core.StorageV1().VolumeAttachments()
-	return &feed.Feed[*storagev1.VolumeAttachment]{
-		Name: "attachments in " + s.Name,
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*storagev1.VolumeAttachment, string, error) {
-			list, err := attachments.List(ctx, o)
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.ResourceVersion, nil
-		},
-		Watch:       attachments.Watch,
-		Interrupted: a.ledger.interrupted,
-		Handle:      watcher.onAttachment,
-	}
+	attachments := func(l *storagev1.VolumeAttachmentList) []storagev1.VolumeAttachment { return l.Items }
+	return follow(a, "attachments in "+s.Name, s.core.StorageV1().VolumeAttachments(), attachments, watcher.onAttachment)
 }
 
 func (a *Auditor) budgetFeed(s *side) follower {
-	budgets := s.core.PolicyV1().PodDisruptionBudgets(s.Namespace)
-	return &feed.Feed[*policyv1.PodDisruptionBudget]{
-		Name: "disruption budgets of " + s.String(),
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*policyv1.PodDisruptionBudget, string, error) {
-			list, err := budgets.List(ctx, o)
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.ResourceVersion, nil
-		},
-		Watch:       budgets.Watch,
-		Interrupted: a.ledger.interrupted,
-		Handle:      func(ch feed.Change[*policyv1.PodDisruptionBudget]) { a.onBudget(s, ch) },
-	}
+	budgets := func(l *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return l.Items }
+	return follow(a, "disruption budgets of "+s.String(), s.core.PolicyV1().PodDisruptionBudgets(s.Namespace), budgets,
+		func(ch feed.Change[*policyv1.PodDisruptionBudget]) { a.onBudget(s, ch) })
 }
 
 func (a *Auditor) setFeed(s *side) follower {
-	only := func(o metav1.ListOptions) metav1.ListOptions {
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Set).String()
-		return o
-	}
-	return &feed.Feed[*unstructured.Unstructured]{
-		Name: "set " + s.String(),
-		List: func(ctx context.Context, o metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
-			list, err := s.sets.List(ctx, only(o))
-			if err != nil {
-				return nil, "", err
-			}
-			return pointers(list.Items), list.GetResourceVersion(), nil
-		},
-		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return s.sets.Watch(ctx, only(o))
-		},
-		Interrupted: a.ledger.interrupted,
-		Handle:      func(ch feed.Change[*unstructured.Unstructured]) { a.onSet(s, ch) },
-	}
+	sets := func(l *unstructured.UnstructuredList) []unstructured.Unstructured { return l.Items }
+	return follow(a, "set "+s.String(), oneSet{s.sets, s.Set}, sets, func(ch feed.Change[*unstructured.Unstructured]) { a.onSet(s, ch) })
 }
 
-func pointers[T any](items []T) []*T {
-	all := make([]*T, len(items))
-	for i := range items {
-		all[i] = &items[i]
+// readable is what a client reads of a kind.
+type readable[L metav1.ListInterface] interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// object is a pointer to an API object.
+type object[T any] interface {
+	*T
+	metav1.Object
+	runtime.Object
+}
+
+// follow is a feed of the objects of a kind: items are those of a list.
+func follow[L metav1.ListInterface, T any, P object[T]](a *Auditor, name string, kind readable[L], items func(L) []T, handle func(feed.Change[P])) follower {
+	list := func(ctx context.Context, o metav1.ListOptions) ([]P, string, error) {
+		list, err := kind.List(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		listed := items(list)
+		all := make([]P, len(listed))
+		for i := range listed {
+			all[i] = &listed[i]
+		}
+		return all, list.GetResourceVersion(), nil
 	}
-	return all
+	return &feed.Feed[P]{Name: name, List: list, Watch: kind.Watch, Interrupted: a.ledger.interrupted, Handle: handle}
+}
+
+// oneSet is the set of one name alone.
+type oneSet struct {
+	sets dynamic.ResourceInterface
+	name string
+}
+
+func (s oneSet) only(o metav1.ListOptions) metav1.ListOptions {
+	o.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.name).String()
+	return o
+}
+
+// List implements readable.
+func (s oneSet) List(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return s.sets.List(ctx, s.only(o))
+}
+
+// Watch implements readable.
+func (s oneSet) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return s.sets.Watch(ctx, s.only(o))
 }

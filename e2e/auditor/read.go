@@ -29,13 +29,13 @@ func (s *side) pod(ctx context.Context, ordinal int32) (judge.PodState, error) {
 }
 
 // viewed is what is judged of an object that was read; the zero state means NotFound.
-func viewed[O, S any](object O, err error, view func(O) S) (S, error) {
+func viewed[O, S any](what string, object O, err error, view func(O) S) (S, error) {
 	var none S
 	switch {
 	case apierrors.IsNotFound(err):
 		return none, nil
 	case err != nil:
-		return none, err
+		return none, fmt.Errorf("read %s: %w", what, err)
 	}
 	return view(object), nil
 }
@@ -43,11 +43,7 @@ func viewed[O, S any](object O, err error, view func(O) S) (S, error) {
 // slice reads the set.
 func (s *side) slice(ctx context.Context) (judge.SliceState, error) {
 	set, err := s.sets.Get(ctx, s.Set, metav1.GetOptions{})
-	found, err := viewed(set, err, view.Slice)
-	if err != nil {
-		err = fmt.Errorf("read set %s: %w", s, err)
-	}
-	return found, err
+	return viewed("set "+s.String(), set, err, view.Slice)
 }
 
 // binding reads a claim and the volume that it names.
@@ -69,31 +65,19 @@ func (s *side) binding(ctx context.Context, claim string) (judge.Binding, error)
 // volume reads one volume.
 func (s *side) volume(ctx context.Context, name string) (judge.VolumeState, error) {
 	pv, err := s.core.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
-	found, err := viewed(pv, err, view.Volume)
-	if err != nil {
-		err = fmt.Errorf("read volume %s in %s: %w", name, s.Name, err)
-	}
-	return found, err
+	return viewed("volume "+name+" in "+s.Name, pv, err, view.Volume)
 }
 
 // attachment reads one VolumeAttachment.
 func (s *side) attachment(ctx context.Context, name string) (judge.Attachment, error) {
 	a, err := s.core.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
-	found, err := viewed(a, err, view.Attachment)
-	if err != nil {
-		err = fmt.Errorf("read attachment %s in %s: %w", name, s.Name, err)
-	}
-	return found, err
+	return viewed("attachment "+name+" in "+s.Name, a, err, view.Attachment)
 }
 
 // budget reads one disruption budget.
 func (s *side) budget(ctx context.Context, name string) (judge.DisruptionBudget, error) {
 	pdb, err := s.core.PolicyV1().PodDisruptionBudgets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-	found, err := viewed(pdb, err, view.Budget)
-	if err != nil {
-		err = fmt.Errorf("read disruption budget %s/%s in %s: %w", s.Namespace, name, s.Name, err)
-	}
-	return found, err
+	return viewed("disruption budget "+s.Namespace+"/"+name+" in "+s.Name, pdb, err, view.Budget)
 }
 
 // maxReads bounds the reads of one phase of a sample at one time and side.

@@ -14,18 +14,29 @@ import (
 // one is live; it reads on until nothing changed between two of them.
 func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	what, first := a.state.snapshot(a.ordinals)
-	for range maxTorn {
+	return untilUnchanged(a, first, func(first [2]judge.ReplicaSide) ([2]judge.ReplicaSide, error) {
 		second, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.ReplicaSide, error) {
 			return s.replicas(ctx, what)
 		})
-		if err != nil {
-			return false, err
-		}
 		for _, i := range judge.BothSides() {
 			second[i].Seen = first[i].Seen
 		}
+		return second, err
+	}, func(first, second [2]judge.ReplicaSide) bool {
 		a.judgeReplicas(first, second)
-		if judge.Unchanged(first, second) {
+		return judge.Unchanged(first, second)
+	})
+}
+
+// untilUnchanged reads one phase after the other, and judges each with the one before, until nothing has
+// changed between two of them.
+func untilUnchanged[S any](a *Auditor, first [2]S, read func(first [2]S) ([2]S, error), judged func(first, second [2]S) (same bool)) (bool, error) {
+	for range maxTorn {
+		second, err := read(first)
+		if err != nil {
+			return false, err
+		}
+		if judged(first, second) {
 			return true, nil
 		}
 		a.ledger.tornSample()

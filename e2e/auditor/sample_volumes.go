@@ -36,19 +36,12 @@ func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
 }
 
 func (a *Auditor) sampleVolumes(ctx context.Context, first [2]judge.VolumeSide, read func(context.Context, *side) (judge.VolumeSide, error)) (judged bool, err error) {
-	for range maxTorn {
-		second, err := phase(ctx, a, read)
-		if err != nil {
-			return false, err
-		}
+	return untilUnchanged(a, first, func([2]judge.VolumeSide) ([2]judge.VolumeSide, error) {
+		return phase(ctx, a, read)
+	}, func(first, second [2]judge.VolumeSide) bool {
 		a.judgeVolumes(first, second)
-		if a.sameStorage(first, second) {
-			return true, nil
-		}
-		a.ledger.tornSample()
-		first = second
-	}
-	return false, nil
+		return a.sameStorage(first, second)
+	})
 }
 
 func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {

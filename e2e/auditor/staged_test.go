@@ -165,20 +165,24 @@ func stageTwoBudgets(s *stage) {
 	s.untilViolated(a, I4, "source/web allows 1, destination/web allows 1")
 }
 
-// stageOpenBudget takes an ordinal down while an eviction is allowed.
-func stageOpenBudget(s *stage) {
+// auditProtected watches three replicas of which one may be evicted.
+func (s *stage) auditProtected() *Auditor {
+	s.t.Helper()
 	s.deploy(judge.Source, makeSet(0, 3, ""))
 	s.protect(judge.Source, 1)
-	a := s.audit(1)
+	return s.audit(1)
+}
+
+// stageOpenBudget takes an ordinal down while an eviction is allowed.
+func stageOpenBudget(s *stage) {
+	a := s.auditProtected()
 	s.scale(judge.Source, 0, 2)
 	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
 }
 
 // stageEarlyReturn allows an eviction again before the ordinal that moved is Ready.
 func stageEarlyReturn(s *stage) {
-	s.deploy(judge.Source, makeSet(0, 3, ""))
-	s.protect(judge.Source, 1)
-	a := s.audit(1)
+	a := s.auditProtected()
 	s.allow(judge.Source, 0, 0)
 	s.scale(judge.Source, 0, 2)
 	s.untilGone(judge.Source, 2)
@@ -196,9 +200,7 @@ func stageEarlyReturn(s *stage) {
 
 // stageBlamed does the same to an ordinal that the test takes upon itself.
 func stageBlamed(s *stage) {
-	s.deploy(judge.Source, makeSet(0, 3, ""))
-	s.protect(judge.Source, 1)
-	a := s.audit(1)
+	a := s.auditProtected()
 	a.Blame(2)
 	s.scale(judge.Source, 0, 2)
 	s.untilGone(judge.Source, 2)

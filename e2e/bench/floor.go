@@ -74,13 +74,18 @@ func (f *floor) stop(ctx context.Context, app fixture.App, k int32) error {
 	if _, err := f.source.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	pods, name := f.source.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
+	return awaitPod(ctx, f.source, app, k, func(pod *corev1.Pod) bool { return pod == nil })
+}
+
+// awaitPod waits until the pod of an ordinal is as it should be; nil: there is none.
+func awaitPod(ctx context.Context, at kubernetes.Interface, app fixture.App, k int32, is func(*corev1.Pod) bool) error {
+	pods, name := at.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
 	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
-		_, err := pods.Get(ctx, name, metav1.GetOptions{})
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return true, nil
+			return is(nil), nil
 		}
-		return false, err
+		return err == nil && is(pod), err
 	})
 }
 
@@ -116,14 +121,7 @@ func (f *floor) start(ctx context.Context, app fixture.App, k int32) error {
 	if _, err := f.destination.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	pods, name := f.destination.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
-	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
-		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && isReady(pod), err
-	})
+	return awaitPod(ctx, f.destination, app, k, func(pod *corev1.Pod) bool { return pod != nil && isReady(pod) })
 }
 
 func isReady(pod *corev1.Pod) bool {

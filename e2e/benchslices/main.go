@@ -10,12 +10,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	pages "github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // errMissed is what a run ends with whose figures are not all good enough.
@@ -26,15 +25,10 @@ func main() {
 	rounds := flag.Int("rounds", 6, "how often each contender does each operation; a multiple of three lets each be the first equally often")
 	only := flag.String("only", "", "measure one part only (times or memory) and write no file")
 	flag.Parse()
-	if err := run(*rounds, *only, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "benchslices:", err)
-		os.Exit(1)
-	}
+	program.Run("benchslices", func(ctx context.Context) error { return run(ctx, *rounds, *only, *out) })
 }
 
-func run(rounds int, only, out string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+func run(ctx context.Context, rounds int, only, out string) error {
 	b, err := newBench(ctx)
 	if err != nil {
 		return err

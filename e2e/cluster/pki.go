@@ -80,15 +80,11 @@ func (a *authority) client(user string, groups ...string) (keyPair, error) {
 }
 
 func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, keyPEM, err := newKey()
 	if err != nil {
 		return keyPair{}, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		return keyPair{}, err
-	}
-	keyPEM, err := encodeKey(key)
 	if err != nil {
 		return keyPair{}, err
 	}
@@ -112,7 +108,7 @@ func certTemplate(subject pkix.Name) (*x509.Certificate, error) {
 // newServiceAccountKeys makes the pair that signs and checks the tokens of
 // service accounts; cert holds the public key.
 func newServiceAccountKeys() (keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, private, err := newKey()
 	if err != nil {
 		return keyPair{}, err
 	}
@@ -120,19 +116,17 @@ func newServiceAccountKeys() (keyPair, error) {
 	if err != nil {
 		return keyPair{}, err
 	}
-	private, err := encodeKey(key)
-	if err != nil {
-		return keyPair{}, err
-	}
 	return keyPair{cert: encodePEM("PUBLIC KEY", public), key: private}, nil
 }
 
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
+// newKey makes a private key, and what it is in PEM.
+func newKey() (*ecdsa.PrivateKey, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return encodePEM("EC PRIVATE KEY", der), nil
+	der, err := x509.MarshalECPrivateKey(key)
+	return key, encodePEM("EC PRIVATE KEY", der), err
 }
 
 func encodePEM(kind string, der []byte) []byte {

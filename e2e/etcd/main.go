@@ -10,28 +10,21 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	runs := flag.Int("runs", 3, "how often it is done undisturbed")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
-	err := demonstrate(ctx, *runs)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "etcd:", err)
-		os.Exit(1)
-	}
+	program.Run("etcd", func(ctx context.Context) error { return demonstrate(ctx, *runs) })
 }
 
 // demonstrate brings up the clusters once and runs every scenario on them.

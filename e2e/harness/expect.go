@@ -54,6 +54,13 @@ func (v *Move) ExpectMoved() {
 	v.ExpectVolumes(v.There(), v.App.Replicas*int32(len(v.App.Claims)))
 }
 
+// ExpectMovedCleanly checks that everything is at the destination and restored, and that the auditor agrees.
+func (v *Move) ExpectMovedCleanly() {
+	v.T.Helper()
+	v.ExpectMoved()
+	v.Audit()
+}
+
 // ExpectBack checks that everything is as it was before.
 func (v *Move) ExpectBack() {
 	v.T.Helper()

@@ -48,12 +48,7 @@ func (c kindCluster) UserKubeconfig(user string, groups ...string) (string, erro
 
 // Kind brings up two kind clusters for the moves of a package.
 func Kind(ctx context.Context) (end func(failed bool) error, err error) {
-	ctrl.SetLogger(logr.Discard())
-	dir, err := kind.EmptyDir("e2e-kind-cases")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := kind.Up(ctx, dir, os.Stderr)
+	pair, dir, err := KindPair(ctx, "e2e-kind-cases")
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +58,16 @@ func Kind(ctx context.Context) (end func(failed bool) error, err error) {
 	}
 	current, east, west = b, kindCluster{pair.East, dir}, kindCluster{pair.West, dir}
 	return b.close, nil
+}
+
+// KindPair brings up two kind clusters, which leave what they leave in a folder of this name.
+func KindPair(ctx context.Context, name string) (pair *kind.Pair, dir string, err error) {
+	ctrl.SetLogger(logr.Discard())
+	if dir, err = kind.EmptyDir(name); err != nil {
+		return nil, "", err
+	}
+	pair, err = kind.Up(ctx, dir, os.Stderr)
+	return pair, dir, err
 }
 
 func (b *kindBackend) prepare(ctx context.Context, dir string) error {

@@ -72,8 +72,7 @@ func TestRunInterrupted(t *testing.T) {
 	if out := v.exits(v.cli("run"), 0); !strings.Contains(out, "going on where it was") {
 		t.Errorf("it does not say that it goes on:\n%s", out)
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 	v.exits(v.cli("plan", "--exit-code"), 0)
 	if out := v.exits(v.cli("status", "-o", "json"), 0); !strings.Contains(out, api.ReasonMoved) {
 		t.Errorf("the status does not say that it moved:\n%s", out)

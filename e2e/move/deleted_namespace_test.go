@@ -51,8 +51,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	}
 	v.Must(v.makeNamespace())
 	v.Drive(mover)
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestNamespaceDeletedWithOrdinals: an ordinal was there. Nothing is made or stopped any more;

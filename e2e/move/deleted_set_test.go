@@ -100,8 +100,7 @@ func TestTakerLosesItsSet(t *testing.T) {
 			if !lost {
 				t.Error("no StatefulSet was deleted")
 			}
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }

@@ -32,8 +32,7 @@ func TestFenceByHand(t *testing.T) {
 			if !written {
 				t.Error("no fence was written")
 			}
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }

@@ -87,8 +87,7 @@ func TestExportConflict(t *testing.T) {
 	if !stalled {
 		t.Error("it did not stall")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 func (v *move) clients() (from, to client.Client) {

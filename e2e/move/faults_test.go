@@ -62,8 +62,7 @@ func TestAPIServerAway(t *testing.T) {
 				return nil
 			}))
 			<-away
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }
@@ -85,8 +84,7 @@ func TestFrozenSource(t *testing.T) {
 		}()
 		return nil
 	}))
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestBinderBehind freezes the destination's controller-manager, and with it the
@@ -114,8 +112,7 @@ func TestBinderBehind(t *testing.T) {
 			t.Errorf("handoff %d took %s: the binder was not called", i, took)
 		}
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestPodNeverReady moves to a cluster whose node takes no pods: the migration

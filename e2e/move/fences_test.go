@@ -90,8 +90,7 @@ func TestTwoMigrations(t *testing.T) {
 	if len(refused) != 1 || refused[completed[0]] {
 		t.Errorf("%s was the first, and held were %v", completed[0], refused)
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestTwoManagers lets two managers that know nothing of each other drive one Migration:

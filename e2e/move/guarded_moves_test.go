@@ -57,8 +57,7 @@ func (j judged) movesWithin() {
 		done := meta.FindStatusCondition(v.Migration.Status.Conditions, api.ConditionCompleted)
 		return done != nil && done.Status == metav1.ConditionTrue && done.Reason == api.ReasonMoved, err
 	})
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 	j.must(j.as("editor").Delete(v.Ctx, v.Migration))
 	v.Eventually("the Migration is gone", harness.Gone(j.client, v.Migration))
 }

@@ -207,8 +207,7 @@ func (b *bare) moves() {
 	v.awaitFewer(3)
 	b.says(b.migrate(3, "uninstall"), "in progress: "+v.App.Namespace+"/web", "rollback")
 	v.Await(b.client, api.ConditionCompleted, metav1.ConditionTrue)
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 	v.Must(b.client.Delete(v.Ctx, v.Migration))
 	v.Eventually("the Migration is gone", harness.Gone(b.client, v.Migration))
 }
@@ -272,8 +271,7 @@ func TestFence(t *testing.T) {
 		return nil
 	}
 	v.Drive(mover, harness.OnVerb(plan.ScaleDown, held), harness.OnVerb(plan.ScaleUp, held))
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 	if out, err := v.kubectlScale(b, v.There(), 4); err != nil {
 		t.Errorf("after the end: %s", out)
 	}

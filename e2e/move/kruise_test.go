@@ -74,13 +74,11 @@ func (v *move) asKruise() {
 func (v *move) ownedBy(c client.Client, owner client.Object) {
 	v.T.Helper()
 	ref := metav1.NewControllerRef(owner, owner.GetObjectKind().GroupVersionKind())
-	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
 	revisions, err := v.Source.AppsV1().ControllerRevisions(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
 	v.Must(err)
 	var owned []client.Object
-	for i := range pods.Items {
-		owned = append(owned, &pods.Items[i])
+	for _, pod := range v.sourcePods() {
+		owned = append(owned, &pod)
 	}
 	for i := range revisions.Items {
 		owned = append(owned, &revisions.Items[i])
@@ -95,10 +93,8 @@ func (v *move) ownedBy(c client.Client, owner client.Object) {
 // lives are the UIDs and restarts of the source's pods, with their revision.
 func (v *move) lives() string {
 	v.T.Helper()
-	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
 	var text strings.Builder
-	for _, pod := range pods.Items {
+	for _, pod := range v.sourcePods() {
 		restarts := int32(0)
 		for _, status := range pod.Status.ContainerStatuses {
 			restarts += status.RestartCount
@@ -146,10 +142,10 @@ func TestAdoptKruise(t *testing.T) {
 		before := v.lives()
 		v.adoptKruise(t.TempDir(), 0)
 		v.expectOurs(before)
-		pods := v.sourcePods()
+		pods := v.podRevisions()
 		v.Must(v.patchKind(v.Here(), slice, `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`))
 		v.rollout(0, "partitioned roll out complete: 1 new pods have been updated...", "status", "--timeout", "1m")
-		after := v.sourcePods()
+		after := v.podRevisions()
 		if after["web-0"] != pods["web-0"] || after["web-1"] != pods["web-1"] || after["web-2"][1] != "2" {
 			t.Errorf("pods %v, before %v", after, pods)
 		}

@@ -103,8 +103,7 @@ func TestDestinationComesBack(t *testing.T) {
 			if !missing {
 				t.Error("it was not missed")
 			}
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }

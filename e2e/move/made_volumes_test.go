@@ -92,6 +92,5 @@ func TestTwinInMidMove(t *testing.T) {
 	if !removed {
 		t.Error("the twin was not found")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }

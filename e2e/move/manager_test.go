@@ -130,8 +130,7 @@ func (v *move) awaitMoved(c client.Client) {
 	if condition := v.Await(c, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != api.ReasonMoved {
 		v.T.Errorf("completed with %s", condition.Reason)
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // deletedInMidMove is a move of four whose Migration was deleted while an ordinal was on its way.

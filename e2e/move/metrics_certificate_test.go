@@ -1,21 +1,16 @@
 package move
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/certtest"
 )
 
 // metricsName is the name under which readers know the metrics server: docs/install.md.
@@ -45,25 +40,10 @@ func TestMetricsCertificate(t *testing.T) {
 // newCertificate is a folder with a certificate for metricsName, and who trusts it.
 func newCertificate(t *testing.T) (string, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{metricsName}, IsCA: true, BasicConstraintsValid: true,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert, key := certtest.SelfSigned(t, metricsName)
 	dir, pool := t.TempDir(), x509.NewCertPool()
-	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	pool.AppendCertsFromPEM(public)
-	for name, data := range map[string][]byte{"tls.crt": public, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})} {
+	pool.AppendCertsFromPEM(cert)
+	for name, data := range map[string][]byte{"tls.crt": cert, "tls.key": key} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

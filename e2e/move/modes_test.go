@@ -69,8 +69,7 @@ func TestMigrateRollBackMigrateAgain(t *testing.T) {
 	v.ExpectBack()
 	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
 	v.Drive(mover)
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // paused is how long a pause lasts.
@@ -111,8 +110,7 @@ func TestPause(t *testing.T) {
 			if !resumed {
 				t.Error("it never paused, or never went on")
 			}
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }
@@ -122,23 +120,26 @@ func TestSourcePodStaysTerminating(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
 	v.Must(v.finalize(v.Here(), "web-1", `["example.com/hold"]`))
-	stalled := false
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
-		hold := outcome.Decision.Hold
-		if stalled || hold == nil || !hold.Stalled || hold.Reason != api.ReasonPodTerminating {
-			return nil
-		}
-		stalled = true
+	v.stallsOnce(api.ReasonPodTerminating, func() error {
 		if _, err := v.Destination.CoreV1().Pods(v.ToNamespace).Get(v.Ctx, "web-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("web-1 was started while it was Terminating: %w", err)
 		}
 		return v.finalize(v.Here(), "web-1", `null`)
 	})
+}
+
+// stallsOnce moves the application, which stalls for this reason and arrives once that is mended.
+func (v *move) stallsOnce(reason string, mend func() error) {
+	v.T.Helper()
+	stalled := false
+	v.Run(harness.StalledWith(reason)(func() error {
+		stalled = true
+		return mend()
+	}))
 	if !stalled {
-		t.Error("it did not stall")
+		v.T.Error("it did not stall")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // finalize gives a pod finalizers: as long as it has one, it stays Terminating.
@@ -155,20 +156,7 @@ func TestPodNeverCreated(t *testing.T) {
 	v := newMove(t, harness.Usual(2), harness.AcrossNamespaces, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
 	v.Must(v.makeNamespace())
 	v.keepPodsOut(v.There())
-	stalled := false
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
-		hold := outcome.Decision.Hold
-		if stalled || hold == nil || !hold.Stalled || hold.Reason != api.ReasonPodMissing {
-			return nil
-		}
-		stalled = true
-		return v.letPodsIn(v.There())
-	})
-	if !stalled {
-		t.Error("it did not stall")
-	}
-	v.ExpectMoved()
-	v.Audit()
+	v.stallsOnce(api.ReasonPodMissing, func() error { return v.letPodsIn(v.There()) })
 }
 
 func (v *move) makeNamespace() error {
@@ -205,6 +193,13 @@ func (v *move) sourcePod(name string) *corev1.Pod {
 	return pod
 }
 
+func (v *move) sourcePods() []corev1.Pod {
+	v.T.Helper()
+	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	return pods.Items
+}
+
 // holdsAttached moves the application while its volume is attached to a node, until enough
 // was seen of the hold, and then without the attachment.
 func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) {
@@ -231,8 +226,7 @@ func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) 
 	if !released {
 		v.T.Error("it did not wait for the attachment")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestForeignWriter stalls when somebody scales the source in mid-move, names the
@@ -268,8 +262,7 @@ func TestForeignWriter(t *testing.T) {
 	if !stalled {
 		t.Error("it did not notice")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // TestNothingIsWrittenWhenSettled runs a finished migration again: no write.

@@ -77,8 +77,7 @@ func TestDeletedWhenSecured(t *testing.T) {
 	v.ExpectVolumes(v.Here(), 2)
 	v.another("again", func(*api.MigrationSpec) {})
 	v.Run()
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // releasedWhenSecured drives the Migration in this process, and deletes it between two steps.

@@ -46,8 +46,7 @@ func TestBudgetReverted(t *testing.T) {
 	if !stalled {
 		t.Error("it did not notice")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // past waits until a write of somebody else is told from one at that time: the fields of an

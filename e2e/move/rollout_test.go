@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
@@ -62,13 +61,11 @@ func (v *move) edit(revision, spec string) {
 		`"spec":{`+spec+`"template":{"metadata":{"annotations":{"revision":"`+revision+`"}}}}}`))
 }
 
-// sourcePods are the source's, by name: their UID and their revision.
-func (v *move) sourcePods() map[string][2]string {
+// podRevisions are the UID and the revision of the source's pods, by name.
+func (v *move) podRevisions() map[string][2]string {
 	v.T.Helper()
-	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
 	found := map[string][2]string{}
-	for _, pod := range pods.Items {
+	for _, pod := range v.sourcePods() {
 		found[pod.Name] = [2]string{string(pod.UID), pod.Annotations["revision"]}
 	}
 	return found
@@ -77,7 +74,7 @@ func (v *move) sourcePods() map[string][2]string {
 // expectPods compares revisions, and which pods are the ones from before.
 func (v *move) expectPods(before map[string][2]string, revision string, same ...string) {
 	v.T.Helper()
-	for name, now := range v.sourcePods() {
+	for name, now := range v.podRevisions() {
 		if now[1] != revision {
 			v.T.Errorf("%s has revision %q, want %q", name, now[1], revision)
 		}
@@ -100,7 +97,7 @@ func (v *move) rolloutHistory() {
 }
 
 func (v *move) undoCanary() {
-	before := v.sourcePods()
+	before := v.podRevisions()
 	v.edit("3", `"updateStrategy":{"rollingUpdate":{"partition":2}},`)
 	v.rollout(0, "partitioned roll out complete: 1 new pods have been updated...", "status", "--timeout", "1m")
 	v.rollout(0, "rolled back", "undo")
@@ -111,7 +108,7 @@ func (v *move) undoCanary() {
 }
 
 func (v *move) undoStuck() {
-	before := v.sourcePods()
+	before := v.podRevisions()
 	for _, revision := range []string{"4", "5"} {
 		v.Must(v.patchKind(v.Here(), slice, `{"spec":{"template":{"metadata":{"annotations":{"e2e.sliceshift.io/ready-delay":"1h"}}}}}`))
 		v.edit(revision, "")
@@ -125,7 +122,7 @@ func (v *move) undoStuck() {
 }
 
 func (v *move) undoTo() {
-	before := v.sourcePods()
+	before := v.podRevisions()
 	v.rollout(1, "unable to find specified revision 99 in history", "undo", "--to-revision", "99")
 	v.expectPods(before, "2", "web-0", "web-1", "web-2")
 	v.rollout(0, "rolled back", "undo", "--to-revision", "1")
@@ -135,7 +132,7 @@ func (v *move) undoTo() {
 }
 
 func (v *move) pauseAndResume() {
-	before := v.sourcePods()
+	before := v.podRevisions()
 	v.rollout(0, "paused", "pause")
 	v.edit("6", "")
 	v.rollout(4, "paused: updates go on after rollout resume", "status", "--timeout", "2s")
@@ -147,13 +144,11 @@ func (v *move) pauseAndResume() {
 }
 
 func (v *move) restartAll() {
-	before := v.sourcePods()
+	before := v.podRevisions()
 	v.rollout(0, "restarted", "restart")
 	v.rollout(0, "complete 3 pods at revision", "status", "--timeout", "1m", "-w")
 	v.expectPods(before, "6")
-	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
-	for _, pod := range pods.Items {
+	for _, pod := range v.sourcePods() {
 		if pod.Status.Phase != corev1.PodRunning {
 			v.T.Errorf("%s is %s", pod.Name, pod.Status.Phase)
 		}

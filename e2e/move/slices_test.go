@@ -296,10 +296,8 @@ func (v *move) auditHandover() {
 // podUIDs are those of the source's pods.
 func (v *move) podUIDs() string {
 	v.T.Helper()
-	pods, err := v.Source.CoreV1().Pods(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
 	var text strings.Builder
-	for _, pod := range pods.Items {
+	for _, pod := range v.sourcePods() {
 		fmt.Fprintf(&text, "%s %s ", pod.Name, pod.UID)
 	}
 	return text.String()

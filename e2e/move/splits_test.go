@@ -72,8 +72,7 @@ func TestSplitLivesOn(t *testing.T) {
 		v := split(t)
 		v.another("rest", func(*api.MigrationSpec) {})
 		v.Run()
-		v.ExpectMoved()
-		v.Audit()
+		v.ExpectMovedCleanly()
 	})
 	t.Run("a part of it, then all, back", func(t *testing.T) {
 		t.Parallel()
@@ -107,8 +106,7 @@ func TestSplitOfOneCluster(t *testing.T) {
 			v.ExpectSlice(v.There(), 3, 1)
 			v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
 			v.Drive(mover)
-			v.ExpectMoved()
-			v.Audit()
+			v.ExpectMovedCleanly()
 		})
 	}
 }

@@ -90,8 +90,7 @@ func (n *tenancy) neighbour(t *testing.T, replicas int32, within time.Duration) 
 	if took > within {
 		t.Errorf("the neighbour's move took %s, more than %s", took, within)
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 	return took
 }
 

@@ -34,8 +34,7 @@ func TestBackupHoldsTheClaim(t *testing.T) {
 	if !held {
 		t.Error("it was not held")
 	}
-	v.ExpectMoved()
-	v.Audit()
+	v.ExpectMovedCleanly()
 }
 
 // backUp runs a pod of somebody else on a claim of the source.

@@ -227,27 +227,25 @@ func TestAdoptedClaims(t *testing.T) {
 // TestClaimsOfFormerPods: a claim that goes with a pod that was scaled away is not given to a
 // new pod of its ordinal.
 func TestClaimsOfFormerPods(t *testing.T) {
-	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		t.Run("K-186 K-187 "+string(policy), func(t *testing.T) {
-			set := retention(3, retainClaims, deleteClaims)
-			set.Spec.PodManagementPolicy = policy
-			p := begin(t, set)
-			former := p.claim(2)
-			p.must(api.Patch(p.ctx, p.claim(2), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
-			p.scale(2)
-			p.eventually("claim 2 is being deleted", func() bool { return p.claim(2).DeletionTimestamp != nil && p.pod(2) == nil })
-			p.scale(3)
-			p.held("web-2: a claim belongs to its former pod")
-			if p.pod(2) != nil {
-				t.Error("web-2 was made with the claim of its predecessor")
-			}
-			p.must(api.Patch(p.ctx, former, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-			p.complete()
-			if p.claim(2).UID == former.UID {
-				t.Error("web-2 has the claim of its predecessor")
-			}
-		})
-	}
+	eachManagement(t, "K-186 K-187 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
+		set := retention(3, retainClaims, deleteClaims)
+		set.Spec.PodManagementPolicy = policy
+		p := begin(t, set)
+		former := p.claim(2)
+		p.must(api.Patch(p.ctx, p.claim(2), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
+		p.scale(2)
+		p.eventually("claim 2 is being deleted", func() bool { return p.claim(2).DeletionTimestamp != nil && p.pod(2) == nil })
+		p.scale(3)
+		p.held("web-2: a claim belongs to its former pod")
+		if p.pod(2) != nil {
+			t.Error("web-2 was made with the claim of its predecessor")
+		}
+		p.must(api.Patch(p.ctx, former, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		p.complete()
+		if p.claim(2).UID == former.UID {
+			t.Error("web-2 has the claim of its predecessor")
+		}
+	})
 }
 
 // TestReservedClaims: reserved ordinals count for nothing when claims go.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -100,13 +101,14 @@ func begin(t *testing.T, set *sliceapi.StatefulSet) *play {
 // step runs a part of a case as a subtest of its own. The case ends with the first that fails.
 func (p *play) step(name string, run func(*testing.T)) {
 	p.t.Helper()
-	outer := p.t
-	passed := outer.Run(name, func(t *testing.T) {
-		p.t = t
-		run(t)
-	})
-	if p.t = outer; !passed {
-		outer.FailNow()
+	harness.Steps{T: &p.t}.Run(name, run)
+}
+
+// eachManagement runs a case with each policy of pod management.
+func eachManagement(t *testing.T, title string, run func(*testing.T, appsv1.PodManagementPolicyType)) {
+	t.Helper()
+	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
+		t.Run(title+string(policy), func(t *testing.T) { run(t, policy) })
 	}
 }
 

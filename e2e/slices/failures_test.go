@@ -27,31 +27,29 @@ func (p *play) healthy(kind string) {
 // TestQuota: where the API server refuses pods, the status counts those that exist and says
 // what it said; the rest is made once it lets them.
 func TestQuota(t *testing.T) {
-	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		t.Run("K-019 K-027 D-020 "+string(policy), func(t *testing.T) {
-			set := slice(4)
-			set.Spec.PodManagementPolicy = policy
-			p := newPlay(t, set)
-			quota := &corev1.ResourceQuota{
-				ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "pods"},
-				Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
-			}
-			p.must(api.Create(p.ctx, quota))
-			p.eventually("the quota counts", func() bool {
-				_ = api.Get(p.ctx, client.ObjectKeyFromObject(quota), quota)
-				return len(quota.Status.Used) > 0
-			})
-			p.must(api.Create(p.ctx, set))
-			p.condition(sliceapi.ConditionFailedCreatePod, "exceeded quota")
-			p.eventually("two pods are counted", func() bool { s := p.read().Status; return s.Replicas == 2 && s.AvailableReplicas == 2 })
-			p.event("FailedCreate", "exceeded quota")
-			before := quota.DeepCopy()
-			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}
-			p.must(api.Patch(p.ctx, quota, client.MergeFrom(before)))
-			p.complete()
-			p.healthy(sliceapi.ConditionFailedCreatePod)
+	eachManagement(t, "K-019 K-027 D-020 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
+		set := slice(4)
+		set.Spec.PodManagementPolicy = policy
+		p := newPlay(t, set)
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "pods"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
+		}
+		p.must(api.Create(p.ctx, quota))
+		p.eventually("the quota counts", func() bool {
+			_ = api.Get(p.ctx, client.ObjectKeyFromObject(quota), quota)
+			return len(quota.Status.Used) > 0
 		})
-	}
+		p.must(api.Create(p.ctx, set))
+		p.condition(sliceapi.ConditionFailedCreatePod, "exceeded quota")
+		p.eventually("two pods are counted", func() bool { s := p.read().Status; return s.Replicas == 2 && s.AvailableReplicas == 2 })
+		p.event("FailedCreate", "exceeded quota")
+		before := quota.DeepCopy()
+		quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}
+		p.must(api.Patch(p.ctx, quota, client.MergeFrom(before)))
+		p.complete()
+		p.healthy(sliceapi.ConditionFailedCreatePod)
+	})
 }
 
 // TestRefusedTemplate: a template that the API server makes no pod of can be put right, as the

@@ -88,13 +88,7 @@ func TestInPlaceVariable(t *testing.T) {
 		p.madeAnew(before)
 	})
 	p.step("X-09: InPlaceOnly holds it, and names the variable", func(*testing.T) {
-		before = p.uids()
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceOnly
-			tier("front")(s)
-		})
-		p.held("containers[web].env[TIER] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
-		p.kept(before)
+		before = p.heldInPlace(tier("front"), "containers[web].env[TIER] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
 		p.change(tier("back"))
 		p.complete()
 		p.kept(before)
@@ -109,6 +103,20 @@ func (p *play) madeAnew(before map[string]types.UID) {
 			p.t.Errorf("%s was not made anew", name)
 		}
 	}
+}
+
+// heldInPlace makes a change together with the policy InPlaceOnly, and waits until it is held. It
+// returns the pods, which are the ones that they were.
+func (p *play) heldInPlace(change func(*sliceapi.StatefulSetSpec), says string) map[string]types.UID {
+	p.t.Helper()
+	before := p.uids()
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceOnly
+		change(s)
+	})
+	p.held(says)
+	p.kept(before)
+	return before
 }
 
 // TestInPlaceRestart: who restarts a set wants other pods, whatever else could be changed in place.
@@ -126,13 +134,7 @@ func TestInPlaceRestart(t *testing.T) {
 		p.madeAnew(before)
 	})
 	p.step("X-09: InPlaceOnly holds it", func(*testing.T) {
-		before = p.uids()
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = sliceapi.InPlaceOnly
-			restart("2026-01-01T13:00:00Z")(s)
-		})
-		p.held("spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt] cannot be changed in place")
-		p.kept(before)
+		p.heldInPlace(restart("2026-01-01T13:00:00Z"), "spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt] cannot be changed in place")
 	})
 }
 

@@ -62,16 +62,24 @@ func (p *play) held(says string) {
 	p.condition(sliceapi.ConditionHeld, says)
 }
 
+// pulling begins an update in place to another image, which nodes take so long to pull. It returns
+// the pods from before.
+func pulling(t *testing.T, replicas int32, delay string) (p *play, before map[string]types.UID) {
+	t.Helper()
+	set := inPlace(replicas, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Annotations = map[string]string{pullDelay: delay}
+	p = begin(t, set)
+	before = p.uids()
+	p.image("web:2")
+	return p, before
+}
+
 // TestInPlace changes the image of running pods one after the other: each is not Ready for as
 // long as its container runs the former image.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
 	t.Run("R-060, R-064, R-065: an image", func(t *testing.T) {
-		set := inPlace(3, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Annotations = map[string]string{pullDelay: "300ms"}
-		p := begin(t, set)
-		before := p.uids()
-		p.image("web:2")
+		p, before := pulling(t, 3, "300ms")
 		updated := map[string]bool{}
 		for len(updated) < 3 {
 			closed := 0
@@ -162,19 +170,15 @@ func TestInPlaceGrace(t *testing.T) {
 func TestInPlaceResumes(t *testing.T) {
 	t.Parallel()
 	t.Run("R-066: a gate that others open and close", func(t *testing.T) {
-		set := inPlace(2, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Annotations = map[string]string{pullDelay: "1h"}
-		p := begin(t, set)
-		before := p.uids()
-		p.image("web:2")
+		p, before := pulling(t, 2, "1h")
 		p.eventually("web-1 is patched", func() bool { return p.images()["web-1"] == "web:2" })
 		pod := p.pod(1)
 		p.must(p.setGate(pod, corev1.ConditionTrue))
 		p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
 		p.held("its containers do not run what it was updated to yet")
-		p.must(api.Patch(p.ctx, p.pod(1), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+		p.annotate(1, pullDelay, "null")
 		p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
-		p.must(api.Patch(p.ctx, p.pod(0), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+pullDelay+`":null}}}`))))
+		p.annotate(0, pullDelay, "null")
 		p.complete()
 		p.kept(before)
 		p.must(p.setGate(p.pod(0), corev1.ConditionFalse))
@@ -248,10 +252,7 @@ func TestInPlaceOnly(t *testing.T) {
 func TestInPlaceResize(t *testing.T) {
 	t.Parallel()
 	t.Run("R-069: more CPU", func(t *testing.T) {
-		set := inPlace(1, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-		p := begin(t, set)
-		before := p.uids()
+		p, before := burstable(t)
 		p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"True"}]}}`))))
 		p.change(func(s *sliceapi.StatefulSetSpec) {
 			s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
@@ -278,10 +279,7 @@ func TestInPlaceResize(t *testing.T) {
 func TestQoSChange(t *testing.T) {
 	t.Parallel()
 	t.Run("R-062, R-069: Burstable becomes Guaranteed", func(t *testing.T) {
-		set := inPlace(1, sliceapi.InPlaceIfPossible)
-		set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
-		p := begin(t, set)
-		before := p.uids()
+		p, before := burstable(t)
 		p.change(func(s *sliceapi.StatefulSetSpec) {
 			both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 			s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: both, Requests: both} // Guaranteed
@@ -291,6 +289,15 @@ func TestQoSChange(t *testing.T) {
 			t.Error("web-0 was not made anew")
 		}
 	})
+}
+
+// burstable runs a pod that may use twice the CPU that it asks for.
+func burstable(t *testing.T) (p *play, before map[string]types.UID) {
+	t.Helper()
+	set := inPlace(1, sliceapi.InPlaceIfPossible)
+	set.Spec.Template.Spec.Containers[0].Resources = resources("100m", "200m")
+	p = begin(t, set)
+	return p, p.uids()
 }
 
 func resources(request, limit string) corev1.ResourceRequirements {

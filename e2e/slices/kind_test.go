@@ -9,16 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
@@ -27,12 +26,7 @@ import (
 // tests name: each is the workload without a volume. The one called stuck is none of them,
 // and can be had nowhere.
 func startKind(ctx context.Context) (end func(failed bool) error, err error) {
-	ctrl.SetLogger(logr.Discard())
-	dir, err := kind.EmptyDir("e2e-kind-slices")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := kind.Up(ctx, dir, os.Stderr)
+	pair, dir, err := harness.KindPair(ctx, "e2e-kind-slices")
 	if err != nil {
 		return nil, err
 	}

@@ -405,29 +405,27 @@ func isReady(pod *corev1.Pod) bool {
 // TestStuckRollout: a roll-out whose pods never become ready is rolled back, and forward, and
 // nobody deletes a pod (kubernetes issue 67250).
 func TestStuckRollout(t *testing.T) {
-	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		for way, name := range map[string]string{"web:1": "K-070 S-006 D-014 back", "web:3": "K-070 S-007 forward"} {
-			t.Run(name+" "+string(policy), func(t *testing.T) {
-				set := slice(3)
-				set.Spec.PodManagementPolicy = policy
-				p := begin(t, set)
-				before := p.uids()
-				p.change(func(s *sliceapi.StatefulSetSpec) {
-					s.Template.Spec.Containers[0].Image = stuck
-					s.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
-				})
-				p.eventually("web-2 is stuck", func() bool { return p.images()["web-2"] == stuck })
-				p.change(func(s *sliceapi.StatefulSetSpec) {
-					s.Template.Spec.Containers[0].Image = way
-					s.Template.Annotations = nil
-				})
-				p.complete()
-				p.imagesAre(way, way, way)
-				if now := p.uids(); way == "web:1" && (now["web-0"] != before["web-0"] || now["web-1"] != before["web-1"]) {
-					t.Errorf("pods that never changed were made anew: %v, before %v", now, before)
-				}
+	for way, name := range map[string]string{"web:1": "K-070 S-006 D-014 back", "web:3": "K-070 S-007 forward"} {
+		eachManagement(t, name+" ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
+			set := slice(3)
+			set.Spec.PodManagementPolicy = policy
+			p := begin(t, set)
+			before := p.uids()
+			p.change(func(s *sliceapi.StatefulSetSpec) {
+				s.Template.Spec.Containers[0].Image = stuck
+				s.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
 			})
-		}
+			p.eventually("web-2 is stuck", func() bool { return p.images()["web-2"] == stuck })
+			p.change(func(s *sliceapi.StatefulSetSpec) {
+				s.Template.Spec.Containers[0].Image = way
+				s.Template.Annotations = nil
+			})
+			p.complete()
+			p.imagesAre(way, way, way)
+			if now := p.uids(); way == "web:1" && (now["web-0"] != before["web-0"] || now["web-1"] != before["web-1"]) {
+				t.Errorf("pods that never changed were made anew: %v, before %v", now, before)
+			}
+		})
 	}
 }
 

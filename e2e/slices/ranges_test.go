@@ -13,29 +13,27 @@ import (
 // TestStartOrdinal: the pods are those of the range that ordinals.start begins, when it is
 // set, raised, lowered and removed.
 func TestStartOrdinal(t *testing.T) {
-	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
-		t.Run("R-009 "+string(policy), func(t *testing.T) {
-			set := slice(2)
-			set.Spec.PodManagementPolicy = policy
-			p := begin(t, set)
-			for _, step := range []struct {
-				name     string
-				ordinals *sliceapi.Ordinals
-				want     string
-			}{
-				{"set", &sliceapi.Ordinals{Start: 2}, "web-2 web-3"},
-				{"K-111 raised", &sliceapi.Ordinals{Start: 4}, "web-4 web-5"},
-				{"K-112 lowered", &sliceapi.Ordinals{Start: 3}, "web-3 web-4"},
-				{"K-113 removed", nil, "web-0 web-1"},
-			} {
-				p.step(step.name, func(*testing.T) {
-					p.change(func(s *sliceapi.StatefulSetSpec) { s.Ordinals = step.ordinals })
-					p.podsAre(step.want)
-					p.complete()
-				})
-			}
-		})
-	}
+	eachManagement(t, "R-009 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
+		set := slice(2)
+		set.Spec.PodManagementPolicy = policy
+		p := begin(t, set)
+		for _, step := range []struct {
+			name     string
+			ordinals *sliceapi.Ordinals
+			want     string
+		}{
+			{"set", &sliceapi.Ordinals{Start: 2}, "web-2 web-3"},
+			{"K-111 raised", &sliceapi.Ordinals{Start: 4}, "web-4 web-5"},
+			{"K-112 lowered", &sliceapi.Ordinals{Start: 3}, "web-3 web-4"},
+			{"K-113 removed", nil, "web-0 web-1"},
+		} {
+			p.step(step.name, func(*testing.T) {
+				p.change(func(s *sliceapi.StatefulSetSpec) { s.Ordinals = step.ordinals })
+				p.podsAre(step.want)
+				p.complete()
+			})
+		}
+	})
 }
 
 // TestPhases: as the partition goes down the pods above it are updated, and those that are

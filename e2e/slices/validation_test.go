@@ -21,13 +21,16 @@ var (
 	weights  = `{weightPriority: [{weight: 10, matchSelector: {matchLabels: {zone: a}}}]}`
 )
 
-// refusals are manifests that must not be created, and what the message must have: the field,
-// or the whole of a rule.
-var refusals = []struct {
+// refusal is a change that must not be made, and what the message must have: the field, or the whole
+// of a rule.
+type refusal struct {
 	name string
 	edit edit
 	want string
-}{
+}
+
+// refusals are manifests that must not be created.
+var refusals = []refusal{
 	// Names.
 	{"name is no DNS label", put("metadata.name", "Web"), "metadata.name"},
 	{"name has a dot", put("metadata.name", "a.b"), "metadata.name must be a DNS label"},

@@ -171,11 +171,7 @@ func TestStatusRules(t *testing.T) {
 			t.Errorf("spec %v, generation %d", at(good, "spec"), good.GetGeneration())
 		}
 	})
-	for _, tc := range []struct {
-		name string
-		edit edit
-		want string
-	}{
+	for _, tc := range []refusal{
 		{"replicas negative", put("status.replicas", "-1"), "status.replicas"},
 		{"readyReplicas negative", put("status.readyReplicas", "-1"), "status.readyReplicas"},
 		{"currentReplicas negative", put("status.currentReplicas", "-1"), "status.currentReplicas"},

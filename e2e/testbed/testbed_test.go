@@ -76,6 +76,14 @@ func (refuting) Finish(context.Context) auditor.Report {
 // in vain is not counted.
 func TestRuns(t *testing.T) {
 	t.Parallel()
+	atFirst := func(harm func(*fakeTestbed), fail func(*Attempt, ...any)) func(*fakeTestbed, *Attempt, int) {
+		return func(b *fakeTestbed, a *Attempt, try int) {
+			if try == 1 {
+				harm(b)
+				fail(a, "no pods")
+			}
+		}
+	}
 	tests := map[string]struct {
 		before func(*fakeTestbed)
 		// run is what happens in a try, the first being 1.
@@ -94,21 +102,11 @@ func TestRuns(t *testing.T) {
 			tries: 1, counted: 1, says: "died by themselves, 1 in all: kwok of the destination (1).",
 		},
 		"kwok dies, and it fails": {
-			run: func(b *fakeTestbed, a *Attempt, try int) {
-				if try == 1 {
-					b.kill()
-					a.Fatal("no pods")
-				}
-			},
+			run:   atFirst((*fakeTestbed).kill, (*Attempt).Fatal),
 			tries: 2, counted: 1, renewals: 1, says: "repeated because the testbed broke, 1 in all: kwok of the destination died by itself (1).",
 		},
 		"it hangs, and so does the testbed": {
-			run: func(b *fakeTestbed, a *Attempt, try int) {
-				if try == 1 {
-					b.sicken()
-					a.Error("no pods")
-				}
-			},
+			run:   atFirst((*fakeTestbed).sicken, (*Attempt).Error),
 			tries: 2, counted: 1, renewals: 1, says: "repeated because the testbed broke, 1 in all: pods did not come and go when the run was over (1).",
 		},
 		"kwok dies every time": {

@@ -71,16 +71,19 @@ func tryRound(ctx context.Context, bench *bench, order []*mutant, r round, name 
 		if m.Fate == killed {
 			continue
 		}
-		all.Go(func() error {
-			v, err := bench.try(ctx, m, r)
-			if err != nil {
-				return fmt.Errorf("%s: %w", m, err)
-			}
-			m.verdict = v
-			return nil
-		})
+		all.Go(func() error { return bench.judge(ctx, m, r) })
 	}
 	return all.Wait()
+}
+
+// judge runs the tests of a round for a mutant.
+func (b *bench) judge(ctx context.Context, m *mutant, r round) error {
+	v, err := b.try(ctx, m, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m, err)
+	}
+	m.verdict = v
+	return nil
 }
 
 // judge tries mutants, on all processors, until the time is over.
@@ -96,11 +99,9 @@ func judge(ctx context.Context, bench *bench, order []*mutant, until time.Time) 
 				if m.Fate == killed || n > 0 && m.why != "" || time.Now().After(until) {
 					return nil
 				}
-				v, err := bench.try(ctx, m, r)
-				if err != nil {
-					return fmt.Errorf("%s: %w", m, err)
+				if err := bench.judge(ctx, m, r); err != nil {
+					return err
 				}
-				m.verdict = v
 			}
 			return nil
 		})

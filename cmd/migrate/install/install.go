@@ -126,17 +126,7 @@ func (o *installOptions) Run(ctx context.Context) error {
 	if o.dryRun.Value == "client" {
 		return o.printManifests()
 	}
-	target, err := connect(o.Common, o.timeout)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := target.within(ctx)
-	defer cancel()
-	if err := o.apply(ctx, target); err != nil {
-		return command.Ended(ctx, err)
-	}
-	fmt.Fprintf(o.Out, "cluster %s: %s\n", target.cluster, target.tally)
-	return nil
+	return carryOut(ctx, o.Common, o.timeout, o.apply)
 }
 
 // printManifests writes what an installation from nothing would apply.

@@ -43,6 +43,23 @@ func connect(c *command.Common, timeout time.Duration) (*target, error) {
 	return &target{cluster: connection.Name(), client: connection.Live(), out: c.Out, clock: c.Clock, timeout: timeout}, nil
 }
 
+// carryOut takes steps in the cluster of the flags, all of them within the timeout, and prints what was done.
+func carryOut(ctx context.Context, c *command.Common, timeout time.Duration, steps ...func(context.Context, *target) error) error {
+	t, err := connect(c, timeout)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := t.within(ctx)
+	defer cancel()
+	for _, step := range steps {
+		if err := step(ctx, t); err != nil {
+			return command.Ended(ctx, err)
+		}
+	}
+	fmt.Fprintf(c.Out, "cluster %s: %s\n", t.cluster, t.tally)
+	return nil
+}
+
 // tally counts what was done.
 type tally struct{ created, changed, unchanged, deleted int }
 

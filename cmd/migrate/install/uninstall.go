@@ -3,7 +3,6 @@ package install
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -65,20 +64,7 @@ func (o *uninstallOptions) Validate() error {
 
 // Run uninstalls.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	target, err := connect(o.Common, o.timeout)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := target.within(ctx)
-	defer cancel()
-	if err := o.check(ctx, target); err != nil {
-		return command.Ended(ctx, err)
-	}
-	if err := o.remove(ctx, target); err != nil {
-		return command.Ended(ctx, err)
-	}
-	fmt.Fprintf(o.Out, "cluster %s: %s\n", target.cluster, target.tally)
-	return nil
+	return carryOut(ctx, o.Common, o.timeout, o.check, o.remove)
 }
 
 // check refuses to leave behind what needs the manager.

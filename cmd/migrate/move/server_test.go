@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -126,17 +127,10 @@ func recorded(t *testing.T, m *api.Migration) *corev1.ConfigMap {
 // controllers are what acts at the source: pods of the StatefulSet come, and claims are bound
 // to the volumes that name them.
 func controllers(ctx context.Context, s *apitest.Server) {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		set := &appsv1.StatefulSet{}
 		if s.Store.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, set) != nil {
-			continue
+			return
 		}
 		for ordinal := range int(*set.Spec.Replicas) {
 			_ = s.Store.Create(ctx, podOf(ordinal)) // it may be there already
@@ -151,7 +145,7 @@ func controllers(ctx context.Context, s *apitest.Server) {
 				_ = s.Store.Status().Update(ctx, &volumes.Items[i])
 			}
 		}
-	}
+	}, 5*time.Millisecond)
 }
 
 // serveRecord serves as much as the commands need that steer a run, and its record.

@@ -52,10 +52,7 @@ func newRolloutHistory(c *command.Common) *cobra.Command {
 
 // Validate refuses what cannot be meant.
 func (o *rolloutHistoryOptions) Validate() error {
-	if o.revision < 0 {
-		return command.Usagef("--revision must not be negative")
-	}
-	return o.result.Validate()
+	return cmp.Or(validateRevision("--revision", o.revision), o.result.Validate())
 }
 
 // Run prints the revisions.
@@ -78,6 +75,13 @@ func (o *rolloutHistoryOptions) Run(ctx context.Context) error {
 		return printRevision(o.Out, s, revisions[0])
 	}
 	return printHistory(o.Out, s, revisions)
+}
+
+func validateRevision(flag string, revision int64) error {
+	if revision < 0 {
+		return command.Usagef("%s must not be negative", flag)
+	}
+	return nil
 }
 
 // findRevisions reads the StatefulSet and its revisions.

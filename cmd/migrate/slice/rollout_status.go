@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,10 +59,7 @@ func newRolloutStatus(c *command.Common) *cobra.Command {
 
 // Validate refuses what cannot be meant.
 func (o *rolloutStatusOptions) Validate() error {
-	if o.revision < 0 {
-		return command.Usagef("--revision must not be negative")
-	}
-	return command.ValidateTimeout(o.timeout)
+	return cmp.Or(validateRevision("--revision", o.revision), command.ValidateTimeout(o.timeout))
 }
 
 // Run says each change until the roll-out is over.

@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,10 +55,7 @@ func newRolloutUndo(c *command.Common) *cobra.Command {
 
 // Validate refuses what cannot be meant.
 func (o *rolloutUndoOptions) Validate() error {
-	if o.toRevision < 0 {
-		return command.Usagef("--to-revision must not be negative")
-	}
-	return o.result.Validate()
+	return cmp.Or(validateRevision("--to-revision", o.toRevision), o.result.Validate())
 }
 
 // Run writes the template of the revision.

@@ -11,6 +11,10 @@ func TestServed(t *testing.T) {
 	slice := func(start, replicas int32) SliceState {
 		return SliceState{UID: "set", Start: start, Replicas: replicas}
 	}
+	handOff := func(s *Served) {
+		s.SetRange(Source, slice(0, 1))
+		s.SetRange(Destination, slice(1, 1))
+	}
 	begin := [2]SliceState{slice(0, 2), slice(2, 0)}
 	cases := map[string]struct {
 		steps     func(*Served)
@@ -27,8 +31,7 @@ func TestServed(t *testing.T) {
 		},
 		"in the new range, not Ready yet": {
 			steps: func(s *Served) {
-				s.SetRange(Source, slice(0, 1))
-				s.SetRange(Destination, slice(1, 1))
+				handOff(s)
 				s.SetAvailable(Destination, 1, false)
 			},
 			want:      map[int32]SideIndex{0: Source, 1: Nowhere},
@@ -36,8 +39,7 @@ func TestServed(t *testing.T) {
 		},
 		"Ready, and not Ready again": {
 			steps: func(s *Served) {
-				s.SetRange(Source, slice(0, 1))
-				s.SetRange(Destination, slice(1, 1))
+				handOff(s)
 				s.SetAvailable(Destination, 1, true)
 				s.SetAvailable(Destination, 1, false)
 			},
@@ -47,8 +49,7 @@ func TestServed(t *testing.T) {
 		"the pod's event overtakes the range's": {
 			steps: func(s *Served) {
 				s.SetAvailable(Destination, 1, true)
-				s.SetRange(Source, slice(0, 1))
-				s.SetRange(Destination, slice(1, 1))
+				handOff(s)
 			},
 			want:      map[int32]SideIndex{0: Source, 1: Destination},
 			wantMoved: map[int32]bool{1: true},
@@ -62,8 +63,7 @@ func TestServed(t *testing.T) {
 		},
 		"taken back": {
 			steps: func(s *Served) {
-				s.SetRange(Source, slice(0, 1))
-				s.SetRange(Destination, slice(1, 1))
+				handOff(s)
 				s.SetAvailable(Destination, 1, true)
 				s.SetRange(Destination, slice(2, 0))
 				s.SetRange(Source, slice(0, 2))

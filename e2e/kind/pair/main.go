@@ -11,11 +11,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 type options struct{ hub, down, untilInputEnds bool }
@@ -26,13 +25,7 @@ func main() {
 	flag.BoolVar(&o.down, "down", false, "only remove the clusters that a killed run has left")
 	flag.BoolVar(&o.untilInputEnds, "until-input-ends", false, "take them down when the standard input ends")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := o.run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "pair:", err)
-		os.Exit(1)
-	}
+	program.Run("pair", o.run)
 }
 
 func (o options) run(ctx context.Context) (err error) {

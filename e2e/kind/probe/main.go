@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // inside is the argument of the program in the container.
@@ -27,13 +27,7 @@ func main() {
 		}
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := probe(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "docker cannot be had:", err)
-		os.Exit(1)
-	}
+	program.Run("docker cannot be had", probe)
 }
 
 func probe(ctx context.Context) (err error) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
@@ -44,14 +45,7 @@ type updating struct {
 // step runs a part of a case as a subtest of its own. The case ends with the first that fails.
 func (u *updating) step(name string, run func(*testing.T)) {
 	u.t.Helper()
-	outer := u.t
-	passed := outer.Run(name, func(t *testing.T) {
-		u.t = t
-		run(t)
-	})
-	if u.t = outer; !passed {
-		outer.FailNow()
-	}
+	harness.Steps{T: &u.t}.Run(name, run)
 }
 
 func deploySlice(t *testing.T) *updating {

@@ -13,22 +13,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "workload:", err)
-		os.Exit(1)
-	}
+	program.Run("workload", func(ctx context.Context) error { return command(ctx, os.Args[1:]) })
 }
 
 func command(ctx context.Context, args []string) error {
