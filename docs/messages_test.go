@@ -263,18 +263,34 @@ func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []strin
 		return out
 	}
 	const deepest = 2
-	function := p.functions[name]
-	if function == nil || function.Body == nil || depth == deepest {
+	function, body := p.functions[name], bodyWithin(in, name)
+	if function != nil {
+		in, body = function, function.Body
+	}
+	if body == nil || depth == deepest {
 		return []string{unknown}
 	}
 	var out []string
-	ast.Inspect(function.Body, func(node ast.Node) bool {
+	ast.Inspect(body, func(node ast.Node) bool {
 		if result, is := node.(*ast.ReturnStmt); is && len(result.Results) == 1 {
-			out = append(out, p.forms(function, result.Results[0], depth+1)...)
+			out = append(out, p.forms(in, result.Results[0], depth+1)...)
 		}
 		return true
 	})
 	return orUnknown(out)
+}
+
+// bodyWithin is that of a function that another one has for itself; nil: it has none of that name.
+func bodyWithin(in *ast.FuncDecl, name string) (body *ast.BlockStmt) {
+	ast.Inspect(in.Body, func(node ast.Node) bool {
+		if assignment, is := node.(*ast.AssignStmt); is && len(assignment.Lhs) == 1 && nameOf(assignment.Lhs[0]) == name {
+			if function, is := assignment.Rhs[0].(*ast.FuncLit); is {
+				body = function.Body
+			}
+		}
+		return true
+	})
+	return body
 }
 
 // assigned is what a function assigns to a variable.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -32,7 +33,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 
 func namedSet(name string, labels map[string]string) *api.StatefulSet {
 	return &api.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid-of-" + "set"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
 		Spec:       api.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	}
 }

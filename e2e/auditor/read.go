@@ -172,7 +172,8 @@ func (s *side) storage(ctx context.Context) (judge.VolumeSide, error) {
 		}
 		return nil
 	})
-	return state, g.Wait()
+	err := g.Wait() // before what it has filled is copied
+	return state, err
 }
 
 // phase reads both sides at once and returns when all answers are in.
@@ -187,5 +188,6 @@ func phase[T any](ctx context.Context, a *Auditor, read func(context.Context, *s
 			return err
 		})
 	}
-	return states, g.Wait()
+	err := g.Wait() // before what it has filled is copied
+	return states, err
 }
