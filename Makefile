@@ -109,9 +109,11 @@ unit-sequential: # those of packages without goroutines, which have no use for t
 controlplane: # the binary of the control planes: minutes the first time
 	$(GO) run ./e2e/cluster/build
 
+# The race detector makes them several times as slow: RACE=-race asks for it.
 clusters: FORMAT = testname
+clusters: RACE =
 clusters: # the tests against control planes that run as processes
-	@$(GOTEST) $(RACE) -count=1 -timeout 30m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
+	@$(GOTEST) $(RACE) -count=1 -timeout 40m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose
