@@ -110,11 +110,12 @@ func TestManagerRights(t *testing.T) {
 			"secrets: get",
 			"serviceaccounts: impersonate",
 		}},
-		"cluster role for slices": {clusterRole("sliceshift-slices"), []string{
+		"X-29 cluster role for slices": {clusterRole("sliceshift-slices"), []string{
 			"controllerrevisions.apps: create,delete,get,list,patch,watch",
-			"persistentvolumeclaims: create,list,patch,watch",
+			"persistentvolumeclaims: create,get,list,patch,watch",
 			"persistentvolumeclaims: delete",
 			"pods/eviction: create",
+			"pods/finalizers: update",
 			"pods/resize: patch",
 			"pods/status: patch",
 			"pods: create,delete,list,patch,watch",
@@ -125,9 +126,11 @@ func TestManagerRights(t *testing.T) {
 		"cluster role for metrics": {clusterRole("sliceshift-metrics-auth"), []string{"subjectaccessreviews.authorization.k8s.io: create", "tokenreviews.authentication.k8s.io: create"}},
 		"role":                     {managerObject[rbacv1.Role](t, "Role", "sliceshift-leader-election").Rules, []string{"leases.coordination.k8s.io: create,get,update"}},
 	} {
-		if diff := cmp.Diff(tc.want, rights(tc.rules)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, rights(tc.rules)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -135,18 +135,29 @@ func (r *Reconciler) caughtUp(ctx context.Context, set *api.StatefulSet, pods ma
 	}
 	byName := namesOf(pods)
 	for _, name := range r.expectations.overdue(key, r.now()) {
-		live, shown := &corev1.Pod{}, byName[name]
-		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, live); {
-		case client.IgnoreNotFound(err) != nil:
+		live, err := r.livePod(ctx, set, name)
+		if err != nil {
 			return false, fmt.Errorf("looking for pod %s: %w", name, err)
-		case err != nil || !metav1.IsControlledBy(live, set):
-			live = nil
 		}
-		if live == nil && shown == nil || live != nil && shown != nil && live.ResourceVersion == shown.ResourceVersion {
+		if shown := byName[name]; live == nil && shown == nil || live != nil && shown != nil && live.ResourceVersion == shown.ResourceVersion {
 			r.expectations.drop(key, name)
 		}
 	}
 	return r.expectations.Satisfied(key, pods), nil
+}
+
+// livePod asks the API server for a pod of a set; nil: it does not exist, or is not the set's.
+func (r *Reconciler) livePod(ctx context.Context, set *api.StatefulSet, name string) (*corev1.Pod, error) {
+	var found corev1.PodList // whoever may list pods may not get one
+	if err := r.Live.List(ctx, &found, client.InNamespace(set.Namespace), client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
+		return nil, err
+	}
+	for i := range found.Items {
+		if pod := &found.Items[i]; pod.Name == name && metav1.IsControlledBy(pod, set) {
+			return pod, nil
+		}
+	}
+	return nil, nil
 }
 
 func (e expectation) satisfiedBy(pod *corev1.Pod) bool {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
@@ -75,6 +74,12 @@ func TestCaughtUp(t *testing.T) {
 	}
 	others := mine("9")
 	others.OwnerReferences = nil
+	failure := func(broken bool) error {
+		if broken {
+			return errors.New("no answer")
+		}
+		return nil
+	}
 	for name, tc := range map[string]struct {
 		after        time.Duration
 		live, shown  *corev1.Pod
@@ -95,15 +100,11 @@ func TestCaughtUp(t *testing.T) {
 		t.Run("X-28 "+name, func(t *testing.T) {
 			clock := testingclock.NewFakePassiveClock(begin)
 			server := fake.NewClientBuilder().WithScheme(testScheme(t)).WithInterceptorFuncs(interceptor.Funcs{
-				Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-					switch {
-					case tc.broken:
-						return errors.New("no answer")
-					case tc.live == nil:
-						return apierrors.NewNotFound(corev1.Resource("pods"), key.Name)
+				List: func(_ context.Context, _ client.WithWatch, into client.ObjectList, _ ...client.ListOption) error {
+					if tc.live != nil {
+						into.(*corev1.PodList).Items = []corev1.Pod{*tc.live}
 					}
-					tc.live.DeepCopyInto(into.(*corev1.Pod))
-					return nil
+					return failure(tc.broken)
 				},
 			}).Build()
 			r := &Reconciler{Live: server, Clock: clock, expectations: NewExpectations()}

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -46,6 +47,7 @@ var everybody = map[string]bool{"selfsubjectaccessreviews.authorization.k8s.io c
 // to delete the claim. See theatre.owners.
 var unasked = map[string]bool{
 	"statefulsets/finalizers.apps.sliceshift.io update": true,
+	"pods/finalizers update":                            true,
 	"persistentvolumeclaims delete":                     true,
 }
 
@@ -305,6 +307,14 @@ func (r *theatre) slices() {
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}}
 	}) // made anew
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		rolls := s.UpdateStrategy.RollingUpdate
+		rolls.MaxSurge, rolls.MaxUnavailable = new(intstr.FromInt32(1)), new(intstr.FromInt32(0))
+		s.Template.Spec.Containers[0].Env[0].Value = "2"
+	}) // another pod stands in, with claims of its own
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		s.UpdateStrategy.RollingUpdate.MaxSurge, s.UpdateStrategy.RollingUpdate.MaxUnavailable = nil, nil
+	})
 	p.must(p.client.Patch(p.ctx, p.key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+slicesapi.MigratingAnnotationKey+`":"true"}}}`))))
 	p.change(func(s *slicesapi.StatefulSetSpec) { s.Template = former }) // evicted; a former revision becomes the newest
 	p.change(func(s *slicesapi.StatefulSetSpec) {
@@ -403,7 +413,7 @@ func (r *theatre) owners() {
 	r.t.Helper()
 	p := r.newSlice("t-owners")
 	p.complete()
-	less := r.lacking("persistentvolumeclaims delete", "statefulsets/finalizers.apps.sliceshift.io update")
+	less := r.lacking("persistentvolumeclaims delete", "pods/finalizers update", "statefulsets/finalizers.apps.sliceshift.io update")
 	owner := *metav1.NewControllerRef(p.read(), slicesapi.GroupVersion.WithKind("StatefulSet"))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web-9", OwnerReferences: []metav1.OwnerReference{owner}},
@@ -419,6 +429,14 @@ func (r *theatre) owners() {
 	owned.OwnerReferences = []metav1.OwnerReference{owner}
 	if err := less.Patch(p.ctx, owned, client.MergeFrom(claim), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cannot set an ownerRef") {
 		r.t.Errorf("the claim of a set: %v", err)
+	}
+	p.must(p.client.Get(p.ctx, client.ObjectKey{Namespace: p.set.Namespace, Name: "web-0"}, pod))
+	temporary := claim.DeepCopy()
+	temporary.ObjectMeta = metav1.ObjectMeta{
+		Namespace: p.set.Namespace, Name: "data-web-9", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))},
+	}
+	if err := less.Create(p.ctx, temporary, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
+		r.t.Errorf("the claim of a pod: %v", err)
 	}
 }
 
