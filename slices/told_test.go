@@ -126,7 +126,7 @@ func rollingSet() *api.StatefulSet {
 func serve(t *testing.T, set *api.StatefulSet, funcs interceptor.Funcs, others ...client.Object) client.WithWatch {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
-		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithInterceptorFuncs(funcs).Build()
+		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, nameOf).WithInterceptorFuncs(funcs).Build()
 }
 
 func newReconciler(server client.WithWatch, ears *heard, clock *testingclock.FakePassiveClock) *Reconciler {
@@ -213,3 +213,6 @@ func TestConflictIsNotTold(t *testing.T) {
 		}
 	})
 }
+
+// nameOf is what an API server indexes every object by.
+func nameOf(object client.Object) []string { return []string{object.GetName()} }
