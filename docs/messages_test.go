@@ -22,9 +22,19 @@ var messageFolders = []string{"../migration", "../slices", "../volumes", "../pdb
 // TestMessages: messages.md lists every message beside its reason, as it is in the code. With
 // -update it writes the page.
 func TestMessages(t *testing.T) {
+	packages := parsePackages(t)
+	exported := map[string]string{}
+	for _, p := range packages {
+		for name, text := range p.texts {
+			if ast.IsExported(name) {
+				exported[name] = text
+			}
+		}
+	}
 	var all []message
-	for _, folder := range messageFolders {
-		all = append(all, messagesBelow(t, folder)...)
+	for _, p := range packages {
+		p.exported = exported
+		all = append(all, p.messages()...)
 	}
 	slices.SortFunc(all, func(a, b message) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.reason, b.reason), cmp.Compare(a.text, b.text), cmp.Compare(a.remedy, b.remedy))
@@ -66,38 +76,40 @@ func cellOf(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
 }
 
-// messagesBelow are those of all packages below a folder.
-func messagesBelow(t *testing.T, folder string) (all []message) {
+// parsePackages are all packages of the folders, but for helpers of tests.
+func parsePackages(t *testing.T) (all []sources) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
+	for _, folder := range messageFolders {
+		err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			if name := entry.Name(); strings.HasSuffix(name, "test") || name == "model" {
+				return filepath.SkipDir
+			}
+			p, err := parsePackage(path)
+			all = append(all, p)
 			return err
-		}
-		if name := entry.Name(); strings.HasSuffix(name, "test") || name == "model" {
-			return filepath.SkipDir // helpers of tests
-		}
-		p, err := parsePackage(path)
+		})
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		all = append(all, p.messages(strings.TrimPrefix(path, "../"))...)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }
 
 // sources are the functions of one package, and the texts that it names.
 type sources struct {
+	place     string
 	files     []*ast.File
 	functions map[string]*ast.FuncDecl
 	texts     map[string]string
+	// exported are the texts that all packages name for others.
+	exported map[string]string
 }
 
 func parsePackage(folder string) (sources, error) {
-	p := sources{functions: map[string]*ast.FuncDecl{}, texts: map[string]string{}}
+	p := sources{place: strings.TrimPrefix(folder, "../"), functions: map[string]*ast.FuncDecl{}, texts: map[string]string{}}
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		return p, err
@@ -129,7 +141,7 @@ func parsePackage(folder string) (sources, error) {
 }
 
 // messages are what the package's functions say beside a reason.
-func (p sources) messages(place string) (all []message) {
+func (p sources) messages() (all []message) {
 	for _, file := range p.files {
 		for _, declaration := range file.Decls {
 			function, is := declaration.(*ast.FuncDecl)
@@ -138,7 +150,7 @@ func (p sources) messages(place string) (all []message) {
 			}
 			ast.Inspect(function.Body, func(node ast.Node) bool {
 				for _, m := range p.said(function, node) {
-					m.place = place
+					m.place = p.place
 					all = append(all, m)
 				}
 				return true
@@ -205,7 +217,7 @@ func fieldsOf(node *ast.CompositeLit) []ast.Expr {
 }
 
 var (
-	reasonName  = regexp.MustCompile(`^(Reason|reason|Held|Problem)[A-Z]`)
+	reasonName  = regexp.MustCompile(`^(Reason|reason|Held)[A-Z]`)
 	reasonValue = regexp.MustCompile(`^[A-Z][a-z]+([A-Z][a-z]+)+$|^[A-Z][a-z]+ed$`)
 	verb        = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z]`)
 )
@@ -219,10 +231,17 @@ func (p sources) reason(of ast.Expr, event bool) (string, bool) {
 	if _, call := of.(*ast.CallExpr); call || !reasonName.MatchString(name) {
 		return "", false
 	}
+	text, has := p.text(name)
+	return text, has
+}
+
+// text is what a name stands for.
+func (p sources) text(name string) (string, bool) {
 	if text, has := p.texts[name]; has {
 		return text, true
 	}
-	return strings.TrimPrefix(name, "Reason"), true
+	text, has := p.exported[name]
+	return text, has
 }
 
 const unknown = "…"
@@ -243,7 +262,7 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 		}
 		return p.assigned(in, of.Name, depth)
 	case *ast.SelectorExpr:
-		if text, has := p.texts[of.Sel.Name]; has {
+		if text, has := p.text(of.Sel.Name); has {
 			return []string{text}
 		}
 	case *ast.CallExpr:
@@ -255,42 +274,29 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 // called is what a call returns.
 func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []string {
 	name := nameOf(call.Fun)
-	if name == "Sprintf" && len(call.Args) > 0 {
-		var out []string
-		for _, form := range p.forms(in, call.Args[0], depth) {
-			out = append(out, verb.ReplaceAllString(strings.ReplaceAll(form, "%%", "%"), unknown))
+	if len(call.Args) > 0 {
+		form, given := literal(call.Args[0])
+		if given && verb.MatchString(form) || name == "Sprintf" {
+			var out []string
+			for _, form := range p.forms(in, call.Args[0], depth) {
+				out = append(out, verb.ReplaceAllString(strings.ReplaceAll(form, "%%", "%"), unknown))
+			}
+			return out
 		}
-		return out
 	}
 	const deepest = 2
-	function, body := p.functions[name], bodyWithin(in, name)
-	if function != nil {
-		in, body = function, function.Body
-	}
-	if body == nil || depth == deepest {
+	function := p.functions[name]
+	if function == nil || function.Body == nil || depth == deepest {
 		return []string{unknown}
 	}
 	var out []string
-	ast.Inspect(body, func(node ast.Node) bool {
+	ast.Inspect(function.Body, func(node ast.Node) bool {
 		if result, is := node.(*ast.ReturnStmt); is && len(result.Results) == 1 {
-			out = append(out, p.forms(in, result.Results[0], depth+1)...)
+			out = append(out, p.forms(function, result.Results[0], depth+1)...)
 		}
 		return true
 	})
 	return orUnknown(out)
-}
-
-// bodyWithin is that of a function that another one has for itself; nil: it has none of that name.
-func bodyWithin(in *ast.FuncDecl, name string) (body *ast.BlockStmt) {
-	ast.Inspect(in.Body, func(node ast.Node) bool {
-		if assignment, is := node.(*ast.AssignStmt); is && len(assignment.Lhs) == 1 && nameOf(assignment.Lhs[0]) == name {
-			if function, is := assignment.Rhs[0].(*ast.FuncLit); is {
-				body = function.Body
-			}
-		}
-		return true
-	})
-	return body
 }
 
 // assigned is what a function assigns to a variable.

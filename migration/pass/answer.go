@@ -65,8 +65,8 @@ func (s *State) confirmed(step Step, answer Answer) Step {
 }
 
 func (s *State) written(step Step, answer Answer, now time.Time) Step {
-	asked := func(what string) string {
-		return fmt.Sprintf("cluster %s %s %s: %s", answer.Cluster, what, *step.Decision.Effect, answer.Message)
+	asked := func(form string) string {
+		return fmt.Sprintf(form, answer.Cluster, *step.Decision.Effect, answer.Message)
 	}
 	switch answer.Kind {
 	case Landed:
@@ -85,14 +85,14 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		if answer.Kind == NamespaceGone {
 			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: kubectl get namespaces"
 		}
-		return step.report(plan.Stalled(reason, asked("refuses again and again to"), remedy))
+		return step.report(plan.Stalled(reason, asked("cluster %s refuses again and again to %s: %s"), remedy))
 	case MissingRight:
-		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("refused to"), plan.RemedyRights))
+		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), plan.RemedyRights))
 	case Refused:
-		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("refused to"), "look for an admission policy or webhook there"))
+		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), "look for an admission policy or webhook there"))
 	default:
 		s.Engaged = false
-		return step.report(plan.Stalled(api.ReasonClusterUnreachable, asked("did not answer when asked to"), "nothing is done on either side until it answers"))
+		return step.report(plan.Stalled(api.ReasonClusterUnreachable, asked("cluster %s did not answer when asked to %s: %s"), "nothing is done on either side until it answers"))
 	}
 }
 
