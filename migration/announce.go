@@ -52,8 +52,8 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
 	if finished := outcome.Finished; finished != nil {
 		took := outcome.Snapshot.Now.Sub(finished.StartTime.Time).Round(time.Millisecond)
 		direction := api.Forward
-		if outcome.Snapshot.Record.Claim != nil {
-			direction = outcome.Snapshot.Record.Claim.Direction
+		if outcome.Snapshot.Record.Fence != nil {
+			direction = outcome.Snapshot.Record.Fence.Direction
 		}
 		handoffsTotal.WithLabelValues(string(direction)).Inc()
 		handoffSeconds.Observe(took.Seconds())

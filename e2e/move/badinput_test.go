@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 		"too many":                   {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Ordinals.Count = ptr.To[int32](2) }, api.ReasonCountTooLarge, "2"},
 		"another migration": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"annotations":{"` + api.FenceAnnotationKey + `":"another.1"}}}`)
-		}, api.ReasonClaimedByAnother, "another"},
+		}, api.ReasonHeldByAnother, "another"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 	stopped := harness.WroteOn(plan.DestinationSide, plan.ScaleDown)
 	turned := harness.When(func(m *api.Migration, _ migration.Outcome) bool {
 		handoff := m.Status.Handoff
-		return handoff != nil && handoff.Ordinal == 2 && m.Status.Claim.Direction == api.Back
+		return handoff != nil && handoff.Ordinal == 2 && m.Status.Fence.Direction == api.Back
 	})
 	for name, tc := range map[string]struct {
 		propagation metav1.DeletionPropagation

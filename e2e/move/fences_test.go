@@ -78,7 +78,7 @@ func TestTwoMigrations(t *testing.T) {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 				return false, err
 			}
-			if stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); stalled != nil && stalled.Reason == api.ReasonClaimedByAnother {
+			if stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); stalled != nil && stalled.Reason == api.ReasonHeldByAnother {
 				refused[m.Name] = true
 			}
 			if meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted) && !slices.Contains(completed, m.Name) {
@@ -119,7 +119,7 @@ func TestRunBesideManager(t *testing.T) {
 	v.Must(c.Create(v.Ctx, v.Migration))
 	v.awaitStarted(c)
 	before := v.fingerprint()
-	if out := v.exits(v.cli("run"), 3); !strings.Contains(out, api.ReasonClaimedByAnother) {
+	if out := v.exits(v.cli("run"), 3); !strings.Contains(out, api.ReasonHeldByAnother) {
 		t.Errorf("it does not say whose it is:\n%s", out)
 	}
 	v.expectUnchanged(before)

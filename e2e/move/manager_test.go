@@ -104,7 +104,7 @@ func TestManagerKilled(t *testing.T) {
 		})
 		process.Kill()
 		look()
-		killed, epoch := m.Status.Handoff, m.Status.Claim.Epoch
+		killed, epoch := m.Status.Handoff, m.Status.Fence.Epoch
 		process.Start()
 		if killed == nil {
 			continue
@@ -112,7 +112,7 @@ func TestManagerKilled(t *testing.T) {
 		inMidMove++
 		v.Eventually("another one takes over", func(ctx context.Context) (bool, error) {
 			err := c.Get(ctx, client.ObjectKeyFromObject(v.Migration), m)
-			return err == nil && m.Status.Claim.Epoch > epoch, err
+			return err == nil && m.Status.Fence.Epoch > epoch, err
 		})
 		if next := m.Status.Handoff; next != nil && m.Status.Moved == int32(moved) && next.Ordinal != killed.Ordinal {
 			t.Errorf("ordinal %d was on its way, and then ordinal %d", killed.Ordinal, next.Ordinal)

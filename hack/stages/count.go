@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -35,14 +36,17 @@ type tested struct {
 	Tests   counts
 	Broken  bool // the package failed, whether or not one of its tests did
 	Took    time.Duration
+	// Failures are of the tests that failed and said why, in the order in which they ended.
+	Failures []failure
 
 	running map[string]bool
+	said    map[string]*remarks
 }
 
 // event is what go test -json says of one.
 type event struct {
-	Action, Package, Test string
-	Elapsed               float64
+	Action, Package, Test, Output string
+	Elapsed                       float64
 }
 
 // readTests counts what a file of go test -json holds. Without a file no test was run.
@@ -73,7 +77,7 @@ func count(events io.Reader) ([]tested, error) {
 			return nil, err
 		}
 		if found[e.Package] == nil {
-			found[e.Package] = &tested{Package: e.Package, running: map[string]bool{}}
+			found[e.Package] = &tested{Package: e.Package, running: map[string]bool{}, said: map[string]*remarks{}}
 		}
 		found[e.Package].note(e)
 	}
@@ -92,10 +96,14 @@ func (t *tested) note(e event) {
 	if e.Test != "" {
 		switch e.Action {
 		case "run":
-			t.running[e.Test] = true
+			t.running[e.Test], t.said[e.Test] = true, &remarks{}
+		case "output":
+			if t.said[e.Test] != nil {
+				t.said[e.Test].hear(e.Output)
+			}
 		case "pass", "fail", "skip":
-			delete(t.running, e.Test)
 			t.Tests.add(e.Action)
+			t.ended(e.Test, e.Action == "fail")
 		}
 		return
 	}
@@ -108,10 +116,21 @@ func (t *tested) note(e event) {
 	}
 }
 
+func (t *tested) ended(test string, failed bool) {
+	if said := t.said[test]; failed && said != nil && len(said.lines) > 0 {
+		t.Failures = append(t.Failures, failure{Test: test, Said: said.lines})
+	}
+	delete(t.running, test)
+	delete(t.said, test)
+}
+
 // end counts those that never ended as failed: their process was killed, or took too long.
 func (t *tested) end() {
 	t.Tests.Failed += len(t.running)
-	t.running = nil
+	for _, test := range slices.Sorted(maps.Keys(t.running)) {
+		t.ended(test, true)
+	}
+	t.running, t.said = nil, nil
 }
 
 func sum(all []tested) counts {

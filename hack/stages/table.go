@@ -41,6 +41,7 @@ func printTable(out io.Writer, rows []row, took time.Duration) (ok, whole bool) 
 		r.print(w)
 	}
 	_ = w.Flush()
+	printFailures(out, rows)
 	fmt.Fprintf(out, "Tests: %d passed, %d failed, %d skipped\n", total.Passed, total.Failed, total.Skipped)
 	fmt.Fprintf(out, "==> %s after %d s\n", verdict(len(rows), failed, left), seconds(took))
 	return len(failed) == 0, len(left) == 0

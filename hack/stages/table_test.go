@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ const events = `
 {"Action":"pass","Package":"github.com/sliceshift/sliceshift/pdb","Elapsed":12.6}
 {"Action":"run","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless"}
 {"Action":"run","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless/case"}
+{"Action":"output","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless/case","Output":"=== RUN   TestEndless/case\n"}
+{"Action":"output","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless/case","Output":"    endless_test.go:7: two lines:\n"}
+{"Action":"output","Package":"github.com/sliceshift/sliceshift/volumes","Test":"TestEndless/case","Output":"        the second\n"}
 {"Action":"fail","Package":"github.com/sliceshift/sliceshift/volumes","Elapsed":3}
 {"ImportPath":"github.com/sliceshift/sliceshift/slices","Action":"build-fail"}
 {"Action":"fail","Package":"github.com/sliceshift/sliceshift/slices","Elapsed":0,"FailedBuild":"github.com/sliceshift/sliceshift/slices"}
@@ -33,7 +37,9 @@ func TestCount(t *testing.T) {
 	}
 	want := []tested{
 		{Package: module + "/pdb", Tests: counts{Passed: 1, Skipped: 1}, Took: 12600 * time.Millisecond},
-		{Package: module + "/volumes", Tests: counts{Failed: 2}, Broken: true, Took: 3 * time.Second},
+		{Package: module + "/volumes", Tests: counts{Failed: 2}, Broken: true, Took: 3 * time.Second, Failures: []failure{
+			{Test: "TestEndless/case", Said: []string{"endless_test.go:7: two lines:", "the second"}},
+		}},
 		{Package: module + "/slices", Broken: true},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(tested{})); diff != "" {
@@ -55,7 +61,9 @@ func TestTable(t *testing.T) {
 	}}
 	broken := row{Stage: "unit", Took: 75 * time.Second, Failed: "exit status 2", Tested: []tested{
 		{Package: module + "/migration", Tests: counts{Passed: 500}, Took: 42 * time.Second},
-		{Package: module + "/pdb", Tests: counts{Passed: 69, Failed: 1}, Broken: true},
+		{Package: module + "/pdb", Tests: counts{Passed: 69, Failed: 1}, Broken: true, Failures: []failure{
+			{Test: "TestSplit", Said: []string{"split_test.go:7: 1, want 2"}},
+		}},
 	}}
 	away := row{Stage: "moves on kind", NotRun: "docker cannot be had on this machine"}
 	for name, tc := range map[string]struct {
@@ -84,6 +92,8 @@ unit           569     1       0        75       FAILED: exit status 2
   migration    500     0       0        42       
   pdb          69      1       0        0        
 moves on kind                                    NOT RUN: docker cannot be had on this machine
+FAILED pdb.TestSplit
+    split_test.go:7: 1, want 2
 Tests: 569 passed, 1 failed, 0 skipped
 ==> FAILED: unit; 1 of 2 stages were NOT RUN after 120 s
 `},
@@ -98,5 +108,22 @@ Tests: 569 passed, 1 failed, 0 skipped
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestRemarks(t *testing.T) {
+	said := &remarks{}
+	said.hear("=== RUN   TestSplit\n")
+	said.hear("what nobody has said with a test's words\n")
+	for i := range mostRemarks + 2 {
+		said.hear(fmt.Sprintf("    split_test.go:%d: %s\n", i, strings.Repeat("x", 2*mostRunes)))
+		for range 2 * mostLines {
+			said.hear("        more\n")
+		}
+	}
+	said.hear("--- FAIL: TestSplit (0.00s)\n")
+	said.hear("after it\n")
+	if len(said.lines) != mostRemarks*mostLines || !strings.HasPrefix(said.lines[0], "split_test.go:2: xxx") || len(said.lines[0]) > mostRunes+10 {
+		t.Errorf("%d lines: %s", len(said.lines), strings.Join(said.lines, "\n"))
 	}
 }

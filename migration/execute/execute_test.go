@@ -111,7 +111,7 @@ func TestExecute(t *testing.T) {
 				Source:      endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: there.client()},
 				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: elsewhere.client()},
 			}}
-			s := plan.Snapshot{Volumes: []plan.OrdinalVolume{{Template: "data"}}, Record: plan.Record{Claim: &api.Claim{Epoch: 2}}}
+			s := plan.Snapshot{Volumes: []plan.OrdinalVolume{{Template: "data"}}, Record: plan.Record{Fence: &api.Fence{Epoch: 2}}}
 			s.Volumes[0].Source.Volume = volumes.Volume{Name: "pv", UID: "u", ResourceVersion: "7", Policy: "Delete"}
 			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {
 				s.Spec.Mode = api.ModeRollback // the source takes

@@ -92,8 +92,8 @@ func (w *model) again(name plan.SideName, was plan.Set) {
 func (w *model) free(name plan.SideName, set plan.Set) bool {
 	other := w.State.Side(name.Other()).Set
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
-		claim, handoff := w.State.Record.Claim, w.State.Record.Handoff
-		leaves := handoff != nil && handoff.Ordinal == ordinal && claim != nil && (claim.Direction == api.Back) == (name == plan.DestinationSide)
+		fence, handoff := w.State.Record.Fence, w.State.Record.Handoff
+		leaves := handoff != nil && handoff.Ordinal == ordinal && fence != nil && (fence.Direction == api.Back) == (name == plan.DestinationSide)
 		if leaves || w.carriedOff(spot{name, ordinal}) || other.Presence == plan.Seen && other.Has(ordinal) {
 			return false
 		}

@@ -36,12 +36,12 @@ func newPrinter() *printer {
 func (p *printer) of(w *model) fingerprint {
 	p.out, p.names = p.out[:0], p.names[:0]
 	p.fences, p.epochs = [3]string{}, [2]int64{}
-	if claim := w.State.Record.Claim; claim != nil {
-		p.fences[0] = plan.Fence(w.State.UID, claim.Epoch)
+	if fence := w.State.Record.Fence; fence != nil {
+		p.fences[0] = plan.Fence(w.State.UID, fence.Epoch)
 	}
 	for i := range w.leaders {
-		if l := &w.leaders[i]; l.active && l.record.Claim != nil {
-			p.fences[i+1], p.epochs[i] = plan.Fence(w.State.UID, l.record.Claim.Epoch), l.record.Claim.Epoch
+		if l := &w.leaders[i]; l.active && l.record.Fence != nil {
+			p.fences[i+1], p.epochs[i] = plan.Fence(w.State.UID, l.record.Fence.Epoch), l.record.Fence.Epoch
 		}
 	}
 	for _, name := range plan.SideNames {
@@ -237,22 +237,22 @@ func (p *printer) holding(h *volumes.Holding) {
 }
 
 func (p *printer) record(w *model, r plan.Record) {
-	p.bools(r.Baseline != nil, r.Claim != nil, r.Handoff != nil, r.Accepted)
+	p.bools(r.Baseline != nil, r.Fence != nil, r.Handoff != nil, r.Accepted)
 	if r.Baseline != nil {
 		p.name(string(r.Baseline.DestinationUID))
 		p.bools(r.Baseline.BudgetsTakenTime != nil)
 	}
 	p.text(r.Completed)
-	if r.Claim != nil {
+	if r.Fence != nil {
 		newer := 0
-		if now := w.State.Record.Claim; now != nil {
-			newer = int(r.Claim.Epoch-now.Epoch) + 1
+		if now := w.State.Record.Fence; now != nil {
+			newer = int(r.Fence.Epoch-now.Epoch) + 1
 		}
 		p.number(max(newer, 0)) // older is older, by how much is no matter
-		p.text(string(r.Claim.Direction))
+		p.text(string(r.Fence.Direction))
 		for i := range w.leaders {
 			l := &w.leaders[i]
-			p.bools(l.active && l.Engaged && l.Holder == r.Claim.Holder)
+			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
 	if r.Handoff != nil {

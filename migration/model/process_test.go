@@ -333,7 +333,7 @@ func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
 	if decision.Effect != nil && s.Record.Completed != "" && let && !handsOver {
 		m.breaks("I9: %s after the migration has let go", *decision.Effect)
 	}
-	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Claim != nil && r.Claim != nil && r.Claim.Direction != s.Record.Claim.Direction {
+	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Fence != nil && r.Fence != nil && r.Fence.Direction != s.Record.Fence.Direction {
 		m.breaks("I8: a pause turns the migration round")
 	}
 }
@@ -405,8 +405,8 @@ func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) {
 
 func recorded(r plan.Record) string {
 	text := ""
-	if r.Claim != nil {
-		text += fmt.Sprintf("epoch %d %s %s", r.Claim.Epoch, r.Claim.Holder, r.Claim.Direction)
+	if r.Fence != nil {
+		text += fmt.Sprintf("epoch %d %s %s", r.Fence.Epoch, r.Fence.Holder, r.Fence.Direction)
 	}
 	if r.Handoff != nil {
 		text += fmt.Sprintf(", handoff of %d", r.Handoff.Ordinal)

@@ -510,8 +510,8 @@ func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
 	c.stale = true
 	before := y.landed
 	for range 4 {
-		if decision := y.machine.pass(y.p, c); decision.Effect != nil || y.State.Record.Claim.Holder != other.Holder {
-			t.Errorf("got %+v, held by %s", decision, y.State.Record.Claim.Holder)
+		if decision := y.machine.pass(y.p, c); decision.Effect != nil || y.State.Record.Fence.Holder != other.Holder {
+			t.Errorf("got %+v, held by %s", decision, y.State.Record.Fence.Holder)
 		}
 	}
 	if y.landed > before {

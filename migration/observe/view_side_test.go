@@ -60,8 +60,8 @@ func TestSpecOf(t *testing.T) {
 // it was not accepted, or why it is being completed.
 func TestRecordOf(t *testing.T) {
 	m := migrating()
-	m.Status.Claim, m.Status.Handoff = &api.Claim{Epoch: 3}, &api.Handoff{Ordinal: 2}
-	want := plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Handoff: m.Status.Handoff}
+	m.Status.Fence, m.Status.Handoff = &api.Fence{Epoch: 3}, &api.Handoff{Ordinal: 2}
+	want := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff}
 	if diff := cmp.Diff(want, RecordOf(m)); diff != "" {
 		t.Errorf("without conditions: -want +got\n%s", diff)
 	}

@@ -107,7 +107,7 @@ func (s *State) saved(step Step, answer Answer) Step {
 	if step.Do == Report {
 		return step.rest(step.RequeueAfter)
 	}
-	before, after := step.Snapshot.Record.Claim, step.Decision.Record.Claim
+	before, after := step.Snapshot.Record.Fence, step.Decision.Record.Fence
 	taken := after != nil && after.Holder == s.Holder && (before == nil || *before != *after)
 	kept := after != nil && after.Holder == s.Holder && s.Engaged
 	s.Engaged = taken || kept

@@ -18,10 +18,10 @@ func writes(verb plan.Verb) pass.Step {
 	return pass.Step{Do: pass.Write, Decision: plan.Decision{Effect: &plan.Effect{Verb: verb, Side: plan.SourceSide, Name: "web"}}}
 }
 
-func fence(epoch int64, holder string) *api.Claim { return &api.Claim{Epoch: epoch, Holder: holder} }
+func fence(epoch int64, holder string) *api.Fence { return &api.Fence{Epoch: epoch, Holder: holder} }
 
-func saves(before, after *api.Claim) pass.Step {
-	return pass.Step{Do: pass.SaveRecord, Snapshot: plan.Snapshot{Record: plan.Record{Claim: before}}, Decision: plan.Decision{Record: &plan.Record{Claim: after}}}
+func saves(before, after *api.Fence) pass.Step {
+	return pass.Step{Do: pass.SaveRecord, Snapshot: plan.Snapshot{Record: plan.Record{Fence: before}}, Decision: plan.Decision{Record: &plan.Record{Fence: after}}}
 }
 
 // TestUnansweredIsNotEngaged: who does not know what became of a write has no fence any more, and
@@ -55,7 +55,7 @@ func TestEngagedByAFence(t *testing.T) {
 	turned := fence(1, "a")
 	turned.Direction = api.Back
 	for name, tc := range map[string]struct {
-		before, after *api.Claim
+		before, after *api.Fence
 		engaged, want bool
 	}{
 		"the first":                       {nil, fence(1, "a"), false, true},

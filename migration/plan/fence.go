@@ -46,23 +46,23 @@ func (p *planner) newest() int64 {
 	return newest
 }
 
-// claim makes this process and this direction the ones that both StatefulSets
+// ensureFence makes this process and this direction the ones that both StatefulSets
 // speak of. It goes before everything that starts or stops a pod: each such write
 // carries the resourceVersion of an object read after the new epoch was written,
 // so the late write of a process that lost its leadership is refused.
-func (p *planner) claim() *Decision {
-	current := p.Record.Claim
+func (p *planner) ensureFence() *Decision {
+	current := p.Record.Fence
 	switch {
 	case current == nil || !p.Engaged:
-		return p.newClaim()
+		return p.nextFence()
 	case current.Holder == p.Holder && current.Direction != p.direction():
-		return p.newClaim()
+		return p.nextFence()
 	case current.Holder != p.Holder:
 		return Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
 	case p.newest() > current.Epoch:
 		// Another process may have taken over, and this one has not heard of it: then the record
 		// has changed, and this write of it is refused.
-		return p.newClaim()
+		return p.nextFence()
 	}
 	want := p.fence()
 	for _, name := range SideNames {
@@ -72,7 +72,7 @@ func (p *planner) claim() *Decision {
 			continue
 		}
 		if owner := FenceOwner(set.Fence); owner != "" && owner != p.UID {
-			return claimedByAnother(*side)
+			return heldByAnother(*side)
 		}
 		return effect(Effect{Verb: WriteFence, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: want})
 	}
@@ -83,17 +83,17 @@ func (p *planner) claim() *Decision {
 // this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
 // still has an older one is written again before anything is built upon it, so that
 // the late write of an older epoch is refused.
-func (p *planner) fence() string { return Fence(p.UID, p.Record.Claim.Epoch) }
+func (p *planner) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
 
-func (p *planner) newClaim() *Decision {
+func (p *planner) nextFence() *Decision {
 	next := p.Record
-	claim := api.Claim{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
+	fence := api.Fence{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
 	turned := false
-	if p.Record.Claim != nil {
-		claim.Epoch = max(claim.Epoch, p.Record.Claim.Epoch+1)
-		turned = p.Record.Claim.Direction != claim.Direction
+	if p.Record.Fence != nil {
+		fence.Epoch = max(fence.Epoch, p.Record.Fence.Epoch+1)
+		turned = p.Record.Fence.Direction != fence.Direction
 	}
-	next.Claim = &claim
+	next.Fence = &fence
 	if next.Handoff != nil {
 		handoff := *next.Handoff
 		handoff.Attempts++
@@ -105,14 +105,14 @@ func (p *planner) newClaim() *Decision {
 	return &Decision{Record: &next}
 }
 
-func claimedByAnother(side Side) *Decision {
-	finding := claimedFinding(side)
+func heldByAnother(side Side) *Decision {
+	finding := heldFinding(side)
 	return Stalled(finding.Reason, finding.Message, finding.Remedy)
 }
 
-func claimedFinding(side Side) Finding {
+func heldFinding(side Side) Finding {
 	return Finding{
-		Reason: api.ReasonClaimedByAnother,
+		Reason: api.ReasonHeldByAnother,
 		Object: side.object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.object(), FenceOwner(side.Set.Fence)),

@@ -60,20 +60,20 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// claimed is what a claim does: the epoch that it records, or what it writes or waits for.
-func claimed(d *Decision) string {
+// fenced is what ensureFence does: the epoch that it records, or what it writes or waits for.
+func fenced(d *Decision) string {
 	if d != nil && d.Record != nil {
-		return Fence("claim", d.Record.Claim.Epoch)
+		return Fence("fence", d.Record.Fence.Epoch)
 	}
 	return does(d)
 }
 
-// TestClaim: a process that has not claimed the migration in this direction does so in a new epoch,
+// TestEnsureFence: a process that has not fenced the migration in this direction does so in a new epoch,
 // unless another one has; and the fence of the epoch goes on both sets before anything else (I1, I7).
-func TestClaim(t *testing.T) {
-	// moves changes the claim that is recorded.
+func TestEnsureFence(t *testing.T) {
+	// moves changes the fence that is recorded.
 	moves := func(holder string, direction api.Direction) func(*Snapshot) {
-		return func(s *Snapshot) { s.Record.Claim.Holder, s.Record.Claim.Direction = holder, direction }
+		return func(s *Snapshot) { s.Record.Fence.Holder, s.Record.Fence.Direction = holder, direction }
 	}
 	fences := func(source, destination string) func(*Snapshot) {
 		return func(s *Snapshot) { s.Source.Set.Fence, s.Destination.Set.Fence = source, destination }
@@ -82,27 +82,27 @@ func TestClaim(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"it is claimed":                      {nil, ""},
-		"by nobody":                          {func(s *Snapshot) { s.Record.Claim = nil; fences("", "")(s) }, "claim.1"},
-		"not since this process began":       {func(s *Snapshot) { s.Engaged = false }, "claim.3"},
-		"by another one, before":             {func(s *Snapshot) { moves("other", api.Forward)(s); s.Engaged = false }, "claim.3"},
+		"it is fenced":                       {nil, ""},
+		"by nobody":                          {func(s *Snapshot) { s.Record.Fence = nil; fences("", "")(s) }, "fence.1"},
+		"not since this process began":       {func(s *Snapshot) { s.Engaged = false }, "fence.3"},
+		"by another one, before":             {func(s *Snapshot) { moves("other", api.Forward)(s); s.Engaged = false }, "fence.3"},
 		"by another one, since":              {moves("other", api.Forward), api.ReasonSuperseded},
 		"by another one, the other way":      {moves("other", api.Back), api.ReasonSuperseded},
-		"the other way":                      {moves("h", api.Back), "claim.3"},
-		"a newer fence is there":             {fences("m.2", "m.6"), "claim.7"},
+		"the other way":                      {moves("h", api.Back), "fence.3"},
+		"a newer fence is there":             {fences("m.2", "m.6"), "fence.7"},
 		"the source has no fence":            {fences("", "m.2"), "WriteFence source web s1"},
 		"the destination has no fence":       {fences("m.2", ""), "WriteFence destination web d1"},
 		"the source has an older one":        {fences("m.1", "m.2"), "WriteFence source web s1"},
 		"neither has it":                     {fences("m.1", "m.1"), "WriteFence source web s1"},
-		"the source is another's":            {fences("other.2", "m.2"), api.ReasonClaimedByAnother},
-		"the destination is another's":       {fences("m.2", "other.2"), api.ReasonClaimedByAnother},
+		"the source is another's":            {fences("other.2", "m.2"), api.ReasonHeldByAnother},
+		"the destination is another's":       {fences("m.2", "other.2"), api.ReasonHeldByAnother},
 		"the destination is not there":       {func(s *Snapshot) { fences("m.2", "")(s); s.Destination.Set.Presence = Absent }, ""},
 		"the source is not there":            {func(s *Snapshot) { fences("", "")(s); s.Source.Set.Presence = Absent }, "WriteFence destination web d1"},
 		"what is not there is not another's": {func(s *Snapshot) { fences("m.2", "other.2")(s); s.Destination.Set.Presence = Absent }, ""},
 	} {
-		got := halfway(tc.change).claim()
-		if claimed(got) != tc.want {
-			t.Errorf("%s: %q, want %q", name, claimed(got), tc.want)
+		got := halfway(tc.change).ensureFence()
+		if fenced(got) != tc.want {
+			t.Errorf("%s: %q, want %q", name, fenced(got), tc.want)
 		}
 		if got != nil && got.Effect != nil && got.Effect.Fence != "m.2" {
 			t.Errorf("%s: fence %q", name, got.Effect.Fence)
@@ -113,35 +113,35 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestNewClaim: a new claim is in an epoch above all that were recorded or written, and counts one
+// TestNextFence: the next fence is in an epoch above all that were recorded or written, and counts one
 // more attempt of the ordinal in flight; turned round, the ordinal's time begins anew (I7).
-func TestNewClaim(t *testing.T) {
+func TestNextFence(t *testing.T) {
 	started := metav1.NewMicroTime(began)
-	claims := func(epoch int64) api.Claim { return api.Claim{Epoch: epoch, Holder: "h", Direction: api.Forward} }
+	fence := func(epoch int64) api.Fence { return api.Fence{Epoch: epoch, Holder: "h", Direction: api.Forward} }
 	again := &api.Handoff{Ordinal: 1, Attempts: 5, StartTime: started}
 	flies := func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1, Attempts: 4, StartTime: started} }
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
-		want   api.Claim
+		want   api.Fence
 		flight *api.Handoff
 	}{
-		"the first":                {func(s *Snapshot) { s.Record.Claim = nil }, claims(3), nil},
-		"the fence is newer":       {func(s *Snapshot) { s.Source.Set.Fence = "m.6" }, claims(7), nil},
-		"the record is newer":      {func(s *Snapshot) { s.Record.Claim.Epoch = 9 }, claims(10), nil},
-		"of another one":           {func(s *Snapshot) { s.Record.Claim.Holder = "other" }, claims(3), nil},
-		"back":                     {rollback, api.Claim{Epoch: 3, Holder: "h", Direction: api.Back}, nil},
-		"in flight":                {flies, claims(3), again},
-		"in flight, the first one": {func(s *Snapshot) { flies(s); s.Record.Claim = nil }, claims(3), again},
+		"the first":                {func(s *Snapshot) { s.Record.Fence = nil }, fence(3), nil},
+		"the fence is newer":       {func(s *Snapshot) { s.Source.Set.Fence = "m.6" }, fence(7), nil},
+		"the record is newer":      {func(s *Snapshot) { s.Record.Fence.Epoch = 9 }, fence(10), nil},
+		"of another one":           {func(s *Snapshot) { s.Record.Fence.Holder = "other" }, fence(3), nil},
+		"back":                     {rollback, api.Fence{Epoch: 3, Holder: "h", Direction: api.Back}, nil},
+		"in flight":                {flies, fence(3), again},
+		"in flight, the first one": {func(s *Snapshot) { flies(s); s.Record.Fence = nil }, fence(3), again},
 		"in flight, turned round": {
 			func(s *Snapshot) { flies(s); rollback(s) },
-			api.Claim{Epoch: 3, Holder: "h", Direction: api.Back},
+			api.Fence{Epoch: 3, Holder: "h", Direction: api.Back},
 			&api.Handoff{Ordinal: 1, Attempts: 5, StartTime: metav1.NewMicroTime(began.Add(time.Hour))},
 		},
 	} {
 		p := halfway(tc.change)
 		want := p.Record
-		want.Claim, want.Handoff = &tc.want, tc.flight
-		got := p.newClaim()
+		want.Fence, want.Handoff = &tc.want, tc.flight
+		got := p.nextFence()
 		if got.Record == nil {
 			t.Errorf("%s: nothing is recorded", name)
 			continue
@@ -166,8 +166,8 @@ func TestClaimedFinding(t *testing.T) {
 		"of our own kind": {SliceResource, []string{api.FenceAnnotationKey, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey}},
 	} {
 		side := Side{Cluster: "east", Namespace: "shop", Set: Set{Name: "web", Fence: "other.2", Resource: tc.resource}}
-		got := claimedFinding(side)
-		if got.Reason != api.ReasonClaimedByAnother || got.Object != side.object() || !strings.Contains(got.Message, "the Migration with UID other:") ||
+		got := heldFinding(side)
+		if got.Reason != api.ReasonHeldByAnother || got.Object != side.object() || !strings.Contains(got.Message, "the Migration with UID other:") ||
 			!strings.HasSuffix(got.Remedy, " -n shop web "+strings.Join(tc.marks, "- ")+"-") {
 			t.Errorf("%s: got %+v", name, got)
 		}

@@ -15,7 +15,7 @@ type but []func(*Snapshot)
 
 // halfway is a planner of an application of four replicas that is halfway: the source, in cluster
 // east, has ordinals 0 and 1, the destination, in cluster west, has 2 and 3, all of them available,
-// and two may be unavailable at once. Process "h" has claimed it in epoch 2.
+// and two may be unavailable at once. Process "h" holds the fence, in epoch 2.
 func halfway(change func(*Snapshot)) *planner {
 	s := Snapshot{
 		Now: began.Add(time.Hour), UID: "m", Holder: "h", Engaged: true,
@@ -24,7 +24,7 @@ func halfway(change func(*Snapshot)) *planner {
 		Destination: Side{Cluster: "west", Namespace: "shop", Reach: Seen, Set: halfOf("d", 2), Pods: []Pod{runs(2), runs(3)}},
 		Record: Record{
 			Baseline: &api.Baseline{Replicas: 4, Budget: 2, SourceUID: "s", DestinationUID: "d"},
-			Claim:    &api.Claim{Epoch: 2, Holder: "h", Direction: api.Forward},
+			Fence:    &api.Fence{Epoch: 2, Holder: "h", Direction: api.Forward},
 		},
 	}
 	if change != nil {

@@ -22,7 +22,7 @@ func withNames(change func(*planner)) *planner {
 	if change != nil {
 		change(p)
 	}
-	p.Record.Claim = &api.Claim{Epoch: 2}
+	p.Record.Fence = &api.Fence{Epoch: 2}
 	return p
 }
 

@@ -31,7 +31,7 @@ func parted(change func(*Snapshot)) *planner {
 				Presence: Seen, Name: "web", UID: "d", ResourceVersion: "@2", Observed: true, RolledOut: true, Fence: "m.2", Templates: []string{"data"}, Ours: true,
 			},
 		},
-		Record: Record{Accepted: true, Claim: &api.Claim{Epoch: 2, Holder: "a", Direction: api.Forward}, Baseline: &api.Baseline{
+		Record: Record{Accepted: true, Fence: &api.Fence{Epoch: 2, Holder: "a", Direction: api.Forward}, Baseline: &api.Baseline{
 			Start: 1, Replicas: 4, Budget: 2, DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: &most},
 			SourceUID: "s", DestinationUID: "d", SourceCluster: "e", DestinationCluster: "w",
 		}},
@@ -128,7 +128,7 @@ func allMoved(s *Snapshot) { s.Spec.Count = 0; divide(s, 1) }
 func allBack(s *Snapshot) {
 	divide(s, 5)
 	s.Volumes = []OrdinalVolume{stayed(1), stayed(2), returned(3), returned(4)}
-	s.Spec.Mode, s.Record.Claim.Direction = api.ModeRollback, api.Back
+	s.Spec.Mode, s.Record.Fence.Direction = api.ModeRollback, api.Back
 }
 
 // inTurn makes one change of several, one after the other; nil changes nothing.

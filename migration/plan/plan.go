@@ -75,7 +75,7 @@ type Hold struct {
 func Plan(s Snapshot) Decision {
 	p := newPlanner(s)
 	for _, stage := range []func() *Decision{
-		p.recoverable, p.finished, p.reachable, p.countable, p.accept, p.lost, p.claim, p.foreign, p.prepare, p.handoff, p.settle,
+		p.recoverable, p.finished, p.reachable, p.countable, p.accept, p.lost, p.ensureFence, p.foreign, p.prepare, p.handoff, p.settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -119,8 +119,8 @@ func (p *planner) direction() api.Direction {
 	switch {
 	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
 		return api.Back
-	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Claim != nil:
-		return p.Record.Claim.Direction
+	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Fence != nil:
+		return p.Record.Fence.Direction
 	default:
 		return api.Forward
 	}
@@ -168,7 +168,7 @@ func (p *planner) finished() *Decision {
 		}
 	}
 	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
-		return &Decision{Record: &Record{Claim: p.Record.Claim}}
+		return &Decision{Record: &Record{Fence: p.Record.Fence}}
 	}
 	decision := &Decision{Done: reason}
 	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {

@@ -15,7 +15,7 @@ func midway(changes ...func(*Snapshot)) *planner {
 	s := healthy(0, 4, pdbtest.MaxUnavailable(1), "data")
 	s.Engaged = true
 	s.Record = Record{
-		Accepted: true, Claim: &api.Claim{Epoch: 1, Holder: s.Holder, Direction: api.Forward},
+		Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: s.Holder, Direction: api.Forward},
 		Baseline: &api.Baseline{
 			Replicas: 4, Budget: 1, SourceUID: "source-set", DestinationUID: "prepared-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 			DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(1).MaxUnavailable},
@@ -81,11 +81,11 @@ func TestNeedsLiveRead(t *testing.T) {
 // TestDirection: a pause, and a deletion, keep the direction in which the migration goes, so that a
 // handoff on its way ends where it was going. How it ends follows from the direction.
 func TestDirection(t *testing.T) {
-	forward, back := &api.Claim{Direction: api.Forward}, &api.Claim{Direction: api.Back}
+	forward, back := &api.Fence{Direction: api.Forward}, &api.Fence{Direction: api.Back}
 	for name, tc := range map[string]struct {
 		mode     api.Mode
 		deleting bool
-		claim    *api.Claim
+		fence    *api.Fence
 		want     api.Direction
 		outcome  string
 		resting  bool
@@ -102,7 +102,7 @@ func TestDirection(t *testing.T) {
 		"deleted in its recovery":      {api.ModeRecover, true, forward, api.Back, api.ReasonReleased, true},
 		"deleted in a pause, and back": {api.ModePause, true, back, api.Back, api.ReasonReleased, true},
 	} {
-		p := newPlanner(Snapshot{Spec: Spec{Mode: tc.mode}, Deleting: tc.deleting, Record: Record{Claim: tc.claim}})
+		p := newPlanner(Snapshot{Spec: Spec{Mode: tc.mode}, Deleting: tc.deleting, Record: Record{Fence: tc.fence}})
 		if got := p.direction(); got != tc.want || p.outcome() != tc.outcome || p.resting() != tc.resting {
 			t.Errorf("%s: %s, %s, resting %t", name, got, p.outcome(), p.resting())
 		}
@@ -163,7 +163,7 @@ func TestFinished(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, inShort(got), tc.want)
 		}
 		if got != nil && got.Record != nil {
-			if diff := cmp.Diff(&Record{Claim: p.Record.Claim}, got.Record); diff != "" {
+			if diff := cmp.Diff(&Record{Fence: p.Record.Fence}, got.Record); diff != "" {
 				t.Errorf("%s: -want +got\n%s", name, diff)
 			}
 		}
@@ -214,7 +214,7 @@ func arrived() Snapshot {
 	s := healthy(0, 2, nil)
 	s.Engaged = true
 	s.Record = Record{
-		Accepted: true, Claim: &api.Claim{Epoch: 1, Holder: s.Holder, Direction: api.Forward},
+		Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: s.Holder, Direction: api.Forward},
 		Baseline: &api.Baseline{
 			Replicas: 2, Budget: 1, SourceUID: "source-set", DestinationUID: "prepared-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 		},
@@ -236,7 +236,7 @@ func TestPlanEnds(t *testing.T) {
 		"one ordinal was read":      {func(s *Snapshot) { s.Focused = true }, api.ReasonMoving},
 		"it is completed":           {func(s *Snapshot) { s.Record.Completed = api.ReasonMoved }, "ReleaseFence destination web"},
 		"nothing is recorded":       {func(s *Snapshot) { s.Record = Record{} }, api.ReasonNothingToMove},
-		"nobody has claimed it":     {func(s *Snapshot) { s.Record.Claim, s.Source.Set.Replicas = nil, 1 }, "recorded: no handoff"},
+		"nobody holds the fence":    {func(s *Snapshot) { s.Record.Fence, s.Source.Set.Replicas = nil, 1 }, "recorded: no handoff"},
 		"a fence is of old":         {func(s *Snapshot) { s.Source.Set.Fence, s.Source.Set.Replicas = "migration.0", 1 }, "WriteFence source web"},
 		"another source":            {func(s *Snapshot) { s.Source.Set.UID, s.Engaged = "other", false }, api.ReasonSourceReplaced},
 		"a slice was scaled":        {func(s *Snapshot) { s.Source.Set.Replicas, s.Destination.NamespaceFound = 1, false }, api.ReasonForeignScale},

@@ -117,7 +117,7 @@ func sourceFindings(s Snapshot) []Finding {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
 	}
 	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
-		findings = append(findings, claimedFinding(side))
+		findings = append(findings, heldFinding(side))
 	}
 	if finding := side.deletesClaims(); finding != nil {
 		findings = append(findings, *finding)
@@ -182,7 +182,7 @@ func destinationFindings(s Snapshot) []Finding {
 			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
 		}
 		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
-			findings = append(findings, claimedFinding(side))
+			findings = append(findings, heldFinding(side))
 		}
 	}
 	for _, pod := range side.Pods {

@@ -81,11 +81,11 @@ func TestBaseline(t *testing.T) {
 	} {
 		s := unmoved()
 		tc.change(&s)
-		s.Record = Record{Handoff: &api.Handoff{Ordinal: 1}, Claim: &api.Claim{Epoch: 4}}
+		s.Record = Record{Handoff: &api.Handoff{Ordinal: 1}, Fence: &api.Fence{Epoch: 4}}
 		want := plain
 		tc.want(&want)
 		got := newPlanner(s).accept()
-		if diff := cmp.Diff(&Decision{Record: &Record{Baseline: &want, Claim: &api.Claim{Epoch: 4}, Accepted: true}}, got); diff != "" {
+		if diff := cmp.Diff(&Decision{Record: &Record{Baseline: &want, Fence: &api.Fence{Epoch: 4}, Accepted: true}}, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}

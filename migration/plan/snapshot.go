@@ -24,9 +24,9 @@ type Snapshot struct {
 	// UID of the Migration; it is the owner in both fences.
 	UID types.UID
 	// Holder is the identity of this process. Engaged is true when this process has
-	// claimed the migration and has had an answer to everything that it wrote since.
-	// Otherwise it claims it anew: a write without an answer may still arrive, and only
-	// a new epoch refuses it. A process that is engaged does not take a claim back.
+	// got the fence and has had an answer to everything that it wrote since.
+	// Otherwise it gets the next one: a write without an answer may still arrive, and only
+	// a new epoch refuses it. A process that is engaged does not take the fence back from another.
 	Holder  string
 	Engaged bool
 	// Deleting is true when the Migration itself is being deleted.
@@ -88,7 +88,7 @@ type Spec struct {
 // Record is what was written down because it cannot be observed again.
 type Record struct {
 	Baseline *api.Baseline
-	Claim    *api.Claim
+	Fence    *api.Fence
 	Handoff  *api.Handoff
 	// Accepted is true once the preflight has passed.
 	Accepted bool

@@ -89,8 +89,8 @@ func (p *planner) handOver() *Decision {
 	if move == pdb.Reached {
 		return nil
 	}
-	if !p.Engaged || p.Record.Claim.Holder != p.Holder {
-		return p.newClaim()
+	if !p.Engaged || p.Record.Fence.Holder != p.Holder {
+		return p.nextFence()
 	}
 	return p.share(0)
 }

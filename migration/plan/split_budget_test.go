@@ -19,10 +19,10 @@ func sourceHasAll(s *Snapshot) {
 }
 
 // TestHandOver: the budget of an application that stays split is brought to the side that it is asked for,
-// what has to shrink first (I4); by who has claimed the migration, and as long as both budgets are its own.
-// Who has not is to claim it first.
+// what has to shrink first (I4); by who holds the fence, and as long as both budgets are its own.
+// Who does not is to get it first.
 func TestHandOver(t *testing.T) {
-	const claims = "something else"
+	const fences = "something else"
 	disengaged := func(s *Snapshot) { s.Engaged = false }
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
@@ -31,7 +31,7 @@ func TestHandOver(t *testing.T) {
 		"the other side shrinks":       {nil, "SetBudget destination web db@3"},
 		"then it grows":                {func(s *Snapshot) { s.Destination.Budgets[0].Form = pdb.Unavailable(0) }, "SetBudget source web sb@3"},
 		"it has all":                   {sourceHasAll, ""},
-		"it has all, nothing claimed":  {inTurn(sourceHasAll, disengaged), ""},
+		"it has all, no fence held":    {inTurn(sourceHasAll, disengaged), ""},
 		"as it is, and to roll back":   {inTurn(disengaged, func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }), ""},
 		"it has all, and to roll back": {inTurn(sourceHasAll, func(s *Snapshot) { s.Spec.Mode = api.ModeRollback }), ""},
 		"in proportion":                {inTurn(sourceHasAll, func(s *Snapshot) { s.Spec.SplitBudget = api.SplitBudgetProportional }), "SetBudget source web sb@3"},
@@ -45,15 +45,15 @@ func TestHandOver(t *testing.T) {
 		"none has moved":      {func(s *Snapshot) { divide(s, 5); s.Destination.Budgets = sharedOut("db", 1) }, ""},
 		"one has moved":       {func(s *Snapshot) { s.Spec.Count = 1; divide(s, 4) }, "SetBudget destination web db@3"},
 		"a budget is another": {func(s *Snapshot) { s.Source.Budgets[0].Fence = "another.1" }, ""},
-		"nothing was claimed": {disengaged, claims},
-		"another process has": {func(s *Snapshot) { s.Record.Claim.Holder = "b" }, claims},
+		"no fence is held":    {disengaged, fences},
+		"another process has": {func(s *Snapshot) { s.Record.Fence.Holder = "b" }, fences},
 	} {
 		d := parted(inTurn(staysSplit, tc.change)).handOver()
 		if got := does(d); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
-		if tc.want == claims && d != nil && (d.Record == nil || d.Record.Claim.Epoch != 3 || d.Record.Claim.Holder != "a") {
-			t.Errorf("%s: claimed by %+v", name, d)
+		if tc.want == fences && d != nil && (d.Record == nil || d.Record.Fence.Epoch != 3 || d.Record.Fence.Holder != "a") {
+			t.Errorf("%s: fenced by %+v", name, d)
 		}
 	}
 }

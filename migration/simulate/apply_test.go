@@ -116,7 +116,7 @@ func TestWorldApplySet(t *testing.T) {
 	scaled := written(func(s *plan.Set) { s.Start, s.Replicas, s.Observed, s.ScalesBy = 1, 4, false, "" })
 	unnumbered := func(s *plan.Snapshot) { s.Numbers = &plan.Finding{}; s.Destination.Set = s.Source.Set }
 	for name, tc := range map[string]worldWrite{
-		"it is claimed":               {effect: is(plan.WriteFence), change: written(func(s *plan.Set) { s.Fence = "m.2" })},
+		"it is fenced":                {effect: is(plan.WriteFence), change: written(func(s *plan.Set) { s.Fence = "m.2" })},
 		"it is released":              {effect: is(plan.ReleaseFence), change: written(func(s *plan.Set) { s.Fence, s.Rolls = "", plan.Rolls{Own: true, Heeded: true} })},
 		"it is given a share":         {effect: is(plan.SetShare), change: written(func(s *plan.Set) { s.Rolls = plan.Rolls{Own: true, Shared: true, Share: 3} })},
 		"its share is lifted":         {effect: is(plan.LiftShare), change: written(func(s *plan.Set) { s.Rolls = plan.Rolls{Own: true, Heeded: true} })},

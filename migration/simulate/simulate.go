@@ -60,8 +60,8 @@ func Run(s plan.Snapshot) Result {
 			given := plan.DestinationCount(w.State)
 			w.State.Record = *decision.Record
 			w.State.Record.Given = given
-			claim := decision.Record.Claim
-			w.State.Engaged = claim != nil && claim.Holder == w.State.Holder
+			fence := decision.Record.Fence
+			w.State.Engaged = fence != nil && fence.Holder == w.State.Holder
 		case decision.Effect != nil:
 			if err := w.Apply(*decision.Effect); err != nil {
 				result.Held = &plan.Hold{Reason: "Simulation", Message: fmt.Sprintf("%s: %v", decision.Effect, err), Stalled: true}

@@ -145,8 +145,8 @@ func TestSimulateEnds(t *testing.T) {
 	}
 }
 
-// TestSimulateClaims: a dry run claims the migration as another process would, whoever is engaged in it.
-func TestSimulateClaims(t *testing.T) {
+// TestSimulateFences: a dry run gets a fence of its own as another process would, whoever is engaged in it.
+func TestSimulateFences(t *testing.T) {
 	s := halfSimulated(t, plantest.Scenario{Replicas: 2}, plan.ScaleDown, 1).Snapshot()
 	result := Run(s)
 	if len(result.Steps) == 0 || result.Steps[0].Effect.Verb != plan.WriteFence || !s.Engaged {

@@ -33,7 +33,7 @@ const (
 	ReasonDestinationMissing   = "DestinationMissing"
 	ReasonDestinationReplaced  = "DestinationReplaced"
 	ReasonSplitNotAdjacent     = "SplitNotAdjacent"
-	ReasonClaimedByAnother     = "ClaimedByAnother"
+	ReasonHeldByAnother        = "HeldByAnother"
 	ReasonSuperseded           = "Superseded"
 	ReasonForeignScale         = "ForeignScale"
 	ReasonClusterUnreachable   = "ClusterUnreachable"

@@ -22,7 +22,7 @@ type MigrationStatus struct {
 	Baseline *Baseline `json:"baseline,omitempty"`
 	// claim says which process drives the migration, in which direction.
 	// +optional
-	Claim *Claim `json:"claim,omitempty"`
+	Fence *Fence `json:"fence,omitempty"`
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
@@ -102,9 +102,9 @@ const (
 	Back Direction = "Back"
 )
 
-// Claim says which process drives the migration. A new epoch is written to both
+// Fence says which process drives the migration. A new epoch is written to both
 // StatefulSets before anything is started or stopped in its name.
-type Claim struct {
+type Fence struct {
 	// epoch grows by one whenever another process takes over or the direction turns.
 	Epoch int64 `json:"epoch"`
 	// holder is the identity of the process.

@@ -88,7 +88,7 @@ func Moving(moved, total int32) *api.Migration {
 	m.Spec.Destination = api.DestinationReference{Namespace: "shop", Name: "web"}
 	m.Status = api.MigrationStatus{
 		Baseline:    &api.Baseline{Replicas: total, Budget: 1},
-		Claim:       &api.Claim{Epoch: 1, Holder: "machine-abc", Direction: api.Forward},
+		Fence:       &api.Fence{Epoch: 1, Holder: "machine-abc", Direction: api.Forward},
 		Source:      &api.SliceStatus{Slice: fmt.Sprintf("east/shop/web [0,%d)", total-moved), Replicas: total - moved, Available: total - moved, MaxUnavailable: ptr.To[int32](0)},
 		Destination: &api.SliceStatus{Slice: fmt.Sprintf("west/shop/web [%d,%d)", total-moved, total), Start: total - moved, Replicas: moved, Available: moved},
 		Moved:       moved, Total: total,

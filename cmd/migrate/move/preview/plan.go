@@ -112,7 +112,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
 		// An epoch of an earlier move, which this one goes on from, is no other process's.
-		s.Record.Claim = nil
+		s.Record.Fence = nil
 		d.Findings = append(d.Findings, plan.Preflight(s)...)
 		d.Refused = Refusals(d.Findings) > 0
 	}
@@ -237,7 +237,7 @@ func ObjectOf(e plan.Effect) string {
 func toTheEnd(s plan.Snapshot) simulate.Result {
 	if s.Spec.Mode == api.ModePause {
 		s.Spec.Mode = api.ModeRun
-		if claim := s.Record.Claim; claim != nil && claim.Direction == api.Back {
+		if fence := s.Record.Fence; fence != nil && fence.Direction == api.Back {
 			s.Spec.Mode = api.ModeRollback
 		}
 	}

@@ -210,7 +210,7 @@ func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 	s := movetest.Application{Replicas: 3}.Snapshot()
 	m := movetest.Moving(1, 3)
 	m.Status.Baseline.SourceUID = "source"
-	s.Record = plan.Record{Baseline: m.Status.Baseline, Claim: m.Status.Claim, Accepted: true}
+	s.Record = plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Accepted: true}
 	s.Source.Budgets = nil
 	s.Source.Set.Replicas = 2
 	moved := s.Source.Pods[2]

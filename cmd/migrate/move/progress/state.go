@@ -39,8 +39,8 @@ func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Out
 	if t.fewestAvailable < 0 || available < t.fewestAvailable {
 		t.fewestAvailable = available
 	}
-	claim := m.Status.Claim
-	if back := claim != nil && claim.Direction == api.Back; back != t.back {
+	fence := m.Status.Fence
+	if back := fence != nil && fence.Direction == api.Back; back != t.back {
 		// The time of an ordinal that is turned round starts again.
 		t.back, t.since = back, now
 	}
@@ -80,7 +80,7 @@ func Arrived(status api.MigrationStatus) int32 {
 		return status.Moved
 	}
 	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
-	switch back := status.Claim != nil && status.Claim.Direction == api.Back; {
+	switch back := status.Fence != nil && status.Fence.Direction == api.Back; {
 	case there && !back:
 		return status.Moved - 1
 	case !there && back:

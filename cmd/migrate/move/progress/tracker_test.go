@@ -136,7 +136,7 @@ func aReturn() *story {
 	s.held(4*time.Second, "", plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
 	s.add(5*time.Second, func(m *api.Migration) {
 		m.Spec.Mode = api.ModeRollback
-		m.Status.Claim = &api.Claim{Epoch: 2, Direction: api.Back}
+		m.Status.Fence = &api.Fence{Epoch: 2, Direction: api.Back}
 	}, migration.Outcome{Saved: true, Decision: plan.Decision{Record: &plan.Record{}}})
 	s.begin(6*time.Second, 1, nil)
 	s.own(2, 0)
@@ -259,7 +259,7 @@ func TestArrived(t *testing.T) {
 	at := func(moved, ordinal int32, direction api.Direction) api.MigrationStatus {
 		status := movetest.Moving(moved, 4).Status
 		status.Handoff = &api.Handoff{Ordinal: ordinal}
-		status.Claim.Direction = direction
+		status.Fence.Direction = direction
 		return status
 	}
 	for name, tc := range map[string]struct {

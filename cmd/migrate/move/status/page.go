@@ -73,8 +73,8 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 			g.field("", "to mend it: "+stall.Remedy)
 		}
 	}
-	if claim := status.Claim; claim != nil && records.Completed(m) == "" {
-		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", claim.Holder, strings.ToLower(string(claim.Direction)), claim.Epoch))
+	if fence := status.Fence; fence != nil && records.Completed(m) == "" {
+		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", fence.Holder, strings.ToLower(string(fence.Direction)), fence.Epoch))
 	}
 	g.line("Conditions", "", nil)
 	g.conditions(status.Conditions)
