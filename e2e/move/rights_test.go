@@ -11,6 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -457,11 +458,14 @@ func (r *theatre) lacking(rights ...string) client.Client {
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "less"}},
 	}
-	api := kubernetes.NewForConfigOrDie(r.from.RESTConfig()).RbacV1()
-	if _, err := api.ClusterRoles().Create(r.t.Context(), role, metav1.CreateOptions{}); err != nil {
+	api := kubernetes.NewForConfigOrDie(r.from.RESTConfig())
+	if _, err := api.RbacV1().ClusterRoles().Create(r.t.Context(), role, metav1.CreateOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := api.ClusterRoleBindings().Create(r.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := api.RbacV1().ClusterRoleBindings().Create(r.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := fixture.AwaitRight(r.t.Context(), api, binding.Subjects[0], authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods"}); err != nil {
 		r.t.Fatal(err)
 	}
 	config := r.from.RESTConfig()
