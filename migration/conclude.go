@@ -10,7 +10,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -78,17 +77,11 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	return step, nil
 }
 
-// save tells the pass what became of a write of the Migration. Any answer of the API server counts
-// as one.
+// save tells the pass what became of a write of the Migration.
 func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
-	answer := pass.Answer{Kind: pass.Landed, Version: m.ResourceVersion}
-	switch {
-	case err == nil:
-		e.saved = m.DeepCopy()
-	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
-		answer = pass.Answer{Kind: pass.NoAnswer}
-	default:
-		answer = pass.Answer{Kind: pass.Refused}
+	answer := pass.Answer{Kind: kindOf(err)}
+	if err == nil {
+		answer.Version, e.saved = m.ResourceVersion, m.DeepCopy()
 	}
 	return e.state.Answered(step, answer, e.clock.Now())
 }

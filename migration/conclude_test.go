@@ -109,3 +109,30 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordWithoutAnswer: a record that may still arrive costs the fence, whoever could not say
+// what became of it: the connection, or an API server whose storage did not answer (I7).
+func TestRecordWithoutAnswer(t *testing.T) {
+	migrations := schema.GroupResource{Group: api.GroupVersion.Group, Resource: "migrations"}
+	for name, tc := range map[string]struct {
+		err     error
+		engaged bool
+	}{
+		"it landed":          {nil, true},
+		"a conflict":         {apierrors.NewConflict(migrations, "web", errors.New("modified")), true},
+		"admission":          {apierrors.NewForbidden(migrations, "web", errors.New("no changes on Fridays")), true},
+		"a lost connection":  {io.ErrUnexpectedEOF, false},
+		"a server's timeout": {apierrors.NewTimeoutError("it took long", 1), false},
+		"an internal error":  {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
+	} {
+		for what, do := range map[string]pass.Do{"a record": pass.SaveRecord, "a report": pass.Report} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				e := &Engine{clock: clock.RealClock{}, state: pass.State{Engaged: true, Holder: "h"}}
+				step := pass.Step{Do: do, Decision: plan.Decision{Record: &plan.Record{Fence: &api.Fence{Epoch: 1, Holder: "h"}}}}
+				if e.save(step, &api.Migration{}, tc.err); e.state.Engaged != tc.engaged {
+					t.Errorf("engaged: %t", e.state.Engaged)
+				}
+			})
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"context"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,10 +24,17 @@ func (v *move) ask(c *kind.Cluster, pod, page string) (string, error) {
 	return replica.Page(v.ctx, c.Client, v.pod(pod), page, nil)
 }
 
-// tell posts to a page of the workload.
+// tell posts to a page of the workload: again while it refuses the connection, for a container
+// that runs does not listen yet.
 func (v *move) tell(c *kind.Cluster, pod, page string) error {
-	return c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").Name(pod + ":" + strconv.Itoa(replica.Port)).
-		SubResource("proxy").Suffix(page).Do(v.ctx).Error()
+	return pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
+		err := c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").
+			Name(pod + ":" + strconv.Itoa(replica.Port)).SubResource("proxy").Suffix(page).Do(ctx).Error()
+		if err != nil && strings.Contains(err.Error(), "connection refused") {
+			return false, nil
+		}
+		return true, err
+	})
 }
 
 // journals reads and checks the journal of every replica at one side: it is whole, and
