@@ -16,10 +16,10 @@ import (
 
 // A pod that is made or deleted has an event of its own, up to these limits for one
 // set: a roll-out of thousands of pods would cost as many writes again, and push out
-// the events that somebody looks for. So many at once are what Kubernetes' own recorder
-// lets through (client-go/tools/record, defaultSpamBurst).
+// the events that somebody looks for. After so many that are alike Kubernetes' own recorder
+// combines them (client-go/tools/record, defaultAggregateMaxEvents).
 const (
-	eventsAtOnce  = 25
+	eventsAtOnce  = 10
 	eventsASecond = 0.1
 )
 

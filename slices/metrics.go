@@ -2,6 +2,7 @@ package slices
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Metrics of the sets that this process runs. Those of a set go with it.
+// Metrics of this controller.
 var (
-	replicasGauge = setGauge("replicas", "Pods of a StatefulSet, by state: desired, existing, current and updated (by revision), ready, available, unavailable.", "state")
-	startGauge    = setGauge("ordinals_start", "First ordinal of a StatefulSet.")
-	mostGauge     = setGauge("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.")
-	isGauge       = setGauge("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.", "state")
-	progressGauge = setGauge("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.")
+	replicasGauge = describe("replicas", "Pods of a StatefulSet, by state: desired, existing, current and updated (by revision), ready, available, unavailable.", "state")
+	startGauge    = describe("ordinals_start", "First ordinal of a StatefulSet.")
+	mostGauge     = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.")
+	isGauge       = describe("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.", "state")
+	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.")
 
 	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sliceshift_statefulset_writes_total",
@@ -26,17 +27,63 @@ var (
 // writeStatus is the verb of a status write, beside those of actions.
 const writeStatus = "WriteStatus"
 
-func setGauge(name, help string, more ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sliceshift_statefulset_" + name, Help: help}, append([]string{"namespace", "name"}, more...))
+func describe(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc("sliceshift_statefulset_"+name, help, append([]string{"namespace", "name"}, more...), nil)
 }
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(replicasGauge, startGauge, mostGauge, isGauge, progressGauge, writesTotal)
+	metrics.Registry.MustRegister(gauges, writesTotal)
+}
+
+// setGauges collects the metrics of all sets that this process runs. Those of a set go with it. A
+// set costs a few numbers: its series are made when they are read.
+type setGauges struct {
+	mu sync.Mutex
+	// values are those of its samples, in their order.
+	values map[types.NamespacedName][]float64
+}
+
+var gauges = &setGauges{values: map[types.NamespacedName][]float64{}}
+
+// Describe implements prometheus.Collector.
+func (g *setGauges) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, each := range []*prometheus.Desc{replicasGauge, startGauge, mostGauge, isGauge, progressGauge} {
+		descriptions <- each
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *setGauges) Collect(collected chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	samples := samplesOf(Input{}, Decision{})
+	for set, values := range g.values {
+		for i, s := range samples {
+			collected <- prometheus.MustNewConstMetric(s.gauge, prometheus.GaugeValue, values[i], s.labels(set)...)
+		}
+	}
+}
+
+func (g *setGauges) record(set types.NamespacedName, samples []sample) {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = s.value
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.values[set] = values
+}
+
+// forget is for a set that is gone.
+func (g *setGauges) forget(set types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.values, set)
 }
 
 // sample is one value of a set.
 type sample struct {
-	gauge *prometheus.GaugeVec
+	gauge *prometheus.Desc
 	// state is the label of that name; empty: the gauge has none.
 	state string
 	value float64
@@ -49,38 +96,20 @@ func (s sample) labels(set types.NamespacedName) []string {
 	return []string{set.Namespace, set.Name, s.state}
 }
 
-// samplesOf are all values of a set; there are as many whatever was decided.
+// samplesOf are all values of a set; they are the same ones in the same order whatever was decided.
 func samplesOf(in Input, d Decision) []sample {
 	desired, s := int32(len(in.Spec.Ordinals())), d.Status
+	count := func(state string, pods int32) sample { return sample{replicasGauge, state, float64(pods)} }
+	is := func(state string, is bool) sample { return sample{isGauge, state, float64(one(is))} }
 	var lastProgress float64
 	if p := d.Progress; p.Revision != "" && !p.Complete {
 		lastProgress = float64(p.Since.Unix())
 	}
-	samples := []sample{
+	return []sample{
 		{startGauge, "", float64(in.Spec.Start)}, {mostGauge, "", float64(in.Spec.mostUnavailable())}, {progressGauge, "", lastProgress},
-	}
-	for state, count := range map[string]int32{
-		"desired": desired, "existing": s.Replicas, "current": s.Current, "updated": s.Updated,
-		"ready": s.Ready, "available": s.Available, "unavailable": max(0, desired-s.Available),
-	} {
-		samples = append(samples, sample{replicasGauge, state, float64(count)})
-	}
-	for state, is := range map[string]bool{"ready": d.Readiness.Ready, "complete": d.Complete, "stalled": d.Progress.Failed, "held": len(d.Held) > 0} {
-		samples = append(samples, sample{isGauge, state, float64(one(is))})
-	}
-	return samples
-}
-
-func recordSet(set types.NamespacedName, in Input, d Decision) {
-	for _, s := range samplesOf(in, d) {
-		s.gauge.WithLabelValues(s.labels(set)...).Set(s.value)
-	}
-}
-
-// forgetSet is for a set that is gone.
-func forgetSet(set types.NamespacedName) {
-	for _, s := range samplesOf(Input{}, Decision{}) {
-		s.gauge.DeleteLabelValues(s.labels(set)...)
+		count("desired", desired), count("existing", s.Replicas), count("current", s.Current), count("updated", s.Updated),
+		count("ready", s.Ready), count("available", s.Available), count("unavailable", max(0, desired-s.Available)),
+		is("ready", d.Readiness.Ready), is("complete", d.Complete), is("stalled", d.Progress.Failed), is("held", len(d.Held) > 0),
 	}
 }
 

@@ -165,12 +165,12 @@ func TestUnavailableMetrics(t *testing.T) {
 			}
 			in := Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "b", Update: "b"}, Pods: podsOf(0, c.pods)}
 			key := types.NamespacedName{Namespace: "metrics", Name: c.name}
-			recordSet(key, in, Decide(in))
+			gauges.record(key, samplesOf(in, Decide(in)))
 			got := measured(t, map[string]string{"namespace": key.Namespace, "name": key.Name})
 			if got["max_unavailable"] != c.max || got["replicas unavailable"] != c.down {
 				t.Errorf("got %v", got)
 			}
-			if forgetSet(key); len(measured(t, map[string]string{"namespace": key.Namespace, "name": key.Name})) > 0 {
+			if gauges.forget(key); len(measured(t, map[string]string{"namespace": key.Namespace, "name": key.Name})) > 0 {
 				t.Error("something is left of a set that is gone")
 			}
 		})

@@ -92,7 +92,7 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 // mostRest at most: such pods bring events, and each pass looks at all pods. With one on
 // its way, what comes of it is answered at once.
 const (
-	restPerPod = 100 * time.Microsecond
+	restPerPod = 250 * time.Microsecond
 	mostRest   = 500 * time.Millisecond
 )
 
@@ -116,7 +116,7 @@ func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.expectations.Forget(set)
 	r.told.forget(set)
-	forgetSet(set)
+	gauges.forget(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memory, set)
@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	in, control := observed.in, observed.control
 	decision := Decide(in)
-	recordSet(request.NamespacedName, in, decision)
+	gauges.record(request.NamespacedName, samplesOf(in, decision))
 	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
 	if err := r.hold(ctx, set, decision); err != nil {

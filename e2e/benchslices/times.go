@@ -49,8 +49,7 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 		samples[c.name] = &sample{}
 	}
 	for round := range rounds {
-		begin := round % len(contenders)
-		taken, err := b.round(ctx, slices.Concat(contenders[begin:], contenders[:begin]), round, counts)
+		taken, err := b.round(ctx, round, counts)
 		if err != nil {
 			return err
 		}
@@ -104,20 +103,27 @@ func pass(ctx context.Context, span time.Duration) {
 }
 
 // cycles is how often a set is created and scaled to 0 in one round: each takes about a second,
-// and what else the machine does in that second must not decide.
-const cycles = 4
+// and what else the machine does in that second must not decide. A multiple of three lets each
+// contender be the first equally often: what comes before has work left over.
+const cycles = 6
 
-// round lets each contender do all operations. One operation is done by all, in the order
-// given, before the next one: the machine may be faster or slower a minute later.
-func (b *bench) round(ctx context.Context, order []contender, round int, counts *counter) (map[string]*sample, error) {
+// turn is the order in which contenders take their n-th turn.
+func turn(n int) []contender {
+	begin := n % len(contenders)
+	return slices.Concat(contenders[begin:], contenders[:begin])
+}
+
+// round lets each contender do all operations. One operation is done by all before the next
+// one: the machine may be faster or slower a minute later.
+func (b *bench) round(ctx context.Context, round int, counts *counter) (map[string]*sample, error) {
 	taken := map[string]*sample{}
-	for _, c := range order {
+	for _, c := range contenders {
 		taken[c.name] = &sample{}
 		if err := b.namespace(ctx, fmt.Sprintf("%s-%d", c.name, round)); err != nil {
 			return nil, err
 		}
 	}
-	each := func(name string, do func(subject, *sample) error) error {
+	each := func(name string, order []contender, do func(subject, *sample) error) error {
 		for _, c := range order {
 			set := subject{b, c, client.ObjectKey{Namespace: fmt.Sprintf("%s-%d", c.name, round), Name: name}}
 			if err := do(set, taken[c.name]); err != nil {
@@ -127,22 +133,22 @@ func (b *bench) round(ctx context.Context, order []contender, round int, counts 
 		return nil
 	}
 	for cycle := range cycles {
-		name := fmt.Sprintf("parallel-%d", cycle)
-		if err := each(name, func(set subject, s *sample) error {
+		name, order := fmt.Sprintf("parallel-%d", cycle), turn(round+cycle)
+		if err := each(name, order, func(set subject, s *sample) error {
 			return timed(&s.create, func() error { return set.create(ctx, many, appsv1.ParallelPodManagement) })
 		}); err != nil {
 			return nil, err
 		}
-		if err := each(name, func(set subject, s *sample) error {
+		if err := each(name, order, func(set subject, s *sample) error {
 			return timed(&s.down, func() error { return set.patch(ctx, toZero, 0) })
 		}); err != nil {
 			return nil, err
 		}
 	}
-	if err := each("rolled", func(set subject, s *sample) error { return b.roll(ctx, set, s) }); err != nil {
+	if err := each("rolled", turn(round), func(set subject, s *sample) error { return b.roll(ctx, set, s) }); err != nil {
 		return nil, err
 	}
-	return taken, each("ordered", func(set subject, s *sample) error { return b.rollOrdered(ctx, set, s, counts) })
+	return taken, each("ordered", turn(round), func(set subject, s *sample) error { return b.rollOrdered(ctx, set, s, counts) })
 }
 
 const (
