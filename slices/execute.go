@@ -170,7 +170,9 @@ func (c *PodControl) delete(ctx context.Context, action Action, pod *corev1.Pod)
 		version := c.Expectations.newestVersion(c.key(), pod)
 		conditions.ResourceVersion = &version
 	}
-	remove := func() error { return c.Client.Delete(ctx, pod.DeepCopy(), conditions) }
+	remove := func() error {
+		return c.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, conditions)
+	}
 	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
 	if c.set.Annotations[api.MigratingAnnotationKey] != "" && byBudget && !costsNothing(pod) {
 		remove = func() error { return c.evict(ctx, action, pod) }

@@ -88,18 +88,18 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.memory[client.ObjectKeyFromObject(set)] = m
 }
 
-// restPerPod is how long a set rests after a pass for each pod that is on its way,
-// mostRest at most: such pods bring events, and each pass looks at all pods. With one on
-// its way, what comes of it is answered at once.
+// A set rests after a pass, the longer the more pods are on their way: they bring events, and each
+// pass looks at all pods. The time grows with their square, up to mostRest: what comes of a few is
+// answered at once, and what comes of hundreds is looked at together.
 const (
-	restPerPod = 250 * time.Microsecond
-	mostRest   = 500 * time.Millisecond
+	restPerPair = time.Microsecond
+	mostRest    = 500 * time.Millisecond
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
-	onTheirWay := max(len(in.Pods), len(in.Spec.Ordinals())) - int(status.Available)
+	onTheirWay := time.Duration(max(len(in.Pods), len(in.Spec.Ordinals())) - int(status.Available))
 	known := r.recall(set)
-	known.rest = r.now().Add(min(time.Duration(onTheirWay)*restPerPod, mostRest))
+	known.rest = r.now().Add(min(onTheirWay*onTheirWay*restPerPair, mostRest))
 	r.memorise(set, known)
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/heap"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
@@ -40,19 +40,8 @@ func main() {
 	}
 }
 
-// heapGrowth is by how much the heap may grow between two collections, in percent of what is in
-// use: most of it are the pods of the cache, and there is little garbage beside it.
-const heapGrowth = 30
-
-// boundHeap makes the collector run that often, unless the environment says how often it shall.
-func boundHeap() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(heapGrowth)
-	}
-}
-
 func run(args []string) error {
-	boundHeap()
+	defer heap.Bound()()
 	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	path := flags.String("config", "", "path of a configuration file (YAML)")
 	config.AddFlags(flags)

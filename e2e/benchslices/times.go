@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/internal/heap"
 )
 
 // many is the number of pods of a timed set.
@@ -37,6 +38,7 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	defer stop()
 	counted := rest.CopyConfig(b.cluster.RESTConfig())
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{counts, next} })
+	defer heap.Bound()() // as in the manager
 	if err := fixture.RunSlices(running, counted); err != nil {
 		return err
 	}
