@@ -88,18 +88,25 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.memory[client.ObjectKeyFromObject(set)] = m
 }
 
-// A set rests after a pass, the longer the more pods are on their way: they bring events, and each
-// pass looks at all pods. The time grows with their square, up to mostRest: what comes of a few is
-// answered at once, and what comes of hundreds is looked at together.
+// A set rests after a pass, the longer the more pods are on their way, up to mostRest: they bring
+// events, and each pass looks at all pods. While pods are left to be made or updated the time grows
+// with the square of those on their way: what comes of a few is answered at once, and what comes of
+// hundreds is looked at together. When all are as they shall be, they are only counted.
 const (
-	restPerPair = time.Microsecond
-	mostRest    = 500 * time.Millisecond
+	restPerPair    = time.Microsecond
+	restPerCounted = 500 * time.Microsecond
+	mostRest       = 500 * time.Millisecond
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
-	onTheirWay := time.Duration(max(len(in.Pods), len(in.Spec.Ordinals())) - int(status.Available))
+	desired := len(in.Spec.Ordinals())
+	onTheirWay := time.Duration(max(len(in.Pods), desired) - int(status.Available))
+	rest := onTheirWay * onTheirWay * restPerPair
+	if int(status.Updated) == desired {
+		rest = onTheirWay * restPerCounted
+	}
 	known := r.recall(set)
-	known.rest = r.now().Add(min(onTheirWay*onTheirWay*restPerPair, mostRest))
+	known.rest = r.now().Add(min(rest, mostRest))
 	r.memorise(set, known)
 }
 
