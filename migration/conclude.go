@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -90,7 +91,7 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
 	e.observer.BeforeWrite(effect)
-	object, err := e.executor.Do(ctx, m, step.Snapshot, effect)
+	object, err := execute.New(m, e.sides, e.policy).Do(ctx, effect)
 	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
 	if err != nil {
 		answer.Message = endpoint.OneLine(err)

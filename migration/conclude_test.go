@@ -19,7 +19,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -52,7 +51,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 				},
 			}).Build()
 			sides := &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}
-			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}, executor: &execute.Executor{Pair: sides}}
+			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}

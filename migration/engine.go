@@ -20,7 +20,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -44,7 +43,7 @@ type Engine struct {
 	sides       *endpoint.Pair
 	observer    *observe.Observer
 	inspector   *preflight.Inspector
-	executor    *execute.Executor
+	policy      volumes.Policy
 	connections map[plan.SideName]*clusters.Connection
 	leave       []func()
 	watching    bool
@@ -98,12 +97,11 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
-		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides,
+		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections}
 	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identify, KeepsSlice: e.inspector.KeepsSlice}
-	e.executor = &execute.Executor{Pair: sides, Policy: options.Policy}
 	return e
 }
 

@@ -106,7 +106,9 @@ func samplesOf(in Input, d Decision) []sample {
 		lastProgress = float64(p.Since.Unix())
 	}
 	return []sample{
-		{startGauge, "", float64(in.Spec.Start)}, {mostGauge, "", float64(in.Spec.mostUnavailable())}, {progressGauge, "", lastProgress},
+		{startGauge, "", float64(in.Spec.Start)},
+		{mostGauge, "", float64(in.Spec.mostUnavailable())},
+		{progressGauge, "", lastProgress},
 		count("desired", desired), count("existing", s.Replicas), count("current", s.Current), count("updated", s.Updated),
 		count("ready", s.Ready), count("available", s.Available), count("unavailable", max(0, desired-s.Available)),
 		is("ready", d.Readiness.Ready), is("complete", d.Complete), is("stalled", d.Progress.Failed), is("held", len(d.Held) > 0),

@@ -93,20 +93,20 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 // with the square of those on their way: what comes of a few is answered at once, and what comes of
 // hundreds is looked at together. When all are as they shall be, they are only counted.
 const (
-	restPerPair    = time.Microsecond
-	restPerCounted = 500 * time.Microsecond
+	restPerPair    = 1   // µs
+	restPerCounted = 500 // µs
 	mostRest       = 500 * time.Millisecond
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
 	desired := len(in.Spec.Ordinals())
-	onTheirWay := time.Duration(max(len(in.Pods), desired) - int(status.Available))
+	onTheirWay := max(len(in.Pods), desired) - int(status.Available)
 	rest := onTheirWay * onTheirWay * restPerPair
 	if int(status.Updated) == desired {
 		rest = onTheirWay * restPerCounted
 	}
 	known := r.recall(set)
-	known.rest = r.now().Add(min(rest, mostRest))
+	known.rest = r.now().Add(min(time.Duration(rest)*time.Microsecond, mostRest))
 	r.memorise(set, known)
 }
 

@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Carrier does what Rebind decides, in the clusters of the giver and the taker.
+// Carrier is where the actions of a method are done, and what they need to know beside the pair.
 type Carrier struct {
 	Giver, Taker client.Client
 	// Owner is the UID of the Migration.
@@ -27,9 +27,8 @@ type Carrier struct {
 	Use    Use
 }
 
-// Apply does one action: exactly one write. pair is what the action was decided
-// on. It returns the object as it was written.
-func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Object, error) {
+// Apply does one action.
+func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
 		return patch(ctx, c.Giver, action, secured(action))
@@ -43,16 +42,17 @@ func (c Carrier) Apply(ctx context.Context, action Action, pair Pair) (client.Ob
 		return c.createClaim(ctx, action, pair)
 	case MarkClaim:
 		return Mark(ctx, c.Taker, action)
+	case Restore:
+		return RestorePolicy(ctx, c.Taker, action)
 	}
 	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }
 
-// RestorePolicy gives a volume its original reclaim policy back. One whose policy was
-// never changed keeps it, and only loses the fence.
-func RestorePolicy(ctx context.Context, c client.Client, volume Volume, owner types.UID) (client.Object, error) {
-	return patch(ctx, c, Action{Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion}, change{
+// RestorePolicy does Restore in the cluster of the volume.
+func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
+	return patch(ctx, c, action, change{
 		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil},
-		spec:        map[string]any{"persistentVolumeReclaimPolicy": volume.OriginalFor(owner)},
+		spec:        map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy},
 	})
 }
 

@@ -55,7 +55,7 @@ var (
 func TestCreated(t *testing.T) {
 	volume, claim := east()
 	carrier := carrierOf(interceptor.Funcs{}, volume, claim)
-	made, err := carrier.Apply(t.Context(), create, both)
+	made, err := Rebind{}.Apply(t.Context(), carrier, create, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestCreated(t *testing.T) {
 		t.Errorf("made %+v", read)
 	}
 	bound := Action{Verb: CreateClaim, Volume: "pv", Ref: both.Taker.Ref, Fence: fence}
-	object, err := carrier.Apply(t.Context(), bound, both)
+	object, err := Rebind{}.Apply(t.Context(), carrier, bound, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestCreated(t *testing.T) {
 		t.Errorf("made %+v", object)
 	}
 	mark := Action{Verb: MarkClaim, Ref: both.Taker.Ref, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fence: "migration.2", Calls: 2}
-	marked, err := carrier.Apply(t.Context(), mark, both)
+	marked, err := Rebind{}.Apply(t.Context(), carrier, mark, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestNotParkedAnyMore(t *testing.T) {
 			volume, claim := east()
 			spoil(volume)
 			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
-			if _, err := carrier.Apply(t.Context(), create, both); !apierrors.IsConflict(err) {
+			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) {
 				t.Errorf("got %v", err)
 			}
 			var made corev1.PersistentVolumeList
@@ -123,7 +123,7 @@ func TestWritten(t *testing.T) {
 	carrier := carrierOf(interceptor.Funcs{}, volume)
 	carrier.Taker = carrier.Giver
 	to := Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
-	written, err := carrier.Apply(t.Context(), Action{
+	written, err := Rebind{}.Apply(t.Context(), carrier, Action{
 		Verb: Point, Volume: "pv", Ref: to, UID: "east-pv", ResourceVersion: "1", Fence: "migration.2", Note: Note{Policy: discard, By: owner},
 	}, both)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestWritten(t *testing.T) {
 		t.Errorf("pointed: %+v", got)
 	}
 	judged := ViewVolume(written.(*corev1.PersistentVolume), owner)
-	restored, err := RestorePolicy(t.Context(), carrier.Taker, judged, owner)
+	restored, err := RestorePolicy(t.Context(), carrier.Taker, Pair{Owner: owner}.Restore(judged))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,14 +167,14 @@ func TestWritesThatFail(t *testing.T) {
 			for _, verb := range tc.verbs {
 				action := create
 				action.Verb = verb
-				if _, err := carrier.Apply(t.Context(), action, both); !errors.Is(err, refused) {
+				if _, err := (Rebind{}).Apply(t.Context(), carrier, action, both); !errors.Is(err, refused) {
 					t.Errorf("%s: got %v", verb, err)
 				}
 			}
 		})
 	}
 	carrier := carrierOf(interceptor.Funcs{})
-	if _, err := carrier.Apply(t.Context(), Action{Verb: "Shred"}, both); err == nil {
+	if _, err := (Rebind{}).Apply(t.Context(), carrier, Action{Verb: "Shred"}, both); err == nil {
 		t.Error("a verb that nobody knows is no error")
 	}
 }
@@ -197,7 +197,7 @@ func TestMadeAsJudged(t *testing.T) {
 			volume.Spec.CSI = volume.Spec.CSI.DeepCopy()
 			tc.change(volume.Spec.CSI)
 			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
-			if _, err := carrier.Apply(t.Context(), create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
+			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
 				t.Errorf("got %v, want a conflict with %q", err, tc.refused)
 			}
 			var made corev1.PersistentVolumeList

@@ -56,7 +56,7 @@ func TestBind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			taker := arrived()
 			tc.change(&taker)
-			got := Rebind(Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: taker})
+			got := Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: taker})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -84,7 +84,7 @@ func TestBindRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pair := Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: arrived()}
 			tc.change(&pair)
-			got := Rebind(pair)
+			got := Rebind{}.Transfer(pair)
 			wantReason(t, got.Blocked, tc.want)
 			if got.Action != nil || got.Waits != "" || got.Done() {
 				t.Errorf("got %+v", got)
@@ -97,18 +97,18 @@ func TestBindRefuses(t *testing.T) {
 // that waits for its volume is no foreign one; and one volume that both share is read on either side.
 func TestCarriedOnce(t *testing.T) {
 	pair := Pair{Fence: fence, Owner: owner, Giver: empty("east"), Taker: arrived()}
-	if got := Rebind(pair); !got.Done() {
+	if got := (Rebind{}).Transfer(pair); !got.Done() {
 		t.Errorf("without the giver's volume: got %+v", got)
 	}
 	pair = Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: empty("west")}
 	pair.Taker.Claim = Claim{Found: true, UID: "c", Volume: "pv"}
-	if got := Rebind(pair); got.Action == nil || got.Action.Verb != CreateVolume || got.Action.Ref != Parked(pair.Taker.Ref) {
+	if got := (Rebind{}).Transfer(pair); got.Action == nil || got.Action.Verb != CreateVolume || got.Action.Ref != Parked(pair.Taker.Ref) {
 		t.Errorf("with a claim that waits: got %+v", got)
 	}
 	pair = Pair{Shared: true, Fence: fence, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west")}
 	pair.Taker.Volume, pair.Giver.Volume = pair.Giver.Volume, Volume{}
 	pair.Taker.Ref.UID = "of no use"
-	got := Rebind(pair)
+	got := Rebind{}.Transfer(pair)
 	if got.Action == nil || got.Action.Verb != Point || got.Action.Ref != empty("west").Ref {
 		t.Errorf("seen from the taker alone: got %+v", got)
 	}

@@ -106,7 +106,7 @@ func TestSwapped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pair := Pair{Owner: owner, Giver: held("east", ""), Taker: empty("west")}
 			tc.change(&pair)
-			if got := Swapped(pair); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+			if got := swapped(pair); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -164,17 +164,17 @@ func TestFree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pair := Pair{Owner: owner, Giver: held("east", ""), Taker: empty("west")}
 			tc.change(&pair)
-			wantReason(t, Free(pair), tc.want)
+			wantReason(t, Rebind{}.Free(pair), tc.want)
 			if pair.Giver.Volume.Found {
-				wantReason(t, Check(pair), tc.want)
+				wantReason(t, Rebind{}.Check(pair), tc.want)
 			}
 		})
 	}
 	unbound := Pair{Owner: owner, Giver: held("east", ""), Taker: empty("west")}
 	unbound.Giver.Claim = Claim{Found: true}
 	unbound.Giver.Volume = Volume{}
-	wantReason(t, Check(unbound), ReasonClaimNotBound)
-	if message := Check(unbound).Message; !strings.Contains(message, "is without a phase and") {
+	wantReason(t, Rebind{}.Check(unbound), ReasonClaimNotBound)
+	if message := (Rebind{}).Check(unbound).Message; !strings.Contains(message, "is without a phase and") {
 		t.Errorf("it is told %q", message)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Problem is why a volume cannot be carried over: a stable reason, what was found
@@ -30,20 +32,20 @@ const (
 	ReasonVolumeNotAllowed = "VolumeNotAllowed"
 	ReasonClaimDiverges    = "ClaimDiverges"
 	ReasonReleaseUnseen    = "ReleaseNotSeen"
+	ReasonUnknownMethod    = "UnknownMethod"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.
-// It is asked before anything has been changed.
-func Check(pair Pair) *Problem {
+func (r Rebind) Check(pair Pair) *Problem {
 	if problem := usable(pair.Giver); problem != nil {
 		return problem
 	}
-	return Free(pair)
+	return r.Free(pair)
 }
 
 // Free returns why the taker's place is not free for the giver's disk, or nil: somebody else has
 // a claim or a volume there under its name.
-func Free(pair Pair) *Problem {
+func (Rebind) Free(pair Pair) *Problem {
 	taker := pair.Taker
 	if !pair.Giver.Volume.Found {
 		return nil // there is nothing to compare it with
@@ -115,9 +117,9 @@ func TwinOf(volume, twin string) *Problem {
 	}
 }
 
-// Replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
+// replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
 // handoff began, or nil. Nothing is known where nothing was recorded.
-func Replaced(h Holding, disk string) *Problem {
+func replaced(h Holding, disk string) *Problem {
 	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
 		return nil
 	}
@@ -172,6 +174,14 @@ func volumeLost(h Holding) *Problem {
 		ReasonVolumeLost,
 		fmt.Sprintf("the volume of claim %s/%s (%q) does not exist on this side", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
 		"restore the PersistentVolume object; the storage itself has not been deleted by this migration",
+	}
+}
+
+func unboundAtEnd(h Holding) *Problem {
+	return &Problem{
+		api.ReasonVolumeUnbound,
+		"volume " + h.Volume.Name + " is not bound to claim " + h.Ref.Namespace + "/" + h.Ref.Name + " any more",
+		"its reclaim policy stays Retain until it is; kubectl describe pv " + h.Volume.Name,
 	}
 }
 

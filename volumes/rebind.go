@@ -21,8 +21,12 @@
 package volumes
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // parkedSuffix makes a claim name that no claim can have: an underscore is not
@@ -173,6 +177,8 @@ const (
 	// it saw before its volume is bound at the next resync otherwise, 15 s later
 	// (kubernetes pv_controller_base.go).
 	MarkClaim Verb = "MarkClaim"
+	// Restore gives a volume its original reclaim policy back.
+	Restore Verb = "Restore"
 )
 
 // Action is one write. Ref and Volume say what it is about; UID and
@@ -186,7 +192,7 @@ type Action struct {
 	ResourceVersion string
 	// Fence is what the volume is marked with.
 	Fence string
-	// Note is the policy to go back to, for Secure and Point.
+	// Note is the policy to go back to, for Secure and Point; the policy itself, for Restore.
 	Note Note
 	// Calls is for MarkClaim: how often the binder has been called before.
 	Calls int
@@ -207,8 +213,12 @@ type Verdict struct {
 // Done says whether nothing is left to do.
 func (v Verdict) Done() bool { return v.Action == nil && v.Waits == "" && v.Blocked == nil }
 
-// SecureGiver returns what makes the giver's volume survive the loss of its claim.
-func SecureGiver(pair Pair) Verdict {
+// Rebind is the method that carries a volume without copying a byte: it points the volume at
+// the other side's claim.
+type Rebind struct{}
+
+// Prepare makes the giver's volume survive the loss of its claim.
+func (Rebind) Prepare(pair Pair) Verdict {
 	if problem := usable(pair.Giver); problem != nil {
 		return Verdict{Blocked: problem}
 	}
@@ -224,10 +234,15 @@ func SecureGiver(pair Pair) Verdict {
 // secured says whether a volume is secured, and no late write can undo it.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
-// Swapped returns why the giver's volume may not be the one that its ordinal had when it was
-// stopped, or nil: it is still bound to its claim and was never secured by this migration, which
-// secures what it stops. The other side's volume of the same disk shows that it is that one.
-func Swapped(pair Pair) *Problem {
+// Confirm returns why the giver's volume may not be on the disk that its ordinal had when it was
+// stopped, or nil.
+func (Rebind) Confirm(pair Pair, disk string) *Problem {
+	return cmp.Or(swapped(pair), replaced(pair.Giver, disk))
+}
+
+// swapped is for a volume that is still bound to its claim and was never secured by this migration,
+// which secures what it stops. The other side's volume of the same disk shows that it is that one.
+func swapped(pair Pair) *Problem {
 	giver, taker := pair.Giver, pair.Taker.Volume
 	if pair.Shared && (!giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref)) {
 		return nil // it is the taker's
@@ -248,16 +263,15 @@ func (p Pair) Misplaced() bool {
 	return claim.Found && (another || left)
 }
 
-// Rebind returns the next step that brings the volume to the taker. It must be
-// asked only when the giver's pod and the attachments of its volumes are gone.
-func Rebind(pair Pair) Verdict {
+// Transfer brings the volume to the taker.
+func (Rebind) Transfer(pair Pair) Verdict {
 	if pair.Shared {
 		return rebindShared(pair)
 	}
 	giver, taker := pair.Giver, pair.Taker
 	switch {
-	case Swapped(pair) != nil:
-		return blocked(Swapped(pair))
+	case swapped(pair) != nil:
+		return blocked(swapped(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// It is asked before anything is written: it may be the volume of somebody else.
 		return blocked(foreignVolume(giver, ""))
@@ -281,6 +295,34 @@ func Rebind(pair Pair) Verdict {
 	return pair.act(CreateVolume, giver.Volume, Parked(taker.Ref))
 }
 
+// Settle gives the taker's volume its reclaim policy back. It stays Retain while the volume is not
+// bound: nobody says what it is then.
+func (Rebind) Settle(pair Pair) Verdict {
+	h := pair.Taker
+	switch {
+	case !pair.Marked(h.Volume):
+		return Verdict{}
+	case !h.Bound():
+		return blocked(unboundAtEnd(h))
+	}
+	restore := pair.Restore(h.Volume)
+	return Verdict{Action: &restore}
+}
+
+// AtGiver says where an action is done.
+func (Rebind) AtGiver(verb Verb) bool { return verb == Secure || verb == Park }
+
+// Marked says whether a volume has a mark of this migration.
+func (p Pair) Marked(volume Volume) bool {
+	return volume.Found && (volume.Note.By == p.Owner || api.FenceOwner(volume.Fence) == p.Owner)
+}
+
+// Restore is the action that gives a volume its reclaim policy back. One whose policy was never
+// changed keeps it, and only loses the fence.
+func (p Pair) Restore(volume Volume) Action {
+	return Action{Verb: Restore, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Note: Note{Policy: volume.OriginalFor(p.Owner)}}
+}
+
 func rebindShared(pair Pair) Verdict {
 	giver := pair.Giver
 	if !giver.Volume.Found {
@@ -291,8 +333,8 @@ func rebindShared(pair Pair) Verdict {
 	switch {
 	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
-	case Swapped(pair) != nil:
-		return blocked(Swapped(pair))
+	case swapped(pair) != nil:
+		return blocked(swapped(pair))
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:

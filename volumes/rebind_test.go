@@ -66,7 +66,7 @@ func TestRebindBlocks(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.pair.Fence, tc.pair.Owner = fence, owner
-			got := Rebind(tc.pair)
+			got := Rebind{}.Transfer(tc.pair)
 			if got.Blocked == nil || got.Blocked.Reason != tc.want || got.Action != nil {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
@@ -83,7 +83,7 @@ func TestForeignVolumesAreNotWritten(t *testing.T) {
 		if pair.Shared && rapid.Bool().Draw(t, "one volume") {
 			pair.Taker.Volume = pair.Giver.Volume
 		}
-		for _, verdict := range []Verdict{Rebind(pair), SecureGiver(pair)} {
+		for _, verdict := range []Verdict{Rebind{}.Transfer(pair), (Rebind{}).Prepare(pair)} {
 			if verdict.Action != nil {
 				wantOwnVolume(t, pair, *verdict.Action)
 			}
@@ -168,7 +168,7 @@ func TestSecureGiverRefuses(t *testing.T) {
 		"without its volume": {gone, ReasonVolumeLost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := SecureGiver(Pair{Fence: fence, Owner: owner, Giver: tc.giver, Taker: empty("west")})
+			got := Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: tc.giver, Taker: empty("west")})
 			if got.Blocked == nil || got.Blocked.Reason != tc.want {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
@@ -212,7 +212,7 @@ func TestReplaced(t *testing.T) {
 		"not recorded": {on, "", false},
 		"not found":    {empty("east"), Disk("d/h"), false},
 	} {
-		if got := Replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+		if got := replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -242,12 +242,12 @@ func TestThereAndBack(t *testing.T) {
 func carry(t *testing.T, pair *Pair) {
 	t.Helper()
 	for range 30 {
-		verdict := SecureGiver(*pair)
+		verdict := Rebind{}.Prepare(*pair)
 		if verdict.Action == nil {
-			verdict = Rebind(*pair)
+			verdict = Rebind{}.Transfer(*pair)
 		}
 		if verdict.Blocked != nil {
-			verdict = Rebind(*pair)
+			verdict = Rebind{}.Transfer(*pair)
 		}
 		switch {
 		case verdict.Blocked != nil:
@@ -306,6 +306,8 @@ func write(t *testing.T, pair *Pair, action Action) {
 		pair.Taker.Claim = Claim{Found: true, UID: "made-claim", Phase: corev1.ClaimPending, Volume: action.Volume, Fence: action.Fence}
 	case MarkClaim:
 		pair.Taker.Claim.Fence = action.Fence
+	case Restore:
+		t.Fatal("nothing is restored before the end")
 	}
 }
 
@@ -357,9 +359,9 @@ func TestRetainIsReadBack(t *testing.T) {
 	spoiled := secure(held("east", ""))
 	spoiled.Volume.Policy = corev1.PersistentVolumeReclaimDelete
 	for name, got := range map[string]Verdict{
-		"before the stop":     SecureGiver(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
-		"before it is parked": Rebind(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
-		"in one cluster":      Rebind(Pair{Fence: fence, Owner: owner, Shared: true, Giver: spoiled, Taker: empty("west")}),
+		"before the stop":     Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
+		"before it is parked": Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Giver: spoiled, Taker: empty("west")}),
+		"in one cluster":      Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Shared: true, Giver: spoiled, Taker: empty("west")}),
 	} {
 		if got.Action == nil || got.Action.Verb != Secure {
 			t.Errorf("%s: got %+v", name, got)
@@ -374,12 +376,12 @@ func TestNotesOfOthersDoNotCount(t *testing.T) {
 	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	giver := held("west", retain)
 	giver.Volume.Note = Note{Policy: discard, By: "an earlier migration"}
-	verdict := SecureGiver(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
+	verdict := Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
 	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
 		t.Errorf("the first time: got %+v", verdict)
 	}
 	giver.Volume.Note = Note{Policy: discard, By: owner}
-	verdict = SecureGiver(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
+	verdict = Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
 	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: discard, By: owner}) {
 		t.Errorf("the second time, under another fence: got %+v", verdict)
 	}
@@ -387,7 +389,7 @@ func TestNotesOfOthersDoNotCount(t *testing.T) {
 	left.Volume.Note = Note{Policy: discard, By: "an earlier migration"}
 	gives := parked("west")
 	gives.Volume.Note = Note{Policy: retain, By: owner}
-	verdict = Rebind(Pair{Fence: fence, Owner: owner, Giver: gives, Taker: left})
+	verdict = Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Giver: gives, Taker: left})
 	if verdict.Action == nil || verdict.Action.Verb != Point || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
 		t.Errorf("on the volume that an earlier migration had parked: got %+v", verdict)
 	}

@@ -12,10 +12,10 @@ type Taken struct {
 	From, At Holding
 }
 
-// Check says why the ordinal is not known to be on the disk that it had; nil when it is. A
+// Carried says why the ordinal is not known to be on the disk that it had; nil when it is. A
 // claim that somebody has deleted is made again by the StatefulSet controller, empty, under
 // the same name (stateful_pod_control.go, createPersistentVolumeClaims).
-func (t Taken) Check() *Problem {
+func (Rebind) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	switch {
 	case !at.Claim.Found:

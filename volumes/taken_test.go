@@ -57,7 +57,7 @@ func TestTaken(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&at, &from)
 			}
-			got := Taken{Shared: tc.shared, Made: tc.made, From: from, At: at}.Check()
+			got := Rebind{}.Carried(Taken{Shared: tc.shared, Made: tc.made, From: from, At: at})
 			if tc.want == "" {
 				if got != nil {
 					t.Errorf("got %+v", got)

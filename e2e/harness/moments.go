@@ -50,6 +50,14 @@ func StalledWith(reason string) Moment {
 	})
 }
 
+// HeldWith is when a migration waits with a reason.
+func HeldWith(reason string) Moment {
+	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		hold := outcome.Decision.Hold
+		return hold != nil && hold.Reason == reason
+	})
+}
+
 // OnWrite calls do once, after the n-th write to a cluster.
 func OnWrite(n int, do func() error) Report {
 	count := 0

@@ -74,10 +74,15 @@ var embeddedOnly = map[string]string{
 	"TestMetricsCertificate":           "what the manager says of itself",
 	"TestNarrowedManager":              "it is about rights, which API servers alone judge",
 	"TestLocalAddresses":               refused,
+	"TestToyGate":                      seams,
+	"TestToyCheck":                     seams,
+	"TestToyMethod":                    seams,
+	"TestUnknownMethod":                refused,
 	"TestEveryCaseHasItsGround":        "it moves nothing",
 }
 
 const (
+	seams      = "it shows what one file can add: what kubelets do with the data, TestMove does, too"
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
 	refused    = "nothing runs: it is refused before the first write"

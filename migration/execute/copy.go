@@ -92,6 +92,15 @@ func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta)
 	return namespace, nil
 }
 
+// classes are the destination's storage classes by claim template.
+func (e *Executor) classes() map[string]*string {
+	classes := map[string]*string{}
+	for template, asked := range e.Volumes {
+		classes[template] = asked.StorageClassName
+	}
+	return classes
+}
+
 // StorageClasses are the destination's classes by claim template.
 func StorageClasses(m *api.Migration) map[string]*string {
 	classes := map[string]*string{}

@@ -99,9 +99,8 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
-			e := &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}}
-			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "owner"}}
-			made, err := e.Created(t.Context(), m, endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
+			e := &Executor{Owner: "owner", Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}}
+			made, err := e.Created(t.Context(), endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 			if tc.fails {
 				if err == nil {
 					t.Error("it is made all the same")

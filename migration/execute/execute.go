@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -27,13 +26,26 @@ import (
 // Executor carries effects out.
 type Executor struct {
 	*endpoint.Pair
+	// Owner is the UID of the Migration.
+	Owner  types.UID
 	Policy volumes.Policy
+	// Volumes is what was asked for of each claim template, by its name.
+	Volumes map[string]api.VolumeSpec
+}
+
+// New is the executor of a migration.
+func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executor {
+	asked := map[string]api.VolumeSpec{}
+	for _, v := range m.Spec.Volumes {
+		asked[v.ClaimTemplate] = v
+	}
+	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked}
 }
 
 // Do does one effect: one write, with the uid and resourceVersion of the
 // object that was judged. It returns the object as it was written; nil when it
 // was deleted.
-func (e *Executor) Do(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
+func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, error) {
 	at := e.At(effect.Side)
 	switch effect.Verb {
 	case plan.WriteFence:
@@ -49,7 +61,7 @@ func (e *Executor) Do(ctx context.Context, m *api.Migration, s plan.Snapshot, ef
 			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
 		}})
 	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.CreatePodService, plan.CreatePodExport:
-		object, err := e.Created(ctx, m, at, effect)
+		object, err := e.Created(ctx, at, effect)
 		if err != nil {
 			return nil, err
 		}
@@ -64,9 +76,9 @@ func (e *Executor) Do(ctx context.Context, m *api.Migration, s plan.Snapshot, ef
 		if effect.Volume.Verb == volumes.MarkClaim {
 			return volumes.Mark(ctx, at.Live, effect.Volume)
 		}
-		return e.carryVolume(ctx, m, s, effect)
+		return e.carryVolume(ctx, effect)
 	case plan.RestorePolicy:
-		return restorePolicy(ctx, at, s, effect)
+		return volumes.RestorePolicy(ctx, at.Live, effect.Volume)
 	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
 		return nil, e.remove(ctx, at, effect)
 	}
@@ -139,8 +151,8 @@ func budgetTarget(at endpoint.Endpoint, effect plan.Effect) pdb.Target {
 
 // Created is the object that a create effect makes, copied from the source as it
 // is now.
-func (e *Executor) Created(ctx context.Context, m *api.Migration, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
-	owned := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(m.UID)}}
+func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	owned := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(e.Owner)}}
 	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
 		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
 	}
@@ -156,22 +168,22 @@ func (e *Executor) Created(ctx context.Context, m *api.Migration, at endpoint.En
 		if err != nil {
 			return nil, err
 		}
-		return copyService(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, m.UID)), nil
+		return copyService(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, e.Owner)), nil
 	case plan.CreateBudget:
 		from, err := must[policyv1.PodDisruptionBudget](ctx, e.Source, effect.Name)
 		if err != nil {
 			return nil, err
 		}
-		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, m.UID), pdb.Marks{Mark: pdb.Mark(effect.Fence, pdb.Unavailable(0)), Author: effect.Author}), nil
+		return pdb.Copy(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, e.Owner), pdb.Marks{Mark: pdb.Mark(effect.Fence, pdb.Unavailable(0)), Author: effect.Author}), nil
 	default:
 		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
-			meta := copyMeta(from, at.Namespace, effect.Name, m.UID)
+			meta := copyMeta(from, at.Namespace, effect.Name, e.Owner)
 			meta.Annotations[api.FenceAnnotationKey] = effect.Fence
 			if at.APIVersion == endpoint.SliceVersion {
 				meta.Annotations[slicesapi.MigratingAnnotationKey] = "true"
 			}
 			return meta
-		}, effect.Start, StorageClasses(m))
+		}, effect.Start, e.classes())
 	}
 }
 
@@ -194,32 +206,17 @@ func must[T any, P endpoint.Object[T]](ctx context.Context, at endpoint.Endpoint
 	return (*T)(value), nil
 }
 
-func (e *Executor) carryVolume(ctx context.Context, m *api.Migration, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
-	for _, v := range s.Volumes {
-		if v.Ordinal != effect.Ordinal || v.Template != effect.Template {
-			continue
-		}
-		carrier := volumes.Carrier{
-			Giver: e.Source.Live, Taker: e.Destination.Live, Owner: m.UID, StorageClass: StorageClasses(m)[v.Template],
-			Policy: e.Policy, Use: observe.UseOf(m, e.Destination.Namespace, v.Template),
-		}
-		if plan.Giver(s) == plan.DestinationSide {
-			carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
-			carrier.Use.Namespace = e.Source.Namespace
-		}
-		return carrier.Apply(ctx, effect.Volume, plan.PairOf(s, v))
+func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.Object, error) {
+	to := e.Volumes[effect.Template]
+	carrier := volumes.Carrier{
+		Giver: e.Source.Live, Taker: e.Destination.Live, Owner: e.Owner, StorageClass: to.StorageClassName, Policy: e.Policy,
+		Use: volumes.Use{Namespace: e.Destination.Namespace, ClaimTemplate: effect.Template, Shared: to.Shared},
 	}
-	return nil, fmt.Errorf("%s: its claim was not read", effect)
-}
-
-func restorePolicy(ctx context.Context, at endpoint.Endpoint, s plan.Snapshot, effect plan.Effect) (client.Object, error) {
-	for i := range s.Volumes {
-		volume := s.Volumes[i].Holding(effect.Side).Volume
-		if volume.Name == effect.Name && volume.UID == effect.UID {
-			return volumes.RestorePolicy(ctx, at.Live, volume, s.UID)
-		}
+	if effect.Carriage.Giver == plan.DestinationSide {
+		carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
+		carrier.Use.Namespace = e.Source.Namespace
 	}
-	return nil, fmt.Errorf("%s: the volume was not read", effect)
+	return volumes.MethodOf(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)
 }
 
 // remove deletes the very object that was judged.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -58,7 +57,7 @@ func TestMarksOfSlices(t *testing.T) {
 			there := &wire{}
 			e := &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: endpoint.SliceVersion, Live: there.client()}}}
 			tc.effect.Side, tc.effect.Name, tc.effect.UID, tc.effect.ResourceVersion = plan.SourceSide, "web", "u", "7"
-			if _, err := e.Do(t.Context(), &api.Migration{}, plan.Snapshot{}, tc.effect); err != nil {
+			if _, err := e.Do(t.Context(), tc.effect); err != nil {
 				t.Fatal(err)
 			}
 			if want := `patch web {"metadata":{"annotations":{` + tc.want + `},"resourceVersion":"7","uid":"u"}}`; len(there.sent) != 1 || there.sent[0] != want {
@@ -98,7 +97,7 @@ func TestExecute(t *testing.T) {
 		"park":           {volume(volumes.Park, volumes.Ref{Namespace: "shop", Name: "data_parked"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data_parked","namespace":"shop","resourceVersion":null,"uid":null}}}`},
 		"point":          {volume(volumes.Point, volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
 		"mark":           {volume(volumes.MarkClaim, volumes.Ref{Namespace: "shop", Name: "data"}), `patch data {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
-		"policy":         {plan.Effect{Verb: plan.RestorePolicy, Side: plan.SourceSide, Name: "pv", UID: "u", ResourceVersion: "7"}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
+		"policy":         {plan.Effect{Verb: plan.RestorePolicy, Side: plan.SourceSide, Volume: volumes.Action{Volume: "pv", UID: "u", ResourceVersion: "7", Note: volumes.Note{Policy: "Delete"}}}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
 		"delete claim":   {judged(plan.Effect{Verb: plan.DeleteClaim}), "delete web uid u resourceVersion 7"},
 		"delete volume":  {judged(plan.Effect{Verb: plan.DeleteVolume}), "delete web uid u resourceVersion 7"},
 		"delete budget":  {judged(plan.Effect{Verb: plan.DeleteBudget}), "delete web uid u resourceVersion 7"},
@@ -111,12 +110,11 @@ func TestExecute(t *testing.T) {
 				Source:      endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: there.client()},
 				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: elsewhere.client()},
 			}}
-			s := plan.Snapshot{Volumes: []plan.OrdinalVolume{{Template: "data"}}, Record: plan.Record{Fence: &api.Fence{Epoch: 2}}}
-			s.Volumes[0].Source.Volume = volumes.Volume{Name: "pv", UID: "u", ResourceVersion: "7", Policy: "Delete"}
+			tc.effect.Carriage.Giver = plan.SourceSide
 			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {
-				s.Spec.Mode = api.ModeRollback // the source takes
+				tc.effect.Carriage.Giver = plan.DestinationSide // the source takes
 			}
-			if _, err := e.Do(t.Context(), &api.Migration{}, s, tc.effect); err != nil {
+			if _, err := e.Do(t.Context(), tc.effect); err != nil {
 				t.Fatal(err)
 			}
 			if len(there.sent) != 1 || there.sent[0] != tc.want || len(elsewhere.sent) > 0 {

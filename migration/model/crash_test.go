@@ -156,7 +156,7 @@ func shape(s plan.Snapshot) plan.Snapshot {
 	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
 		at.Set.UID = ""
 		for i := range at.Budgets {
-			at.Budgets[i].UID, at.Budgets[i].Fence = "", string(plan.FenceOwner(at.Budgets[i].Fence))
+			at.Budgets[i].UID, at.Budgets[i].Fence = "", string(api.FenceOwner(at.Budgets[i].Fence))
 		}
 	}
 	for i := range s.Volumes {
@@ -165,7 +165,7 @@ func shape(s plan.Snapshot) plan.Snapshot {
 				h.Volume.ClaimRef.UID = "bound"
 			}
 			h.Claim.UID, h.Volume.UID = "", ""
-			h.Claim.Fence, h.Volume.Fence = string(plan.FenceOwner(h.Claim.Fence)), string(plan.FenceOwner(h.Volume.Fence))
+			h.Claim.Fence, h.Volume.Fence = string(api.FenceOwner(h.Claim.Fence)), string(api.FenceOwner(h.Volume.Fence))
 			if s.Spec.SameCluster {
 				h.Volume.ClaimRef.UID = ""
 			}

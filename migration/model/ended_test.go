@@ -42,7 +42,7 @@ func (m *machine) ended(last plan.Decision) string {
 	if last.Done == "" {
 		return fmt.Sprintf("liveness: the migration does not end: %+v", last.Hold)
 	}
-	if plan.FenceOwner(m.State.Source.Set.Fence) != "" || plan.FenceOwner(m.State.Destination.Set.Fence) != "" {
+	if api.FenceOwner(m.State.Source.Set.Fence) != "" || api.FenceOwner(m.State.Destination.Set.Fence) != "" {
 		return "a fence is left: " + m.State.Source.Set.Fence + m.State.Destination.Set.Fence
 	}
 	if wrong := m.misnamed(last.Done); wrong != "" && !m.tardy {

@@ -199,7 +199,7 @@ func (w *model) madeLate(at spot) bool {
 
 // nextLife lets another migration begin when this one has ended, whatever it came to.
 func (w *model) nextLife(l life) bool {
-	free := func(set plan.Set) bool { return plan.FenceOwner(set.Fence) != w.State.UID }
+	free := func(set plan.Set) bool { return api.FenceOwner(set.Fence) != w.State.UID }
 	if w.lived > 0 || w.State.Record.Completed == "" || !free(w.State.Source.Set) || !free(w.State.Destination.Set) ||
 		w.edit != nil || w.disturbed() || w.stands != nil || len(w.cut)+len(w.astray) > 0 || !l.follows(w.State) {
 		return false

@@ -254,7 +254,7 @@ func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 			busy = busy || found
 		}
 		switch e.Volume.Verb {
-		case volumes.Secure, volumes.MarkClaim:
+		case volumes.Secure, volumes.MarkClaim, volumes.Restore:
 		case volumes.Park, volumes.Point:
 			was := v.Holding(e.Side).Volume
 			if busy && was.ClaimRef != e.Volume.Ref { // as it is, it is only marked

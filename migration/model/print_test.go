@@ -136,7 +136,7 @@ func (p *printer) fence(s string) {
 		p.number(at + 1)
 	default:
 		p.number(9) // the fence of an epoch that is over, or of another migration
-		p.name(string(plan.FenceOwner(s)))
+		p.name(string(api.FenceOwner(s)))
 		epoch := plan.FenceEpoch(s)
 		p.bools(epoch > p.epochs[0], epoch > p.epochs[1])
 	}

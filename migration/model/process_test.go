@@ -326,7 +326,7 @@ func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
 		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
 	}
 	m.prudent(s, decision)
-	let := plan.FenceOwner(s.Source.Set.Fence) != s.UID && plan.FenceOwner(s.Destination.Set.Fence) != s.UID
+	let := api.FenceOwner(s.Source.Set.Fence) != s.UID && api.FenceOwner(s.Destination.Set.Fence) != s.UID
 	base := s.Record.Baseline
 	whole := base == nil || plan.DestinationSlice(s).Replicas == base.Replicas
 	handsOver := decision.Effect != nil && decision.Effect.Verb == plan.SetBudget && s.Record.Completed == api.ReasonMoved && !whole

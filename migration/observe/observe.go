@@ -284,7 +284,7 @@ func ClaimTemplates(set *appsv1.StatefulSet) []string {
 // source's claim names, or the destination's when the source has none: both sides use
 // one name for it.
 func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
-	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template}
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: methodOf(m, template)}
 	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	for _, f := range []*observed{source, destination} {
 		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
@@ -295,6 +295,15 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 	v.Source = holdingOf(m, source, ordinal, template, name)
 	v.Destination = holdingOf(m, destination, ordinal, template, name)
 	return v
+}
+
+func methodOf(m *api.Migration, template string) api.VolumeMethod {
+	for _, asked := range m.Spec.Volumes {
+		if asked.ClaimTemplate == template {
+			return asked.Method
+		}
+	}
+	return api.MethodRebind
 }
 
 func recordedVolumes(handoff *api.Handoff) []string {

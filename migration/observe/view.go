@@ -298,7 +298,7 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
-	if plan.FenceOwner(fence) != m.UID {
+	if api.FenceOwner(fence) != m.UID {
 		view.RevertedBy = revertedBy(m, budget)
 		return view
 	}

@@ -10,11 +10,14 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// share brings both PodDisruptionBudgets to what they may allow together while so
+// budgetPlanner splits the disruption budget over both sides, and gives it back (I4).
+type budgetPlanner struct{ *View }
+
+// reserveBudget brings both PodDisruptionBudgets to what they may allow together while so
 // many replicas are in flight (I4), and roll-outs that ask none of them to what they may
 // take down. It returns nil when they say so and their controllers have confirmed it.
-func (p *planner) share(inFlight int32) *Decision {
-	if decision := p.shares(inFlight); decision != nil {
+func (p budgetPlanner) reserveBudget(inFlight int32) *Decision {
+	if decision := p.capRollouts(inFlight); decision != nil {
 		return decision
 	}
 	if p.Record.Baseline.DisruptionBudget == nil {
@@ -45,7 +48,7 @@ func (p *planner) share(inFlight int32) *Decision {
 // wanted is what both budgets shall allow. In one namespace the source's stands for
 // both: one PodDisruptionBudget selects both slices. Between two handoffs all of it goes
 // where a roll-out needs it, the source first: our own kind evicts, and would wait for ever.
-func (p *planner) wanted(inFlight int32) pdb.Share {
+func (p budgetPlanner) wanted(inFlight int32) pdb.Share {
 	d := p.Record.Baseline.Budget
 	switch {
 	case p.Spec.SameNamespace:
@@ -77,7 +80,7 @@ func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
 
 // splitFor is who is to have the budget of an application that stays split, or is split while
 // the migration pauses.
-func (p *planner) splitFor() api.SplitBudget {
+func (p budgetPlanner) splitFor() api.SplitBudget {
 	_, more := p.next()
 	if more && p.Spec.Mode != api.ModePause || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
 		return api.SplitBudgetProportional
@@ -91,7 +94,7 @@ func (s Set) rollsOut() bool { return s.Replicas > 0 && (!s.RolledOut || s.Rolls
 
 // selected is how many replicas a side's PodDisruptionBudget is about, and how many
 // of them are unavailable. While an ordinal is in flight it does not count.
-func (p *planner) selected(name SideName, inFlight int32) (replicas, down int32) {
+func (p budgetPlanner) selected(name SideName, inFlight int32) (replicas, down int32) {
 	var leaveOut *int32
 	if inFlight > 0 && p.Record.Handoff != nil {
 		leaveOut = &p.Record.Handoff.Ordinal
@@ -109,7 +112,7 @@ func (p *planner) selected(name SideName, inFlight int32) (replicas, down int32)
 // applied is what a side's PodDisruptionBudget says now. A side without replicas and
 // without a budget allows nothing. The author's own form is left alone while no
 // ordinal is on its way and it allows what is wanted, or it is its turn.
-func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
+func (p budgetPlanner) applied(name SideName, inFlight, want int32) pdb.Applied {
 	if p.Spec.SameNamespace && name == DestinationSide {
 		return pdb.Applied{Exact: true, Confirmed: true}
 	}
@@ -139,7 +142,7 @@ func (p *planner) applied(name SideName, inFlight, want int32) pdb.Applied {
 
 // authorsTurn says whether the author's form of a budget is right whatever it allows: nothing is
 // left to move, and the one PodDisruptionBudget is about the whole application.
-func (p *planner) authorsTurn() bool {
+func (p budgetPlanner) authorsTurn() bool {
 	_, more := p.next()
 	whole := p.layout.moved == 0 || p.whole() || p.Spec.SameNamespace
 	return (!more || p.Deleting) && whole
@@ -149,7 +152,7 @@ func (p *planner) authorsTurn() bool {
 // must stay for the slice that gives an ordinal, and for two slices under one budget:
 // of those the disruption controller expects nothing of a slice whose last pod is
 // gone for a moment.
-func (p *planner) form(name SideName, allows, inFlight int32) pdb.Form {
+func (p budgetPlanner) form(name SideName, allows, inFlight int32) pdb.Form {
 	if inFlight > 0 && name == p.giverName || p.Spec.SameNamespace {
 		replicas, _ := p.selected(name, inFlight)
 		return pdb.Available(max(0, replicas-allows))
@@ -170,7 +173,7 @@ func atLeast(have, want pdb.Form) bool {
 // overdrawn says why the ordinal in flight must not be stopped yet, although the
 // budgets are shared out: replicas of one slice are down that its share does not
 // cover, and the other's share could still be used up (I4).
-func (p *planner) overdrawn() *Hold {
+func (p budgetPlanner) overdrawn() *Hold {
 	base := p.Record.Baseline
 	if base.DisruptionBudget == nil {
 		return nil
@@ -188,17 +191,17 @@ func (p *planner) overdrawn() *Hold {
 
 // original says whether a budget is its author's: it has the form that was recorded
 // and no migration has taken it over.
-func (p *planner) original(b Budget) bool {
+func (p budgetPlanner) original(b Budget) bool {
 	return b.Fence == "" && b.Form.Equal(p.author())
 }
 
 // author is the form in which the PodDisruptionBudget was written.
-func (p *planner) author() pdb.Form {
+func (p budgetPlanner) author() pdb.Form {
 	original := p.Record.Baseline.DisruptionBudget
 	return pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
 }
 
-func (p *planner) setBudget(name SideName, allows, inFlight int32) *Decision {
+func (p budgetPlanner) setBudget(name SideName, allows, inFlight int32) *Decision {
 	side := p.Side(name)
 	if len(side.Budgets) == 0 {
 		return p.lostBudget(*side)
@@ -210,7 +213,7 @@ func (p *planner) setBudget(name SideName, allows, inFlight int32) *Decision {
 	})
 }
 
-func (p *planner) lostBudget(side Side) *Decision {
+func (p budgetPlanner) lostBudget(side Side) *Decision {
 	original := p.Record.Baseline.DisruptionBudget
 	return Stalled(api.ReasonForeignBudget,
 		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
@@ -219,7 +222,7 @@ func (p *planner) lostBudget(side Side) *Decision {
 
 // budgetsTaken records since when all PodDisruptionBudgets bear the migration's mark: who takes
 // it off from then on does not mean to edit them, but puts a version of their own back.
-func (p *planner) budgetsTaken() *Decision {
+func (p budgetPlanner) budgetsTaken() *Decision {
 	base := p.Record.Baseline
 	if base.DisruptionBudget == nil || base.BudgetsTakenTime != nil {
 		return nil
@@ -236,7 +239,7 @@ func (p *planner) budgetsTaken() *Decision {
 }
 
 // giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.
-func (p *planner) giveBack(name SideName) *Decision {
+func (p budgetPlanner) giveBack(name SideName) *Decision {
 	decision := p.restoreBudget(name)
 	if decision == nil || p.Record.Baseline.BudgetsTakenTime == nil {
 		return decision
@@ -244,7 +247,7 @@ func (p *planner) giveBack(name SideName) *Decision {
 	return p.takenSince(nil)
 }
 
-func (p *planner) takenSince(at *metav1.Time) *Decision {
+func (p budgetPlanner) takenSince(at *metav1.Time) *Decision {
 	next, base := p.Record, *p.Record.Baseline
 	base.BudgetsTakenTime = at
 	next.Baseline = &base
@@ -252,7 +255,7 @@ func (p *planner) takenSince(at *metav1.Time) *Decision {
 }
 
 // restoreBudget writes the author's form on a side, once.
-func (p *planner) restoreBudget(name SideName) *Decision {
+func (p budgetPlanner) restoreBudget(name SideName) *Decision {
 	side := p.Side(name)
 	if p.Record.Baseline.DisruptionBudget == nil || len(side.Budgets) == 0 || p.original(side.Budgets[0]) {
 		return nil
@@ -261,11 +264,11 @@ func (p *planner) restoreBudget(name SideName) *Decision {
 	return effect(Effect{Verb: RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
 }
 
-// shares bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
+// capRollouts bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
 // ordinal is in flight they take nothing down; between two handoffs one slice has all of the
 // budget that the other leaves. It returns nil when the controllers of those that are to
 // wait have confirmed it, and when no ordinal is left to move.
-func (p *planner) shares(inFlight int32) *Decision {
+func (p budgetPlanner) capRollouts(inFlight int32) *Decision {
 	if _, more := p.next(); inFlight == 0 && (p.Deleting || !more) {
 		return nil
 	}
@@ -274,20 +277,20 @@ func (p *planner) shares(inFlight int32) *Decision {
 	for _, name := range SideNames {
 		set := p.Side(name).Set
 		if stands := name != rolls && set.bounded(); stands && (!set.Rolls.Shared || waits && set.Rolls.Share != 0) {
-			return p.setShare(name, 0)
+			return p.setCap(name, 0)
 		}
 	}
 	for _, name := range SideNames {
 		if set := p.Side(name).Set; waits && name != rolls && set.bounded() && !set.Rolls.Heeded {
-			return p.unheeded(name)
+			return p.capUnobserved(name)
 		}
 	}
-	return p.growShare(rolls)
+	return p.growCap(rolls)
 }
 
-// growShare gives the slice that rolls out what the other leaves of the budget. What is
+// growCap gives the slice that rolls out what the other leaves of the budget. What is
 // down there later takes nothing back, as a PodDisruptionBudget that has grown stays.
-func (p *planner) growShare(name SideName) *Decision {
+func (p budgetPlanner) growCap(name SideName) *Decision {
 	if name == "" || !p.Side(name).Set.bounded() {
 		return nil
 	}
@@ -302,7 +305,7 @@ func (p *planner) growShare(name SideName) *Decision {
 	if rolls.Shared && rolls.Share >= most && rolls.Share <= p.Record.Baseline.Budget {
 		return nil
 	}
-	return p.setShare(name, most)
+	return p.setCap(name, most)
 }
 
 // bounded says whether a migration bounds the roll-outs of a set.
@@ -310,7 +313,7 @@ func (s Set) bounded() bool { return s.Presence == Seen && s.Rolls.Own }
 
 // rolling is the slice whose roll-out is to go on, the source first; empty: there is none,
 // or it is to wait. One that takes all pods at once waits for the end.
-func (p *planner) rolling(inFlight int32) SideName {
+func (p budgetPlanner) rolling(inFlight int32) SideName {
 	if inFlight > 0 {
 		return ""
 	}
@@ -322,9 +325,9 @@ func (p *planner) rolling(inFlight int32) SideName {
 	return ""
 }
 
-// liftShares takes the shares away when no ordinal is left to move: what comes until the end
+// liftCaps takes the caps away when no ordinal is left to move: what comes until the end
 // may take long, and bounds no roll-out.
-func (p *planner) liftShares() *Decision {
+func (p budgetPlanner) liftCaps() *Decision {
 	if _, more := p.next(); more || p.Deleting {
 		return nil
 	}
@@ -336,17 +339,17 @@ func (p *planner) liftShares() *Decision {
 	return nil
 }
 
-// setShare writes a share once the former one is confirmed: so a confirmation is never one of
+// setCap writes a cap once the former one is confirmed: so a confirmation is never one of
 // the same number that was written earlier.
-func (p *planner) setShare(name SideName, most int32) *Decision {
+func (p budgetPlanner) setCap(name SideName, most int32) *Decision {
 	set := p.Side(name).Set
 	if !set.Rolls.Heeded {
-		return p.unheeded(name)
+		return p.capUnobserved(name)
 	}
 	return effect(Effect{Verb: SetShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, MaxUnavailable: most})
 }
 
-func (p *planner) unheeded(name SideName) *Decision {
+func (p budgetPlanner) capUnobserved(name SideName) *Decision {
 	return &Decision{Hold: &Hold{
 		Reason:  api.ReasonBudgetUnconfirmed,
 		Message: "waiting until the controller of " + p.Side(name).object() + " has confirmed how many pods its roll-outs may take down",

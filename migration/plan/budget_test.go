@@ -13,7 +13,7 @@ import (
 
 // withBudgets is halfway, with a PodDisruptionBudget on each side: its author lets two of the four
 // replicas be unavailable, and each side's share of that is one.
-func withBudgets(changes ...func(*Snapshot)) *planner {
+func withBudgets(changes ...func(*Snapshot)) *planners {
 	return halfway(func(s *Snapshot) {
 		s.Record.Baseline.DisruptionBudget = &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(2).MaxUnavailable}
 		s.Source.Budgets, s.Destination.Budgets = []Budget{marked(pdb.Unavailable(1))}, []Budget{marked(pdb.Unavailable(1))}
@@ -80,7 +80,7 @@ func TestShare(t *testing.T) {
 		"in flight":                                {1, but{allowed(pdb.Available(1), none), flying(1)}, ""},
 		"one of the budgets is gone":               {0, but{func(s *Snapshot) { s.Source.Budgets = nil }}, api.ReasonForeignBudget + " east"},
 	} {
-		got := withBudgets(tc.changes...).share(tc.inFlight)
+		got := withBudgets(tc.changes...).reserveBudget(tc.inFlight)
 		if amounts(got) != tc.want {
 			t.Errorf("%s: %q, want %q", name, amounts(got), tc.want)
 		}

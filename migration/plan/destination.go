@@ -8,9 +8,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// destinationPlanner makes what the destination needs before the first handoff.
+type destinationPlanner struct{ *View }
+
 // prepare makes what the destination needs before the first ordinal comes. On the way
 // back, and in a pause, nothing is made but a budget for the replicas that are there.
-func (p *planner) prepare() *Decision {
+func (p destinationPlanner) prepare() *Decision {
 	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
 		if p.Destination.Set.Replicas > 0 {
 			return p.protect()
@@ -30,7 +33,7 @@ func (p *planner) prepare() *Decision {
 	case side.Service.Needed && !side.Service.Found:
 		return on(CreateService, side.Service.Name)
 	}
-	if decision := cmp.Or(p.protect(), p.exports(), p.names()); decision != nil {
+	if decision := cmp.Or(p.protect(), p.exports(), namePlanner(p).names()); decision != nil {
 		return decision
 	}
 	if side.Set.Presence == Absent {
@@ -43,7 +46,7 @@ func (p *planner) prepare() *Decision {
 }
 
 // protect makes the destination's PodDisruptionBudget when it has none.
-func (p *planner) protect() *Decision {
+func (p destinationPlanner) protect() *Decision {
 	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace {
 		return nil
 	}
@@ -54,21 +57,21 @@ func (p *planner) protect() *Decision {
 }
 
 // createBudget copies the source's PodDisruptionBudget to the destination.
-func (p *planner) createBudget(name string) *Decision {
+func (p destinationPlanner) createBudget(name string) *Decision {
 	switch {
 	case len(p.Source.Budgets) == 0 || p.Source.Budgets[0].Name != name:
-		return p.lostBudget(p.Source)
+		return budgetPlanner(p).lostBudget(p.Source)
 	case slices.Contains(p.Destination.OtherBudgets, name):
 		message, remedy := takenBudget(p.Destination, name)
 		return Stalled(api.ReasonForeignBudget, message, remedy)
 	}
-	return effect(Effect{Verb: CreateBudget, Side: DestinationSide, Name: name, Fence: p.fence(), Author: p.author()})
+	return effect(Effect{Verb: CreateBudget, Side: DestinationSide, Name: name, Fence: p.fence(), Author: budgetPlanner(p).author()})
 }
 
 // exports makes the ServiceExports of both sides, the destination's first, and
 // reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
 // long as it owns an ordinal: after that it is withdrawn, and not made again.
-func (p *planner) exports() *Decision {
+func (p destinationPlanner) exports() *Decision {
 	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
 		return nil
 	}
@@ -98,10 +101,4 @@ func (e Export) refused(object string) *Decision {
 		return Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, "kubectl describe serviceexport of that name")
 	}
 	return nil
-}
-
-// stopped says whether an ordinal is down on its way: it is brought up before
-// anything that may have to wait for somebody else.
-func (p *planner) stopped() bool {
-	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -103,13 +104,22 @@ type Effect struct {
 	// CreateBudget.
 	Form   pdb.Form `json:"-"`
 	Author pdb.Form `json:"-"`
-	// Volume and Template are for CarryVolume.
+	// Volume is for CarryVolume and RestorePolicy, Template and Carriage for CarryVolume.
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`
+	Carriage Carriage       `json:"-"`
 	// Split is true when ReleaseFence leaves the application to both sides.
 	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
 	Propagation metav1.DeletionPropagation `json:"-"`
+}
+
+// Carriage is what a volume's action was decided on.
+type Carriage struct {
+	Method api.VolumeMethod
+	// Giver is the side that ordinals leave.
+	Giver SideName
+	Pair  volumes.Pair
 }
 
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.
@@ -145,10 +155,8 @@ func (e Effect) String() string {
 		return "mark Service " + e.Name + on + " as kept"
 	case MarkPodExport:
 		return "mark the export of Service " + e.Name + on + " as kept"
-	case CarryVolume:
+	case CarryVolume, RestorePolicy:
 		return e.volumeString(on)
-	case RestorePolicy:
-		return fmt.Sprintf("restore the reclaim policy of volume %s%s", e.Name, on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:
@@ -187,6 +195,8 @@ func (e Effect) setString(on string) string {
 func (e Effect) volumeString(on string) string {
 	a := e.Volume
 	switch a.Verb {
+	case volumes.Restore:
+		return fmt.Sprintf("restore the reclaim policy of volume %s%s", a.Volume, on)
 	case volumes.Secure:
 		return fmt.Sprintf("set volume %s%s to Retain", a.Volume, on)
 	case volumes.Park:

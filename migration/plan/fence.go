@@ -12,14 +12,11 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// fencePlanner gets the fences of both StatefulSets, and lets go of them (I7).
+type fencePlanner struct{ *View }
+
 // Fence is the value of the fence annotation in an epoch.
 func Fence(uid types.UID, epoch int64) string { return fmt.Sprintf("%s.%d", uid, epoch) }
-
-// FenceOwner is the UID of the Migration that wrote a fence.
-func FenceOwner(fence string) types.UID {
-	owner, _, _ := strings.Cut(fence, ".")
-	return types.UID(owner)
-}
 
 // lastEpoch bounds what counts as an epoch: they are counted up by one, so a larger number
 // was written by hand, and must not keep everybody else out for ever.
@@ -36,10 +33,10 @@ func FenceEpoch(fence string) int64 {
 }
 
 // newest is the newest epoch of this migration that is on one of the StatefulSets.
-func (p *planner) newest() int64 {
+func (p fencePlanner) newest() int64 {
 	var newest int64
 	for _, name := range SideNames {
-		if set := p.Side(name).Set; set.Presence == Seen && FenceOwner(set.Fence) == p.UID {
+		if set := p.Side(name).Set; set.Presence == Seen && api.FenceOwner(set.Fence) == p.UID {
 			newest = max(newest, FenceEpoch(set.Fence))
 		}
 	}
@@ -50,7 +47,7 @@ func (p *planner) newest() int64 {
 // speak of. It goes before everything that starts or stops a pod: each such write
 // carries the resourceVersion of an object read after the new epoch was written,
 // so the late write of a process that lost its leadership is refused.
-func (p *planner) ensureFence() *Decision {
+func (p fencePlanner) ensureFence() *Decision {
 	current := p.Record.Fence
 	switch {
 	case current == nil || !p.Engaged:
@@ -71,7 +68,7 @@ func (p *planner) ensureFence() *Decision {
 		if set.Presence != Seen || set.Fence == want {
 			continue
 		}
-		if owner := FenceOwner(set.Fence); owner != "" && owner != p.UID {
+		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
 			return heldByAnother(*side)
 		}
 		return effect(Effect{Verb: WriteFence, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: want})
@@ -79,13 +76,7 @@ func (p *planner) ensureFence() *Decision {
 	return nil
 }
 
-// fence is the fence of the present epoch. It is on everything that is written in
-// this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
-// still has an older one is written again before anything is built upon it, so that
-// the late write of an older epoch is refused.
-func (p *planner) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
-
-func (p *planner) nextFence() *Decision {
+func (p fencePlanner) nextFence() *Decision {
 	next := p.Record
 	fence := api.Fence{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
 	turned := false
@@ -115,7 +106,7 @@ func heldFinding(side Side) Finding {
 		Reason: api.ReasonHeldByAnother,
 		Object: side.object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
-			side.object(), FenceOwner(side.Set.Fence)),
+			side.object(), api.FenceOwner(side.Set.Fence)),
 		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s",
 			side.Set.resource(), side.Namespace, side.Set.Name, side.Set.marks()),
 	}
@@ -131,10 +122,10 @@ func (s Set) marks() string {
 }
 
 // release takes the fences off both StatefulSets: the last thing that is done.
-func (p *planner) release() *Decision {
+func (p fencePlanner) release() *Decision {
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		side := p.Side(name)
-		if side.Set.Presence == Seen && FenceOwner(side.Set.Fence) == p.UID {
+		if side.Set.Presence == Seen && api.FenceOwner(side.Set.Fence) == p.UID {
 			return effect(Effect{
 				Verb: ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion,
 				Split: p.Source.Set.mayRun() && p.Destination.Set.mayRun(),

@@ -33,7 +33,7 @@ func TestFenceIsRead(t *testing.T) {
 		Fence("m", 1<<40+1):       {"m", 0},
 		Fence("m", 1<<62+1):       {"m", 0},
 	} {
-		if owner, epoch := FenceOwner(fence), FenceEpoch(fence); owner != want.owner || epoch != want.epoch {
+		if owner, epoch := api.FenceOwner(fence), FenceEpoch(fence); owner != want.owner || epoch != want.epoch {
 			t.Errorf("%q is of %q in epoch %d, want %q in %d", fence, owner, epoch, want.owner, want.epoch)
 		}
 	}

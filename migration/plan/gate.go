@@ -3,28 +3,70 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// gate says why an ordinal must not be stopped now: what it would cost (I5), and what
-// would make the stop unsafe. On the way back an ordinal that is down already costs
-// nothing: only what is unsafe holds it there, for a rollback is asked for most when
-// something is down (I8).
-func (p *planner) gate(k int32) *Hold {
-	if !p.takesBackDown(k) {
-		if hold := p.costs(k); hold != nil {
+// Gate is one reason for which the next ordinal must wait. All gates are asked before an
+// ordinal's handoff begins, and again until it is stopped; the first that blocks is shown.
+type Gate struct {
+	// Name tells it from the others.
+	Name string
+	// Costs is true where a stop now would take too much from those who use the application (I5).
+	// Of an ordinal that is to go back and is down already such a gate is not asked: nothing is
+	// taken any more, and a rollback is asked for most when something is down (I8).
+	Costs bool
+	// Blocks returns why the ordinal must wait; nil: it need not. It is pure.
+	Blocks func(v *View, ordinal int32) *Hold
+}
+
+// gates are asked in this order.
+var gates = []Gate{
+	{"replicas", true, func(v *View, k int32) *Hold { return gatePlanner{v}.tooManyDown(k) }},
+	{"pod template", true, func(v *View, _ int32) *Hold { return gatePlanner{v}.outdated() }},
+	{"roll-outs", true, func(v *View, _ int32) *Hold { return cmp.Or(v.Source.rolling(), v.Destination.rolling()) }},
+	{"start ordinal", false, func(v *View, _ int32) *Hold {
+		if v.Numbers == nil {
+			return nil
+		}
+		return v.Numbers.Hold()
+	}},
+	{"slices", false, func(v *View, _ int32) *Hold { return gatePlanner{v}.unsafe() }},
+	{"volumes", false, func(v *View, k int32) *Hold { return gatePlanner{v}.shared(k) }},
+}
+
+// RegisterGate has one more gate asked, after all others. It is for the start of a program: a
+// gate that could not be asked, or that takes another one's name, is a mistake in it, and panics.
+func RegisterGate(gate Gate) {
+	taken := slices.ContainsFunc(gates, func(other Gate) bool { return other.Name == gate.Name })
+	if gate.Name == "" || gate.Blocks == nil || taken {
+		panic(fmt.Sprintf("gate %q cannot be registered", gate.Name))
+	}
+	gates = append(gates, gate)
+}
+
+// gatePlanner asks the gates.
+type gatePlanner struct{ *View }
+
+// gate says why an ordinal must not be stopped now.
+func (p gatePlanner) gate(k int32) *Hold {
+	free := p.takesBackDown(k)
+	for _, gate := range gates {
+		if gate.Costs && free {
+			continue
+		}
+		if hold := gate.Blocks(p.View, k); hold != nil {
 			return hold
 		}
 	}
-	return p.unsafe(k)
+	return nil
 }
 
 // takesBackDown says whether an ordinal that is to go back is down where it is. One that has
 // not been Ready for long enough serves all the same.
-func (p *planner) takesBackDown(k int32) bool {
+func (p gatePlanner) takesBackDown(k int32) bool {
 	if p.direction() != api.Back {
 		return false
 	}
@@ -32,21 +74,18 @@ func (p *planner) takesBackDown(k int32) bool {
 	return !found || !pod.Ready || pod.Terminating
 }
 
-// costs holds while another replica down would be one too many, or one that a roll-out
-// takes down as well. The ordinal itself does not count: it is given up, available or not.
-func (p *planner) costs(k int32) *Hold {
+// tooManyDown holds while another replica down would be one too many. The ordinal itself does
+// not count: it is given up, available or not.
+func (p gatePlanner) tooManyDown(k int32) *Hold {
 	names := p.allUnavailable(&k)
 	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
-	if len(names) > 0 && (ordered || int32(len(names)) >= p.Record.Baseline.Budget) {
-		return &Hold{
-			Reason:  api.ReasonReplicaUnavailable,
-			Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
-		}
+	if len(names) == 0 || !ordered && int32(len(names)) < p.Record.Baseline.Budget {
+		return nil
 	}
-	if hold := p.outdated(); hold != nil {
-		return hold
+	return &Hold{
+		Reason:  api.ReasonReplicaUnavailable,
+		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
 	}
-	return cmp.Or(p.Source.rolling(), p.Destination.rolling())
 }
 
 // rolling holds while pods of a slice are replaced.
@@ -63,11 +102,19 @@ func (s *Side) rolling() *Hold {
 	}
 }
 
-// unsafe holds while a stop could not be followed by a start, or would do harm.
-func (p *planner) unsafe(k int32) *Hold {
-	if p.Numbers != nil {
-		return p.Numbers.Hold()
+// replacedTogether holds while a slice waits for the end of the migration to replace all of
+// its pods at once: more than any budget allows.
+func (s Side) replacedTogether() *Hold {
+	return &Hold{
+		Reason: api.ReasonRolloutInProgress, Stalled: true,
+		Message: s.object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
+		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
+			s.Set.resource(), s.Namespace, s.Set.Name),
 	}
+}
+
+// unsafe holds while what is known of the slices makes a stop unsafe.
+func (p gatePlanner) unsafe() *Hold {
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if finding := cmp.Or(side.coversOthers(), side.leavesOut()); finding != nil {
 			return finding.Hold()
@@ -84,7 +131,7 @@ func (p *planner) unsafe(k int32) *Hold {
 			}
 		}
 	}
-	return p.shared(k)
+	return nil
 }
 
 // behind holds while a controller has not observed the last change of its slice.
@@ -97,7 +144,7 @@ func (s *Side) behind() *Hold {
 
 // shared holds while something else than the ordinal's own pod has its volumes, or their place
 // on the other side: once the pod were stopped, they could go nowhere.
-func (p *planner) shared(k int32) *Hold {
+func (p gatePlanner) shared(k int32) *Hold {
 	pod, _ := p.giver.Pod(k)
 	for _, v := range p.Volumes {
 		if v.Ordinal != k {
@@ -107,7 +154,7 @@ func (p *planner) shared(k int32) *Hold {
 		if hold := inUse(giver); hold != nil {
 			return hold
 		}
-		if problem := volumes.Free(p.pair(v)); problem != nil {
+		if problem := v.method().Free(p.pair(v)); problem != nil {
 			return &Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
 		}
 		for _, attachment := range giver.Volume.Attachments {
@@ -126,10 +173,27 @@ func (p *planner) shared(k int32) *Hold {
 	return nil
 }
 
+// outdated holds while an ordinal would go back in time by moving: somebody has changed the
+// source's pod template in mid-move, and what was written by the new one would be read by
+// the old one. On the way back that is what is asked for.
+func (p gatePlanner) outdated() *Hold {
+	if p.Template.Fields == "" || p.direction() == api.Back {
+		return nil
+	}
+	side := p.Destination
+	return &Hold{
+		Reason: api.ReasonDestinationDiffers,
+		Message: fmt.Sprintf("%s was changed in mid-move, and %s was not: they differ in %s, and the next ordinal would start as it was before",
+			p.Source.object(), side.object(), p.Template.Fields),
+		Remedy:  p.catchUp(),
+		Stalled: true,
+	}
+}
+
 // catchUp says how the destination gets the change of the pod template that the source has
 // got. One side goes after the other: a native controller replaces a pod without asking a
 // PodDisruptionBudget, and of two at once each takes one down.
-func (p *planner) catchUp() string {
+func (p gatePlanner) catchUp() string {
 	var steps []string
 	from, to := p.Source, p.Destination
 	if from.Set.rollsOut() {

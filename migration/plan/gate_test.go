@@ -85,7 +85,7 @@ func TestCosts(t *testing.T) {
 		"the destination rolls out":       {rollsOutAt(DestinationSide), west},
 		"back, a change is undone":        {func(s *Snapshot) { rollback(s); s.Template.Fields = "image" }, ""},
 	} {
-		if got := heldBy(halfway(tc.change).costs(1)); got != tc.want {
+		if got := heldBy(asked(halfway(tc.change).View, true)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestUnsafe(t *testing.T) {
 		"a pod is still there, at west":    {left, api.ReasonPodTerminating + " west"},
 		"its claim is in use":              {used, api.ReasonClaimInUse},
 	} {
-		if got := heldBy(halfway(tc.change).unsafe(1)); got != tc.want {
+		if got := heldBy(asked(halfway(tc.change).View, false)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -234,5 +234,34 @@ func TestShared(t *testing.T) {
 		if stalls && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "") {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// asked is what the gates that cost something say of ordinal 1, or those that do not.
+func asked(v *View, costs bool) *Hold {
+	for _, gate := range gates {
+		if gate.Costs != costs {
+			continue
+		}
+		if hold := gate.Blocks(v, 1); hold != nil {
+			return hold
+		}
+	}
+	return nil
+}
+
+// TestRegisterGate: a gate that could not be asked, or takes another one's name, is not registered.
+func TestRegisterGate(t *testing.T) {
+	open := func(*View, int32) *Hold { return nil }
+	for name, gate := range map[string]Gate{"no name": {Blocks: open}, "nothing to ask": {Name: "mute"}, "a taken name": {Name: "replicas", Blocks: open}} {
+		t.Run(name, func(t *testing.T) {
+			before := len(gates)
+			defer func() {
+				if recover() == nil || len(gates) != before {
+					t.Error("it is registered")
+				}
+			}()
+			RegisterGate(gate)
+		})
 	}
 }

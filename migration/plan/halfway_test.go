@@ -16,7 +16,7 @@ type but []func(*Snapshot)
 // halfway is a planner of an application of four replicas that is halfway: the source, in cluster
 // east, has ordinals 0 and 1, the destination, in cluster west, has 2 and 3, all of them available,
 // and two may be unavailable at once. Process "h" holds the fence, in epoch 2.
-func halfway(change func(*Snapshot)) *planner {
+func halfway(change func(*Snapshot)) *planners {
 	s := Snapshot{
 		Now: began.Add(time.Hour), UID: "m", Holder: "h", Engaged: true,
 		Spec:        Spec{Mode: api.ModeRun, Order: api.HighestFirst},

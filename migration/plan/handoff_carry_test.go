@@ -50,7 +50,7 @@ func TestCarry(t *testing.T) {
 		"its volume is another disk by now": {down(otherDisk), volumes.ReasonAnotherDisk, api.StepCarryVolumes},
 		"both are to be carried over":       {[]func(*Snapshot){unbudgeted, logged, stopped(2)}, park, api.StepCarryVolumes},
 		"one was made again":                {[]func(*Snapshot){unbudgeted, logged, stopped(2), swapped}, volumes.ReasonAnotherDisk, api.StepCarryVolumes},
-	}, func(p *planner) *Decision { return p.carry(2) })
+	}, func(p *planners) *Decision { return p.carry(2) })
 }
 
 // TestReceive: the next handoff begins when the ordinal is available on its disk (I3, I5), at once where
@@ -70,7 +70,7 @@ func TestReceive(t *testing.T) {
 		"the gate has closed":       {up(closedGate("Numbers")), ends, api.StepAwaitReadiness},
 		"it is to be deleted":       {up(isDeleted), ends, api.StepAwaitReadiness},
 		"another one has gone down": {up(unready(0)), ends, api.StepAwaitReadiness},
-	}, func(p *planner) *Decision { return p.receive(2) })
+	}, func(p *planners) *Decision { return p.receive(2) })
 	if got := midway(up()...).receive(2).Record.Handoff.Ordinal; got != 1 {
 		t.Errorf("ordinal %d is next, want 1", got)
 	}
@@ -94,7 +94,7 @@ func TestVolumesOf(t *testing.T) {
 		"another one":           {Seen, []OrdinalVolume{of(2, "data"), of(2, "temp")}, 2, true},
 		"nobody knows how many": {Absent, []OrdinalVolume{of(2, "data"), of(2, "logs")}, 2, true},
 	} {
-		p := &planner{Snapshot: Snapshot{Source: Side{Set: Set{Presence: tc.presence, Templates: []string{"data", "logs"}}}, Volumes: tc.have}}
+		p := viewOf(Snapshot{Source: Side{Set: Set{Presence: tc.presence, Templates: []string{"data", "logs"}}}, Volumes: tc.have})
 		got, hold := p.volumesOf(2)
 		if len(got) != tc.found || (hold != nil) != tc.held || hold != nil && hold.Reason != api.ReasonVolumeUnbound {
 			t.Errorf("%s: %d, %+v", name, len(got), hold)

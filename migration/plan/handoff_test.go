@@ -81,7 +81,7 @@ type stepCase struct {
 	step    api.Step
 }
 
-func wantSteps(t *testing.T, cases map[string]stepCase, next func(*planner) *Decision) {
+func wantSteps(t *testing.T, cases map[string]stepCase, next func(*planners) *Decision) {
 	t.Helper()
 	for name, tc := range cases {
 		got := next(midway(tc.changes...))
@@ -112,7 +112,7 @@ func TestHandoff(t *testing.T) {
 		"the taker is not there":   {[]func(*Snapshot){unbudgeted, handedOver(2), gone(destination)}, "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
 		"back, the giver has it":   {[]func(*Snapshot){unbudgeted, handedOver(2), securedFor(2), back}, "ScaleDown destination web", api.StepScaleDown},
 		"back, and it has arrived": {[]func(*Snapshot){unbudgeted, sends(2), unready(2), back}, api.ReasonPodNotReady, api.StepAwaitReadiness},
-	}, (*planner).handoff)
+	}, (*planners).handoff)
 }
 
 // TestBegin: between two handoffs all of the budget belongs to others (I4); the next one begins when the
@@ -138,7 +138,7 @@ func TestBegin(t *testing.T) {
 		"none is left, with a budget":  {[]func(*Snapshot){last, kept}, shares, ""},
 		"none is left, with a share":   {[]func(*Snapshot){last, bounded}, lifts, ""},
 		"none is left to go back":      {[]func(*Snapshot){inMode(api.ModeRollback), func(s *Snapshot) { s.Record.Baseline.DestinationReplicas = 1 }}, "", ""},
-	}, (*planner).begin)
+	}, (*planners).begin)
 }
 
 // TestStart: a handoff is recorded before it begins, with its volumes (I3, I7), and with the first one
@@ -202,7 +202,7 @@ func TestGive(t *testing.T) {
 		"deleted, and it is not Ready":      {from(isDeleted, unready(2)), ends, api.StepGate},
 		"deleted, its controller is behind": {from(isDeleted, behind), api.ReasonControllerBehind, api.StepAwaitReadiness},
 		"its controller is behind":          {from(behind), api.ReasonControllerBehind, api.StepGate},
-	}, func(p *planner) *Decision { return p.give(2) })
+	}, func(p *planners) *Decision { return p.give(2) })
 }
 
 // TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and what
@@ -237,7 +237,7 @@ func TestGiveReserves(t *testing.T) {
 		"one that is down goes back":     {3, stepCase{of(3, goesBack, taken, unready(3), unready(0)), "ScaleDown destination web", api.StepScaleDown}},
 		"it is up, and another one down": {3, stepCase{of(3, goesBack, taken, unready(0)), "recorded: no handoff", api.StepGate}},
 	} {
-		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planner) *Decision { return p.give(tc.ordinal) })
+		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planners) *Decision { return p.give(tc.ordinal) })
 	}
 	p := midway(of(2, two, func(s *Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(2) })...)
 	got := p.give(2).Effect

@@ -11,6 +11,9 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
+// foreignPlanner finds what somebody else has changed in mid-move (I1, I9).
+type foreignPlanner struct{ *View }
+
 // layout is where a migration stands, read off the two slices.
 type layout struct {
 	// lo and hi bound the application's ordinals: [lo,hi).
@@ -122,31 +125,23 @@ func with(set Set, ordinal int32) (start, replicas int32) {
 	return set.Start, set.Replicas + 1
 }
 
-// next returns the ordinal that moves next in the plan's direction.
-func (p *planner) next() (int32, bool) {
-	if p.direction() == api.Back {
-		return p.layout.nextBack(), p.layout.moved > p.layout.initial
-	}
-	return p.layout.nextForward(), p.layout.moved < p.layout.target
-}
-
 // foreign stalls when somebody else has changed what the migration owns (I9): the
 // existence and the ranges of both StatefulSets, and the budgets.
 //
 // A Migration that is being deleted lets go instead: its user has given it up, and
 // it can do nothing safely any more.
-func (p *planner) foreign() *Decision {
-	decision := cmp.Or(p.reserved(), p.lostDisks(), p.foreignSets())
+func (p foreignPlanner) foreign() *Decision {
+	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
 	if decision == nil && !p.stopped() {
 		decision = p.foreignBudgets()
 	}
 	if decision == nil || !p.Deleting {
 		return decision
 	}
-	return p.letGo()
+	return lossPlanner(p).letGo()
 }
 
-func (p *planner) foreignBudgets() *Decision {
+func (p foreignPlanner) foreignBudgets() *Decision {
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if len(side.Budgets) > 1 {
 			return severalBudgets(*side)
@@ -162,7 +157,7 @@ func (p *planner) foreignBudgets() *Decision {
 	return nil
 }
 
-func (p *planner) foreignSets() *Decision {
+func (p foreignPlanner) foreignSets() *Decision {
 	source, destination := p.Source.Set, p.Destination.Set
 	switch {
 	case source.Terminating && !p.Spec.DeleteSource:
@@ -188,7 +183,7 @@ func (p *planner) foreignSets() *Decision {
 // startedEarly says that the ordinal on its way was started by somebody else where its
 // volume is not; empty when it was not. Its pod waits for a volume that does not come,
 // or runs on an empty one (I3).
-func (p *planner) startedEarly() string {
+func (p foreignPlanner) startedEarly() string {
 	if p.Record.Handoff == nil {
 		return ""
 	}
@@ -209,7 +204,7 @@ func (p *planner) startedEarly() string {
 	return ""
 }
 
-func (p *planner) scaledBy() string {
+func (p foreignPlanner) scaledBy() string {
 	var writers []string
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if side.Set.ScalesBy != "" {
@@ -251,7 +246,7 @@ func Allowed(s Snapshot, side Side) *int32 {
 }
 
 // NextOrdinal is the one that moves next in the direction of the moment; false: none is left to move.
-func NextOrdinal(s Snapshot) (ordinal int32, more bool) { return newPlanner(s).next() }
+func NextOrdinal(s Snapshot) (ordinal int32, more bool) { return viewOf(s).next() }
 
 // What one migration may be about. Its numbers come from objects that others write, and
 // memory and time are taken in proportion to them: nothing is, before they are bounded.
@@ -324,13 +319,13 @@ func (s Side) scaleDown() string {
 
 // countable holds while the numbers are such that nothing may be counted up to them. A
 // Migration that is being deleted lets go.
-func (p *planner) countable() *Decision {
+func (p foreignPlanner) countable() *Decision {
 	finding := p.Unbounded()
 	switch {
 	case finding == nil:
 		return nil
 	case p.Deleting && p.Record.Baseline != nil:
-		return p.letGo()
+		return lossPlanner(p).letGo()
 	}
 	return &Decision{Findings: []Finding{*finding}, Hold: finding.Hold()}
 }
@@ -338,3 +333,17 @@ func (p *planner) countable() *Decision {
 // BeginsAbove says whether the destination is given a slice that begins above 0, of an
 // application that begins with the ordinal lo.
 func (s Spec) BeginsAbove(lo int32) bool { return s.Order != api.LowestFirst || lo > 0 }
+
+// reserved stalls when a slice of our own kind has been told to skip ordinals: it then owns
+// as many more beyond its end, and those run on the other side (I1).
+func (p foreignPlanner) reserved() *Decision {
+	for _, side := range []*Side{&p.Source, &p.Destination} {
+		if side.Set.Presence != Seen || !side.Set.Reserves {
+			continue
+		}
+		return Stalled(api.ReasonForeignScale,
+			fmt.Sprintf("reserveOrdinals of %s was changed by %q: its slice now owns ordinals beyond its end, which may run on the other side", side.object(), cmp.Or(side.Set.ReservesBy, "unknown")),
+			fmt.Sprintf("clear it: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"reserveOrdinals\":null}}'; the migration then goes on by itself", side.Set.resource(), side.Namespace, side.Set.Name))
+	}
+	return nil
+}

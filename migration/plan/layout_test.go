@@ -149,7 +149,7 @@ func TestNextOrdinal(t *testing.T) {
 		"back, two have moved":    {api.ModeRollback, 2, 4, true},
 		"back, one, as there was": {api.ModeRollback, 1, 5, false},
 	} {
-		p := &planner{Snapshot: Snapshot{Spec: Spec{Mode: tc.mode}}, layout: layout{lo: 0, hi: 6, initial: 1, target: 3, moved: tc.moved}}
+		p := &View{Snapshot: Snapshot{Spec: Spec{Mode: tc.mode}}, layout: layout{lo: 0, hi: 6, initial: 1, target: 3, moved: tc.moved}}
 		if next, more := p.next(); next != tc.next || more != tc.more {
 			t.Errorf("%s: %d, %t, want %d, %t", name, next, more, tc.next, tc.more)
 		}

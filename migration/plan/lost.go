@@ -13,9 +13,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// lossPlanner finds what is lost: a side, a StatefulSet, a disk (I3).
+type lossPlanner struct{ *View }
+
 // lost stalls when one of the StatefulSets is not the one any more with which the migration
 // began, before anything is written on it. A Migration that is being deleted lets go.
-func (p *planner) lost() *Decision {
+func (p lossPlanner) lost() *Decision {
 	decision := cmp.Or(p.lostSource(), p.lostDestination())
 	if decision == nil || !p.Deleting || decision.Record != nil {
 		return decision
@@ -24,13 +27,13 @@ func (p *planner) lost() *Decision {
 }
 
 // letGo ends a Migration that is being deleted and can do nothing safely any more.
-func (p *planner) letGo() *Decision {
+func (p lossPlanner) letGo() *Decision {
 	next := p.Record
 	next.Completed = api.ReasonReleased
 	return &Decision{Record: &next}
 }
 
-func (p *planner) lostSource() *Decision {
+func (p lossPlanner) lostSource() *Decision {
 	source := p.Source.Set
 	emptied := p.layout.broken == "" && p.whole()
 	switch {
@@ -49,7 +52,7 @@ func (p *planner) lostSource() *Decision {
 // lostDestination stalls when the StatefulSet that has taken ordinals is gone, or is another
 // one whose pods may run on other disks. Another one in the place of one without ordinals,
 // or on the very disks that were carried over, is taken for it from then on.
-func (p *planner) lostDestination() *Decision {
+func (p lossPlanner) lostDestination() *Decision {
 	set, known := p.Destination.Set, p.Record.Baseline.DestinationUID
 	given := p.given()
 	switch {
@@ -72,7 +75,7 @@ func (p *planner) lostDestination() *Decision {
 }
 
 // takenFor records which StatefulSet is the destination; empty: none any more.
-func (p *planner) takenFor(uid types.UID) *Decision {
+func (p lossPlanner) takenFor(uid types.UID) *Decision {
 	next, base := p.Record, *p.Record.Baseline
 	base.DestinationUID = uid
 	next.Baseline = &base
@@ -81,14 +84,14 @@ func (p *planner) takenFor(uid types.UID) *Decision {
 
 // given are the ordinals that the destination must have: those that the source does not
 // own and that are not on their way.
-func (p *planner) given() []int32 {
+func (p lossPlanner) given() []int32 {
 	moving := func(ordinal int32) bool { return p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal }
 	return slices.DeleteFunc(p.away(), moving)
 }
 
 // away are the ordinals that the source does not own: the one that is on its way may run at
 // the destination, too.
-func (p *planner) away() []int32 {
+func (p lossPlanner) away() []int32 {
 	var away []int32
 	for ordinal := p.layout.lo; ordinal < p.layout.hi; ordinal++ {
 		if p.Source.Set.Presence != Seen || !p.Source.Set.Has(ordinal) {
@@ -114,7 +117,7 @@ func listOrdinals(ordinals []int32) string {
 // lostDisks stalls when an ordinal that has moved is not on the disk that it had (I3): its
 // claim was deleted and made again, empty. Nothing more is stopped then, nothing is
 // completed, and no record of the disk is deleted.
-func (p *planner) lostDisks() *Decision {
+func (p lossPlanner) lostDisks() *Decision {
 	if p.Focused || p.Destination.Lost {
 		return nil
 	}
@@ -126,7 +129,7 @@ func (p *planner) lostDisks() *Decision {
 }
 
 // anotherDisk says which of the ordinals that the destination must have is not on its disk.
-func (p *planner) anotherDisk() *volumes.Problem {
+func (p lossPlanner) anotherDisk() *volumes.Problem {
 	given := map[int32]bool{}
 	for _, ordinal := range p.given() {
 		given[ordinal] = true
@@ -136,7 +139,7 @@ func (p *planner) anotherDisk() *volumes.Problem {
 			continue
 		}
 		taken := volumes.Taken{Shared: p.Spec.SameCluster, Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
-		if problem := taken.Check(); problem != nil {
+		if problem := v.method().Carried(taken); problem != nil {
 			return problem
 		}
 	}
@@ -145,14 +148,14 @@ func (p *planner) anotherDisk() *volumes.Problem {
 
 // left says whether the volume of an ordinal was carried away from the source: somebody who
 // scales the source down takes none of them along.
-func (p *planner) left(v OrdinalVolume) bool {
+func (p lossPlanner) left(v OrdinalVolume) bool {
 	volume := v.Source.Volume
 	return !volume.Found || !volume.ClaimRef.Names(v.Source.Ref)
 }
 
 // offItsDisk stalls when the ordinal that has just been started is not on its disk any more:
 // its claim was deleted meanwhile, and its controller has made an empty one.
-func (p *planner) offItsDisk(k int32) *Decision {
+func (p lossPlanner) offItsDisk(k int32) *Decision {
 	if p.Focused && !p.VolumesRead {
 		return nil
 	}
@@ -162,31 +165,98 @@ func (p *planner) offItsDisk(k int32) *Decision {
 		}
 		pair := p.pair(v)
 		taken := volumes.Taken{Shared: pair.Shared, Made: p.takerName == DestinationSide, From: pair.Giver, At: pair.Taker}
-		if problem := taken.Check(); problem != nil {
+		if problem := v.method().Carried(taken); problem != nil {
 			return p.at(api.StepAwaitReadiness, Stalled(problem.Reason, problem.Message, problem.Remedy))
 		}
 	}
 	return nil
 }
 
-// initially says whether the destination owned an ordinal before the migration began.
-func (p *planner) initially(ordinal int32) bool {
-	if p.layout.lowest {
-		return ordinal < p.layout.lo+p.layout.initial
+// recoverable goes before everything else in the mode Recover: it asks for the person's word
+// that the destination is off, and takes a migration up again that had been completed, as
+// long as the source still has what it left behind.
+func (p lossPlanner) recoverable() *Decision {
+	if p.Spec.Mode != api.ModeRecover || p.Deleting {
+		return nil
 	}
-	return ordinal >= p.layout.hi-p.layout.initial
-}
-
-// reserved stalls when a slice of our own kind has been told to skip ordinals: it then owns
-// as many more beyond its end, and those run on the other side (I1).
-func (p *planner) reserved() *Decision {
-	for _, side := range []*Side{&p.Source, &p.Destination} {
-		if side.Set.Presence != Seen || !side.Set.Reserves {
-			continue
-		}
-		return Stalled(api.ReasonForeignScale,
-			fmt.Sprintf("reserveOrdinals of %s was changed by %q: its slice now owns ordinals beyond its end, which may run on the other side", side.object(), cmp.Or(side.Set.ReservesBy, "unknown")),
-			fmt.Sprintf("clear it: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"reserveOrdinals\":null}}'; the migration then goes on by itself", side.Set.resource(), side.Namespace, side.Set.Name))
+	base := p.Record.Baseline
+	switch {
+	case p.Record.Completed == api.ReasonRecovered, p.Record.Completed == api.ReasonRolledBack:
+		return nil
+	case base == nil:
+		return Stalled(api.ReasonNothingToRecover, "no ordinal has left the source: the migration has not begun", "set spec.mode to Run, or delete this Migration")
+	case p.Spec.SameCluster || base.SourceCluster == base.DestinationCluster:
+		return Stalled(api.ReasonNothingToRecover, "source and destination are in one cluster, and share their volumes: what is lost there is lost here too",
+			"set spec.mode to Rollback, which asks both sides")
+	case p.Spec.Recovery != base.DestinationCluster:
+		return p.unconfirmed()
+	case p.Record.Completed == api.ReasonMoved && p.Spec.DeleteSource:
+		return Stalled(api.ReasonNothingToRecover, "the migration had been completed, and the source was deleted as it was asked for: no record of the disks is left there",
+			"restore the application from a backup")
+	case p.Record.Completed == api.ReasonMoved:
+		next := p.Record
+		next.Completed = ""
+		return &Decision{Record: &next}
 	}
 	return nil
+}
+
+func (p lossPlanner) unconfirmed() *Decision {
+	id := p.Record.Baseline.DestinationCluster
+	return Stalled(api.ReasonRecoveryUnconfirmed,
+		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", listOrdinals(p.away()), p.Destination.Cluster),
+		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
+}
+
+// DestinationSlice is what the destination owns: of one that is lost for good, the ordinals
+// that are not back yet and not on their way.
+func DestinationSlice(s Snapshot) Set {
+	if s.Destination.Lost && s.Record.Baseline != nil {
+		return lostSlice(s)
+	}
+	return s.Destination.Set
+}
+
+// lostSlice is what a destination that is lost for good had: the ordinals that the source does
+// not own and that are not on their way back.
+func lostSlice(s Snapshot) Set {
+	base, source := s.Record.Baseline, s.Source.Set
+	moved := base.Replicas
+	if source.Presence == Seen {
+		moved -= source.Replicas
+	}
+	if handoff := s.Record.Handoff; handoff != nil && (source.Presence != Seen || !source.Has(handoff.Ordinal)) {
+		moved--
+	}
+	moved = max(0, moved)
+	slice := Set{Presence: Seen, Start: base.Start, Replicas: moved}
+	if s.Spec.Order != api.LowestFirst {
+		slice.Start = base.Start + base.Replicas - moved
+	}
+	return slice
+}
+
+// StartedByHand says that the source owns ordinals of a destination that is lost which no handoff
+// has brought back: they may run on empty disks, and the volumes that they had are parked (I3).
+func StartedByHand(s Snapshot) string {
+	given := s.Record.Given
+	if !s.Destination.Lost || given == nil {
+		return ""
+	}
+	onItsWay := int32(0)
+	if s.Record.Handoff != nil {
+		onItsWay = 1
+	}
+	if lostSlice(s).Replicas >= *given-onItsWay {
+		return ""
+	}
+	return fmt.Sprintf("the source owns %s, and %d ordinals were at the destination that is lost", Span(s.Source.Set.Start, s.Source.Set.Replicas), *given)
+}
+
+// DestinationCount is how many ordinals the destination owns, as it is to be written down.
+func DestinationCount(s Snapshot) *int32 {
+	if StartedByHand(s) != "" {
+		return s.Record.Given
+	}
+	return new(DestinationSlice(s).Replicas)
 }

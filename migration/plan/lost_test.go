@@ -26,7 +26,7 @@ func fourIsEmpty(s *Snapshot) {
 }
 
 // takesFor is the record in which another StatefulSet is the destination.
-func takesFor(p *planner, uid types.UID) *Decision {
+func takesFor(p *planners, uid types.UID) *Decision {
 	next, base := p.Record, *p.Record.Baseline
 	base.DestinationUID = uid
 	next.Baseline = &base

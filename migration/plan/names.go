@@ -8,6 +8,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// namePlanner gives the ordinals names that both clusters know.
+type namePlanner struct{ *View }
+
 // Name is what gives one ordinal a name that clients in both clusters use, as it was
 // seen on a side: a headless Service named after the pod, and its ServiceExport.
 type Name struct {
@@ -30,7 +33,7 @@ type PodService struct {
 
 // names gives each ordinal its name on the side that owns it, before the first one
 // moves. One that is on its way gets its name as it is carried over.
-func (p *planner) names() *Decision {
+func (p namePlanner) names() *Decision {
 	if _, more := p.next(); !more || !p.Spec.NameOrdinals || p.stopped() {
 		return nil // at the end they may have been removed
 	}
@@ -54,7 +57,7 @@ func (p *planner) names() *Decision {
 // rename takes the name of an ordinal that is down over to its taker: there it exists
 // before the pod starts, and what was made at the giver goes. The export at the taker
 // comes first, so that the ServiceImport that both sides share is never without one.
-func (p *planner) rename(k int32) *Decision {
+func (p namePlanner) rename(k int32) *Decision {
 	if !p.Spec.NameOrdinals {
 		return nil
 	}
@@ -76,7 +79,7 @@ func (p *planner) rename(k int32) *Decision {
 // keepName writes the present fence on what the migration has made of a name, before the ordinal
 // relies on it again: a removal that was judged before the migration was turned round, and comes
 // late, carries the resourceVersion from before and is refused.
-func (p *planner) keepName(name SideName, n Name) *Decision {
+func (p namePlanner) keepName(name SideName, n Name) *Decision {
 	e := Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).podName(n.Ordinal), Fence: p.fence()}
 	switch {
 	case n.Service.Ours && n.Service.Fence != p.fence():
@@ -90,7 +93,7 @@ func (p *planner) keepName(name SideName, n Name) *Decision {
 }
 
 // nameAt makes what the name of an ordinal lacks on a side.
-func (p *planner) nameAt(name SideName, n Name) *Decision {
+func (p namePlanner) nameAt(name SideName, n Name) *Decision {
 	side := p.Side(name)
 	object := side.podName(n.Ordinal)
 	switch {
@@ -106,7 +109,7 @@ func (p *planner) nameAt(name SideName, n Name) *Decision {
 
 // unname removes what the migration has made of an ordinal's name on a side, the
 // export first.
-func (p *planner) unname(name SideName, n Name) *Decision {
+func (p namePlanner) unname(name SideName, n Name) *Decision {
 	e := Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).podName(n.Ordinal)}
 	switch {
 	case n.Export.Found && n.Export.Ours:
@@ -121,7 +124,7 @@ func (p *planner) unname(name SideName, n Name) *Decision {
 
 // dropNames removes at the end the names that the migration has made: all of them when
 // it was asked to, and always those where the ordinal is not.
-func (p *planner) dropNames() *Decision {
+func (p namePlanner) dropNames() *Decision {
 	if !p.Spec.NameOrdinals {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 // withNames is a planner of a migration that gives names: the source has ordinals 0 and 1, of which
 // both have their names, and the destination 2.
-func withNames(change func(*planner)) *planner {
+func withNames(change func(*planners)) *planners {
 	name := func(k int32) Name {
 		return Name{Ordinal: k, Service: PodService{Found: true, Selects: true, Ours: true, UID: "svc", ResourceVersion: "1"}, Export: Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2"}}
 	}
@@ -110,14 +110,14 @@ func TestUnname(t *testing.T) {
 // asked for.
 func TestDropNames(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*planner)
+		change func(*planners)
 		want   string
 	}{
 		"they stay":          {nil, ""},
-		"no names":           {func(p *planner) { p.Spec.NameOrdinals, p.Spec.DropNames = false, true }, ""},
-		"they are to go":     {func(p *planner) { p.Spec.DropNames = true }, "DeletePodExport source web-0 exp2"},
-		"one is left behind": {func(p *planner) { p.Source.Set.Replicas = 1 }, "DeletePodExport source web-1 exp2"},
-		"one there":          {func(p *planner) { p.Destination.Set.Replicas = 0 }, "DeletePodExport destination web-2 exp2"},
+		"no names":           {func(p *planners) { p.Spec.NameOrdinals, p.Spec.DropNames = false, true }, ""},
+		"they are to go":     {func(p *planners) { p.Spec.DropNames = true }, "DeletePodExport source web-0 exp2"},
+		"one is left behind": {func(p *planners) { p.Source.Set.Replicas = 1 }, "DeletePodExport source web-1 exp2"},
+		"one there":          {func(p *planners) { p.Destination.Set.Replicas = 0 }, "DeletePodExport destination web-2 exp2"},
 	} {
 		if got := does(withNames(tc.change).dropNames()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -130,22 +130,22 @@ func TestDropNames(t *testing.T) {
 func TestNames(t *testing.T) {
 	lacks := func(side *Side, at int) { side.Names[at].Service = PodService{} }
 	for name, tc := range map[string]struct {
-		change func(*planner)
+		change func(*planners)
 		want   string
 	}{
 		"all have theirs":        {nil, ""},
-		"one at the source":      {func(p *planner) { lacks(&p.Source, 1) }, "CreatePodService source web-1 "},
-		"one at the destination": {func(p *planner) { lacks(&p.Destination, 0) }, "CreatePodService destination web-2 "},
-		"nobody asks for them":   {func(p *planner) { lacks(&p.Source, 1); p.Spec.NameOrdinals = false }, ""},
-		"none is left to move":   {func(p *planner) { lacks(&p.Source, 1); p.layout.target = p.layout.moved }, ""},
-		"one of them is down": {func(p *planner) {
+		"one at the source":      {func(p *planners) { lacks(&p.Source, 1) }, "CreatePodService source web-1 "},
+		"one at the destination": {func(p *planners) { lacks(&p.Destination, 0) }, "CreatePodService destination web-2 "},
+		"nobody asks for them":   {func(p *planners) { lacks(&p.Source, 1); p.Spec.NameOrdinals = false }, ""},
+		"none is left to move":   {func(p *planners) { lacks(&p.Source, 1); p.layout.target = p.layout.moved }, ""},
+		"one of them is down": {func(p *planners) {
 			lacks(&p.Source, 0)
 			p.Source.Set.Replicas, p.Record.Handoff = 1, &api.Handoff{Ordinal: 1}
 		}, ""},
-		"one is on its way, up":    {func(p *planner) { lacks(&p.Source, 0); p.Record.Handoff = &api.Handoff{Ordinal: 1} }, "CreatePodService source web-0 "},
-		"the export is refused":    {func(p *planner) { p.Destination.Names[0].Export.Conflict = "ports" }, api.ReasonExportConflict},
-		"one that is not there":    {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, p.Destination.Names[0]} }, ""},
-		"and one that is lacks it": {func(p *planner) { p.Destination.Names = []Name{{Ordinal: 1}, {Ordinal: 2}} }, "CreatePodService destination web-2 "},
+		"one is on its way, up":    {func(p *planners) { lacks(&p.Source, 0); p.Record.Handoff = &api.Handoff{Ordinal: 1} }, "CreatePodService source web-0 "},
+		"the export is refused":    {func(p *planners) { p.Destination.Names[0].Export.Conflict = "ports" }, api.ReasonExportConflict},
+		"one that is not there":    {func(p *planners) { p.Destination.Names = []Name{{Ordinal: 1}, p.Destination.Names[0]} }, ""},
+		"and one that is lacks it": {func(p *planners) { p.Destination.Names = []Name{{Ordinal: 1}, {Ordinal: 2}} }, "CreatePodService destination web-2 "},
 	} {
 		if got := does(withNames(tc.change).names()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -162,26 +162,26 @@ func TestRename(t *testing.T) {
 		n.Service.Fence = fence
 		return n
 	}
-	names := func(taker ...Name) func(*planner) {
-		return func(p *planner) { p.Destination.Names = taker }
+	names := func(taker ...Name) func(*planners) {
+		return func(p *planners) { p.Destination.Names = taker }
 	}
-	gone := func(change func(*planner)) func(*planner) {
-		return func(p *planner) { change(p); p.Source.Names = p.Source.Names[:1] }
+	gone := func(change func(*planners)) func(*planners) {
+		return func(p *planners) { change(p); p.Source.Names = p.Source.Names[:1] }
 	}
 	for name, tc := range map[string]struct {
-		change func(*planner)
+		change func(*planners)
 		want   string
 	}{
-		"nobody asks for it":      {func(p *planner) { p.Spec.NameOrdinals = false }, ""},
+		"nobody asks for it":      {func(p *planners) { p.Spec.NameOrdinals = false }, ""},
 		"not read where it was":   {gone(names(there("m.2"))), api.ReasonNameUnread},
 		"not read where it is to": {names(), api.ReasonNameUnread},
 		"read on neither side":    {gone(names()), api.ReasonNameUnread},
 		"it has none":             {names(Name{Ordinal: k}), "CreatePodService destination web-1 "},
 		"it is of an older epoch": {names(there("m.1")), "MarkPodService destination web-1 new3"},
 		"it is named":             {names(there("m.2")), "DeletePodExport source web-1 exp2"},
-		"it is named there alone": {func(p *planner) { names(there("m.2"))(p); p.Source.Names[1] = Name{Ordinal: k} }, ""},
-		"where it was is lost":    {gone(func(p *planner) { names(there("m.2"))(p); p.Source.Lost = true }), ""},
-		"lost, and it has none":   {gone(func(p *planner) { names(Name{Ordinal: k})(p); p.Source.Lost = true }), "CreatePodService destination web-1 "},
+		"it is named there alone": {func(p *planners) { names(there("m.2"))(p); p.Source.Names[1] = Name{Ordinal: k} }, ""},
+		"where it was is lost":    {gone(func(p *planners) { names(there("m.2"))(p); p.Source.Lost = true }), ""},
+		"lost, and it has none":   {gone(func(p *planners) { names(Name{Ordinal: k})(p); p.Source.Lost = true }), "CreatePodService destination web-1 "},
 	} {
 		if got := does(withNames(tc.change).rename(k)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -194,7 +194,7 @@ func TestNameFindings(t *testing.T) {
 	if got := nameFindings(withNames(nil).Snapshot); len(got) > 0 {
 		t.Errorf("nothing is wrong: %+v", got)
 	}
-	p := withNames(func(p *planner) {
+	p := withNames(func(p *planners) {
 		p.Source.Names[1].Service.Selects, p.Destination.Names[0].Service.Selects = false, false
 		p.Source.Names[0].Service = PodService{}
 	})

@@ -16,7 +16,7 @@ import (
 // parted is a planner of the migration "m", in its epoch 2: the application has ordinals 1 to 4 and a
 // disruption budget of 2. Two ordinals were to move, and have: the source has 1 and 2, and the
 // destination 3 and 4, on the disks that were carried over.
-func parted(change func(*Snapshot)) *planner {
+func parted(change func(*Snapshot)) *planners {
 	most := intstr.FromInt32(2)
 	s := Snapshot{
 		Now: epoch, Migration: types.NamespacedName{Namespace: "shop", Name: "move"}, UID: "m", Holder: "a", Engaged: true,

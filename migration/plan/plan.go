@@ -73,9 +73,11 @@ type Hold struct {
 
 // Plan returns the next step of a migration. Same input, same output.
 func Plan(s Snapshot) Decision {
-	p := newPlanner(s)
+	v := viewOf(s)
+	p := planner{v}
 	for _, stage := range []func() *Decision{
-		p.recoverable, p.finished, p.reachable, p.countable, p.accept, p.lost, p.ensureFence, p.foreign, p.prepare, p.handoff, p.settle,
+		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
+		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -84,68 +86,19 @@ func Plan(s Snapshot) Decision {
 	if s.Focused {
 		return *done()
 	}
-	next := p.Record
-	next.Completed = p.outcome()
+	next := v.Record
+	next.Completed = v.outcome()
 	return Decision{Record: &next}
 }
 
-// planner is a snapshot together with what follows from it at once.
-type planner struct {
-	Snapshot
-	// layout is the position; valid only when a baseline is recorded.
-	layout layout
-	// giver and taker follow the direction.
-	giver, taker *Side
-	giverName    SideName
-	takerName    SideName
-}
-
-func newPlanner(s Snapshot) *planner {
-	p := &planner{Snapshot: s}
-	if p.direction() == api.Forward {
-		p.giver, p.taker, p.giverName, p.takerName = &p.Source, &p.Destination, SourceSide, DestinationSide
-	} else {
-		p.giver, p.taker, p.giverName, p.takerName = &p.Destination, &p.Source, DestinationSide, SourceSide
-	}
-	if s.Record.Baseline != nil {
-		p.layout = layoutOf(s)
-	}
-	return p
-}
-
-// direction is the way that ordinals take now. A pause keeps the direction, so
-// that a handoff on its way ends where it was going.
-func (p *planner) direction() api.Direction {
-	switch {
-	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
-		return api.Back
-	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Fence != nil:
-		return p.Record.Fence.Direction
-	default:
-		return api.Forward
-	}
-}
-
-// resting says whether no handoff may begin.
-func (p *planner) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting }
-
-func (p *planner) outcome() string {
-	switch {
-	case p.Deleting:
-		return api.ReasonReleased
-	case p.Spec.Mode == api.ModeRecover:
-		return api.ReasonRecovered
-	case p.direction() == api.Back:
-		return api.ReasonRolledBack
-	default:
-		return api.ReasonMoved
-	}
-}
+// planner decides what concerns a migration as a whole. What it decides in between is its
+// stages', each a planner of its own on the same view.
+type planner struct{ *View }
 
 // finished cleans the source up and lets go of both StatefulSets once a migration
 // has been completed, or is to end before it has begun. One that was rolled back may
 // be run again: it begins anew.
-func (p *planner) finished() *Decision {
+func (p planner) finished() *Decision {
 	reason := p.Record.Completed
 	begun := p.Record.Baseline != nil
 	if reason == "" {
@@ -154,13 +107,14 @@ func (p *planner) finished() *Decision {
 		}
 		reason = p.outcome()
 	}
-	stages := []func() *Decision{p.reachable, p.cleanSource, p.release, p.handOver}
+	settled, fences := settleOf(p.View), fencePlanner(p)
+	stages := []func() *Decision{p.reachable, settled.cleanSource, fences.release, settled.handOver}
 	switch {
 	case begun:
 	case p.reachable() != nil:
 		stages = nil // nothing was written, and nothing can be
 	default:
-		stages = []func() *Decision{p.release} // only a late write can have left a fence
+		stages = []func() *Decision{fences.release} // only a late write can have left a fence
 	}
 	for _, stage := range stages {
 		if decision := stage(); decision != nil {
@@ -184,7 +138,7 @@ func (p *planner) finished() *Decision {
 // reachable holds everything while one side cannot be read: unreachable is not
 // absent. A cluster that is not the one where the migration began is as good as
 // unreachable: what it lacks may run in the other one.
-func (p *planner) reachable() *Decision {
+func (p planner) reachable() *Decision {
 	for _, side := range []*Side{&p.Source, &p.Destination} {
 		if side.Reach != Seen {
 			return Stalled(api.ReasonClusterUnreachable,

@@ -9,9 +9,32 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// planners are the planners of all stages, on one view.
+type planners struct {
+	*View
+	planner
+	lossPlanner
+	foreignPlanner
+	fencePlanner
+	destinationPlanner
+	handoffPlanner
+	settlePlanner
+	budgetPlanner
+	gatePlanner
+	carryPlanner
+	namePlanner
+}
+
+func newPlanner(s Snapshot) *planners {
+	v := viewOf(s)
+	return &planners{
+		v, planner{v}, lossPlanner{v}, foreignPlanner{v}, fencePlanner{v}, destinationPlanner{v}, handoffOf(v), settleOf(v), budgetPlanner{v}, gatePlanner{v}, carryPlanner{v}, namePlanner{v},
+	}
+}
+
 // midway is a planner of a migration of four ordinals, the highest first: the source has 0 to 2, the
 // destination 3, nothing is on its way, and this process drives it. Its only budget allows one.
-func midway(changes ...func(*Snapshot)) *planner {
+func midway(changes ...func(*Snapshot)) *planners {
 	s := healthy(0, 4, pdbtest.MaxUnavailable(1), "data")
 	s.Engaged = true
 	s.Record = Record{

@@ -32,7 +32,7 @@ func (s Side) object() string {
 // accept lets a migration begin: it checks everything that can be checked before
 // the first write, and records the baseline. Nothing has been changed when it
 // refuses.
-func (p *planner) accept() *Decision {
+func (p planner) accept() *Decision {
 	if p.Record.Baseline != nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func sourceFindings(s Snapshot) []Finding {
 	if s.Spec.Count > set.Replicas {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
 	}
-	if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+	if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
 		findings = append(findings, heldFinding(side))
 	}
 	if finding := side.deletesClaims(); finding != nil {
@@ -181,7 +181,7 @@ func destinationFindings(s Snapshot) []Finding {
 		if set.Terminating {
 			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
 		}
-		if owner := FenceOwner(set.Fence); owner != "" && owner != s.UID {
+		if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
 			findings = append(findings, heldFinding(side))
 		}
 	}
@@ -210,7 +210,7 @@ func volumeFindings(s Snapshot) []Finding {
 		if !toMove(s, v.Ordinal, total) {
 			continue
 		}
-		problem := volumes.Check(volumes.Pair{Shared: s.Spec.SameCluster, Giver: v.Source, Taker: v.Destination})
+		problem := v.method().Check(volumes.Pair{Shared: s.Spec.SameCluster, Giver: v.Source, Taker: v.Destination})
 		if problem != nil {
 			findings = append(findings, Finding{
 				Reason:  problem.Reason,
@@ -229,12 +229,6 @@ func toMove(s Snapshot, ordinal, total int32) bool {
 		return set.Start <= ordinal && ordinal < set.Start+total
 	}
 	return set.End()-total <= ordinal && ordinal < set.End()
-}
-
-// allUnavailable names the pods of both slices that are not available, other than
-// the one of the ordinal that is left out.
-func (p *planner) allUnavailable(leaveOut *int32) []string {
-	return append(unavailable(p.Snapshot, p.Source, leaveOut), unavailable(p.Snapshot, p.Destination, leaveOut)...)
 }
 
 // unavailable names the pods of a slice that are not available, other than the

@@ -187,7 +187,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
-	p := planner{Snapshot: Snapshot{Source: Side{Set: Set{Name: "web", Replicas: 1}}, Destination: Side{Set: Set{Name: "web", Start: 1, Replicas: 3}}}}
+	p := &View{Snapshot: Snapshot{Source: Side{Set: Set{Name: "web", Replicas: 1}}, Destination: Side{Set: Set{Name: "web", Start: 1, Replicas: 3}}}}
 	if diff := cmp.Diff([]string{"web-0", "web-1", "web-2"}, p.allUnavailable(&three)); diff != "" {
 		t.Errorf("of both slices: -want +got\n%s", diff)
 	}

@@ -114,7 +114,7 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 // proven says whether both StatefulSets carry this migration's fence: then they are
 // in the clusters where it was written. Where one is missing, it may run elsewhere.
 func proven(s Snapshot) bool {
-	ours := func(set Set) bool { return set.Presence == Seen && FenceOwner(set.Fence) == s.UID }
+	ours := func(set Set) bool { return set.Presence == Seen && api.FenceOwner(set.Fence) == s.UID }
 	return s.UID != "" && ours(s.Source.Set) && (ours(s.Destination.Set) || s.Destination.Lost)
 }
 

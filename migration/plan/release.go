@@ -12,7 +12,7 @@ import (
 // released says what still holds an ordinal that neither slice owns, or its volumes (I1,
 // I2). Where all its volumes are still bound to the slice that takes it, nothing has been
 // carried anywhere: then it is enough that the other side has nothing of it.
-func (p *planner) released(k int32) *Hold {
+func (p carryPlanner) released(k int32) *Hold {
 	sides := []*Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)
 	kept := unread == nil && p.keptByTaker(held)
@@ -47,7 +47,7 @@ func (p *planner) released(k int32) *Hold {
 // keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
 // it was stopped there, and turned round before anything was carried away. Of an ordinal
 // without volumes nothing ever is.
-func (p *planner) keptByTaker(held []OrdinalVolume) bool {
+func (p carryPlanner) keptByTaker(held []OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)
 		if !pair.Taker.Bound() || !p.Spec.SameCluster && pair.Giver.Volume.Found && !pair.Giver.Parked() {

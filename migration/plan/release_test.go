@@ -13,7 +13,7 @@ import (
 
 // halfwayOut is halfway, with ordinal 1 on its way to the destination: neither slice has it, and the
 // volumes of its two claims, "data" and "logs", are at the source.
-func halfwayOut(change func(*Snapshot)) *planner {
+func halfwayOut(change func(*Snapshot)) *planners {
 	return halfway(func(s *Snapshot) {
 		s.Source.Set.Replicas, s.Source.Pods = 1, []Pod{runs(0)}
 		s.Source.Set.Templates = []string{"data", "logs"}

@@ -11,10 +11,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// settlePlanner restores what was changed, and removes what was made.
+type settlePlanner struct {
+	*View
+	budget budgetPlanner
+}
+
+func settleOf(v *View) settlePlanner { return settlePlanner{v, budgetPlanner{v}} }
+
 // settle restores what was changed and removes what is not needed any more, once
 // no ordinal is left to move in the plan's direction. Of a Migration that is being
 // deleted it restores the budgets and the reclaim policies only.
-func (p *planner) settle() *Decision {
+func (p settlePlanner) settle() *Decision {
 	for _, stage := range p.settling() {
 		if decision := stage(); decision != nil {
 			return decision
@@ -23,7 +31,7 @@ func (p *planner) settle() *Decision {
 	return nil
 }
 
-func (p *planner) settling() []func() *Decision {
+func (p settlePlanner) settling() []func() *Decision {
 	back := p.direction() == api.Back
 	switch {
 	case p.Deleting && p.Focused:
@@ -31,28 +39,25 @@ func (p *planner) settling() []func() *Decision {
 	case p.Deleting:
 		return []func() *Decision{p.budgets, p.keepPolicies}
 	case p.Focused && back: // only one ordinal's volumes were read
-		return []func() *Decision{p.cleanDestination, p.policies, p.dropNames}
+		return []func() *Decision{p.cleanDestination, p.policies, namePlanner{p.View}.dropNames}
 	case p.Focused:
-		return []func() *Decision{p.policies, p.dropNames}
+		return []func() *Decision{p.policies, namePlanner{p.View}.dropNames}
 	case back:
-		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, p.dropNames, p.removeDestinationSet}
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet}
 	default:
-		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, p.dropNames}
+		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, namePlanner{p.View}.dropNames}
 	}
 }
-
-// whole says whether the destination owns the whole application.
-func (p *planner) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
 
 // budgets gives the PodDisruptionBudgets back to their author where one of them is
 // about the whole application. An application that stays split over two of them
 // keeps its budget split.
-func (p *planner) budgets() *Decision {
-	if decision := p.share(0); decision != nil {
+func (p settlePlanner) budgets() *Decision {
+	if decision := p.budget.reserveBudget(0); decision != nil {
 		return decision
 	}
 	if p.Spec.SameNamespace {
-		return p.giveBack(SourceSide)
+		return p.budget.giveBack(SourceSide)
 	}
 	if p.layout.moved > 0 && !p.whole() {
 		return nil
@@ -60,13 +65,13 @@ func (p *planner) budgets() *Decision {
 	if p.direction() == api.Back && !p.Deleting && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
 		return p.deleteBudget(DestinationSide)
 	}
-	if decision := p.giveBack(DestinationSide); decision != nil {
+	if decision := p.budget.giveBack(DestinationSide); decision != nil {
 		return decision
 	}
-	return p.giveBack(SourceSide)
+	return p.budget.giveBack(SourceSide)
 }
 
-func (p *planner) deleteBudget(name SideName) *Decision {
+func (p settlePlanner) deleteBudget(name SideName) *Decision {
 	side := p.Side(name)
 	if len(side.Budgets) == 0 {
 		return nil
@@ -77,17 +82,14 @@ func (p *planner) deleteBudget(name SideName) *Decision {
 
 // policies gives the volumes that the taker runs on their original reclaim policy
 // back. A parked volume keeps Retain for ever: its disk is in use on the other side.
-func (p *planner) policies() *Decision {
+func (p settlePlanner) policies() *Decision {
 	for _, v := range p.Volumes {
-		holding := p.pair(v).Taker
-		if !p.taker.Set.Has(v.Ordinal) || !p.touched(holding.Volume) {
+		if !p.taker.Set.Has(v.Ordinal) {
 			continue
 		}
-		if volume := holding.Volume; !holding.Bound() {
-			return Stalled(api.ReasonVolumeUnbound, "volume "+volume.Name+" is not bound to claim "+holding.Ref.Namespace+"/"+holding.Ref.Name+" any more",
-				"its reclaim policy stays Retain until it is; kubectl describe pv "+volume.Name)
+		if decision := (carryPlanner{p.View}).volumeDecision(v, v.method().Settle(p.pair(v))); decision != nil {
+			return decision
 		}
-		return p.restorePolicy(p.takerName, v)
 	}
 	return nil
 }
@@ -95,37 +97,33 @@ func (p *planner) policies() *Decision {
 // keepPolicies gives the volumes that either slice runs on their original reclaim policy
 // back when the Migration is being deleted: nobody else would, and another Migration
 // would take the Retain that it finds for the author's own.
-func (p *planner) keepPolicies() *Decision {
+func (p settlePlanner) keepPolicies() *Decision {
 	for _, v := range p.Volumes {
 		for _, name := range SideNames {
 			holding := v.Holding(name)
-			if p.Side(name).Set.Has(v.Ordinal) && p.touched(holding.Volume) && holding.Bound() {
-				return p.restorePolicy(name, v)
+			if p.Side(name).Set.Has(v.Ordinal) && p.pair(v).Marked(holding.Volume) && holding.Bound() {
+				return restorePolicy(name, v.Ordinal, p.pair(v).Restore(holding.Volume))
 			}
 		}
 	}
 	return nil
 }
 
-// touched says whether a volume has a mark of this migration.
-func (p *planner) touched(volume volumes.Volume) bool {
-	return volume.Found && (volume.Note.By == p.UID || FenceOwner(volume.Fence) == p.UID)
-}
-
-func (p *planner) restorePolicy(name SideName, v OrdinalVolume) *Decision {
-	volume := v.Holding(name).Volume
-	return effect(Effect{Verb: RestorePolicy, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+func restorePolicy(name SideName, ordinal int32, action volumes.Action) *Decision {
+	return effect(Effect{
+		Verb: RestorePolicy, Side: name, Ordinal: ordinal, Name: action.Volume, UID: action.UID, ResourceVersion: action.ResourceVersion, Volume: action,
+	})
 }
 
 // withdrawSource removes the source's export, last of all that clients see.
-func (p *planner) withdrawSource() *Decision {
+func (p settlePlanner) withdrawSource() *Decision {
 	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
 		return p.withdraw(SourceSide)
 	}
 	return nil
 }
 
-func (p *planner) withdrawBoth() *Decision {
+func (p settlePlanner) withdrawBoth() *Decision {
 	for _, name := range []SideName{DestinationSide, SourceSide} {
 		if side := p.Side(name); side.Export.Found && side.Export.Ours {
 			return p.withdraw(name)
@@ -134,7 +132,7 @@ func (p *planner) withdrawBoth() *Decision {
 	return nil
 }
 
-func (p *planner) withdraw(name SideName) *Decision {
+func (p settlePlanner) withdraw(name SideName) *Decision {
 	side := p.Side(name)
 	return effect(Effect{Verb: DeleteExport, Side: name, Name: side.Service.Name, UID: side.Export.UID, ResourceVersion: side.Export.ResourceVersion})
 }
@@ -144,9 +142,9 @@ func (p *planner) withdraw(name SideName) *Decision {
 // with its budget. What it deletes no rollback could bring back, so it begins when
 // the migration has been completed; and it goes no further than the source's fence:
 // without it the StatefulSet may be somebody else's by now.
-func (p *planner) cleanSource() *Decision {
+func (p settlePlanner) cleanSource() *Decision {
 	set := p.Source.Set
-	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || FenceOwner(set.Fence) != p.UID {
+	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || api.FenceOwner(set.Fence) != p.UID {
 		return nil
 	}
 	for _, v := range p.Volumes {
@@ -174,14 +172,14 @@ func (p *planner) cleanSource() *Decision {
 
 // ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
 // and nobody else's pods are under it. Any other one stays (I9).
-func (p *planner) ownBudgetLeft() bool {
+func (p settlePlanner) ownBudgetLeft() bool {
 	recorded, all := p.Record.Baseline.DisruptionBudget, p.Source.Budgets
 	return !p.Spec.SameNamespace && recorded != nil && len(all) == 1 && all[0].Name == recorded.Name && all[0].Covers == ""
 }
 
 // cleanDestination deletes the claims and volumes that the migration had made at
 // the destination.
-func (p *planner) cleanDestination() *Decision {
+func (p settlePlanner) cleanDestination() *Decision {
 	for _, v := range p.Volumes {
 		if p.Destination.Set.Has(v.Ordinal) {
 			continue
@@ -196,14 +194,14 @@ func (p *planner) cleanDestination() *Decision {
 // remove deletes a claim that has lost its volume, then the volume (I3): only a
 // volume that is parked, of policy Retain and attached nowhere. In one cluster the
 // volume belongs to the other side by now and is left alone.
-func (p *planner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
+func (p settlePlanner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
 		return decision
 	}
 	return p.removeVolume(name, v, foreign)
 }
 
-func (p *planner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Decision {
+func (p settlePlanner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	ordinal, template, h := v.Ordinal, v.Template, *v.Holding(name)
 	claim, volume := h.Claim, h.Volume
 	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
@@ -221,7 +219,7 @@ func (p *planner) removeClaim(name SideName, v OrdinalVolume, foreign bool) *Dec
 	return nil
 }
 
-func (p *planner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
+func (p settlePlanner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	h := *v.Holding(name)
 	claim, volume := h.Claim, h.Volume
 	if p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
@@ -244,7 +242,7 @@ func (p *planner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *De
 
 // lastRecord stalls where what is to be deleted is all that still says which disk an
 // ordinal had (I3): the other side must be on it.
-func (p *planner) lastRecord(name SideName, v OrdinalVolume) *Decision {
+func (p settlePlanner) lastRecord(name SideName, v OrdinalVolume) *Decision {
 	taken := volumes.Taken{Shared: p.Spec.SameCluster, From: v.Source, At: v.Destination}
 	if name == DestinationSide {
 		taken.From, taken.At = taken.At, taken.From
@@ -252,20 +250,20 @@ func (p *planner) lastRecord(name SideName, v OrdinalVolume) *Decision {
 	if !taken.From.Claim.Found && !taken.From.Volume.Found {
 		return nil // nothing is left to be deleted
 	}
-	if problem := taken.Check(); problem != nil {
+	if problem := v.method().Carried(taken); problem != nil {
 		return Stalled(problem.Reason, problem.Message, problem.Remedy)
 	}
 	return nil
 }
 
-func (p *planner) removeDestinationSet() *Decision {
+func (p settlePlanner) removeDestinationSet() *Decision {
 	set := p.Destination.Set
 	if set.Presence == Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
 		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
 			return p.awaitPod(p.Destination, pods[0].Ordinal)
 		}
 		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
-			return p.takenFor("")
+			return lossPlanner{p.View}.takenFor("")
 		}
 		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
 	}
@@ -273,7 +271,7 @@ func (p *planner) removeDestinationSet() *Decision {
 }
 
 // awaitPod waits until a pod that somebody else has brought up is gone.
-func (p *planner) awaitPod(side Side, ordinal int32) *Decision {
+func (p settlePlanner) awaitPod(side Side, ordinal int32) *Decision {
 	return &Decision{Hold: &Hold{
 		Reason:  api.ReasonPodTerminating,
 		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone", side.Namespace, side.Set.Name, ordinal, side.Cluster),

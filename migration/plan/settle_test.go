@@ -110,7 +110,7 @@ func TestBudgetsAtTheEnd(t *testing.T) {
 			s.Record.Baseline.DisruptionBudget, s.Source.Budgets, s.Destination.Budgets = nil, nil, nil
 		}), ""},
 	} {
-		if got := does(parted(tc.change).budgets()); got != tc.want {
+		if got := does(settleOf(parted(tc.change).View).budgets()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -163,8 +163,8 @@ func TestKeepPolicies(t *testing.T) {
 	}
 }
 
-// TestTouched: a volume has a mark of this migration when it has its note or was written under its fence.
-func TestTouched(t *testing.T) {
+// TestMarked: a volume has a mark of this migration when it has its note or was written under its fence.
+func TestMarked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		volume volumes.Volume
 		want   bool
@@ -177,8 +177,8 @@ func TestTouched(t *testing.T) {
 		"it is gone":                {volumes.Volume{}, false},
 		"it is gone, and had marks": {volumes.Volume{Note: volumes.Note{By: "m"}, Fence: "m.1"}, false},
 	} {
-		if got := parted(nil).touched(tc.volume); got != tc.want {
-			t.Errorf("%s: touched %t", name, got)
+		if got := (volumes.Pair{Owner: "m"}).Marked(tc.volume); got != tc.want {
+			t.Errorf("%s: marked %t", name, got)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func bothOwn(s *Snapshot) {
 }
 
 // ownHalves is halfway, of two slices that bound their roll-outs.
-func ownHalves(changes ...func(*Snapshot)) *planner {
+func ownHalves(changes ...func(*Snapshot)) *planners {
 	return halfway(func(s *Snapshot) {
 		bothOwn(s)
 		for _, change := range changes {
@@ -79,7 +79,7 @@ func TestShares(t *testing.T) {
 		"at rest a confirmation is not waited for":   {0, but{changesRolls(east, unheeding)}, ""},
 		"it waits for the former one's word":         {1, but{changesRolls(east, ofOne), changesRolls(east, unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
 	} {
-		if got := amounts(ownHalves(tc.changes...).shares(tc.inFlight)); got != tc.want {
+		if got := amounts(ownHalves(tc.changes...).capRollouts(tc.inFlight)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -117,7 +117,7 @@ func TestGrowShare(t *testing.T) {
 		"the former one has not been confirmed":   {SourceSide, but{with(unheeding)}, api.ReasonBudgetUnconfirmed + " east"},
 		"what it has is enough and not confirmed": {SourceSide, but{with(ofTwo), with(unheeding)}, ""},
 	} {
-		if got := amounts(ownHalves(tc.changes...).growShare(tc.slice)); got != tc.want {
+		if got := amounts(ownHalves(tc.changes...).growCap(tc.slice)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestLiftShares(t *testing.T) {
 		"the migration goes":   {but{nothingLeft, func(s *Snapshot) { s.Deleting = true }}, ""},
 		"it goes in mid-move":  {but{func(s *Snapshot) { s.Deleting = true }}, ""},
 	} {
-		if got := does(ownHalves(tc.changes...).liftShares()); got != tc.want {
+		if got := does(ownHalves(tc.changes...).liftCaps()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

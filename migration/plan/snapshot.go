@@ -296,10 +296,14 @@ type Export struct {
 
 // OrdinalVolume is one claim template's claim of one ordinal on both sides.
 type OrdinalVolume struct {
-	Ordinal             int32
-	Template            string
+	Ordinal  int32
+	Template string
+	// Method is how its data reaches the other side; empty: the API's default.
+	Method              api.VolumeMethod
 	Source, Destination volumes.Holding
 }
+
+func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
 
 // Pod returns the pod of an ordinal.
 func (s Side) Pod(ordinal int32) (Pod, bool) {

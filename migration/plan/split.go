@@ -49,7 +49,7 @@ func splitFindings(s Snapshot) []Finding {
 		if !set.Has(v.Ordinal) {
 			continue
 		}
-		if problem := (volumes.Taken{Shared: s.Spec.SameCluster, From: v.Source, At: v.Destination}).Check(); problem != nil {
+		if problem := v.method().Carried(volumes.Taken{Shared: s.Spec.SameCluster, From: v.Source, At: v.Destination}); problem != nil {
 			findings = append(findings, Finding{
 				Reason: problem.Reason, Object: fmt.Sprintf("claim %s/%s of ordinal %d", v.Destination.Ref.Namespace, v.Destination.Ref.Name, v.Ordinal),
 				Message: problem.Message, Remedy: problem.Remedy,
@@ -80,30 +80,30 @@ func orderFindings(s Snapshot) []Finding {
 // handOver brings the budget of an application that stays split to the side that it is asked
 // for, when the migration has been completed: with d = 1 only one side can have it at a time,
 // and the nodes of the other cannot be drained without.
-func (p *planner) handOver() *Decision {
+func (p settlePlanner) handOver() *Decision {
 	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.direction() == api.Back || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
 		return nil
 	}
-	want := p.wanted(0)
-	move, _ := pdb.Next(p.applied(SourceSide, 0, want.Source), p.applied(DestinationSide, 0, want.Destination), want)
+	want := p.budget.wanted(0)
+	move, _ := pdb.Next(p.budget.applied(SourceSide, 0, want.Source), p.budget.applied(DestinationSide, 0, want.Destination), want)
 	if move == pdb.Reached {
 		return nil
 	}
 	if !p.Engaged || p.Record.Fence.Holder != p.Holder {
-		return p.nextFence()
+		return fencePlanner{p.View}.nextFence()
 	}
-	return p.share(0)
+	return p.budget.reserveBudget(0)
 }
 
 // holdsBudgets says whether both PodDisruptionBudgets are still as this migration has split
 // them, and no other one has begun on the split.
-func (p *planner) holdsBudgets() bool {
+func (p settlePlanner) holdsBudgets() bool {
 	for _, name := range SideNames {
 		side := p.Side(name)
-		if owner := FenceOwner(side.Set.Fence); owner != "" && owner != p.UID {
+		if owner := api.FenceOwner(side.Set.Fence); owner != "" && owner != p.UID {
 			return false
 		}
-		if len(side.Budgets) != 1 || FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].EditedBy != "" {
+		if len(side.Budgets) != 1 || api.FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].EditedBy != "" {
 			return false
 		}
 	}

@@ -1,15 +1,20 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// carryPlanner carries the volumes of one ordinal (I2, I3).
+type carryPlanner struct{ *View }
+
 // volumesNow are the volumes that the giver's claims of an ordinal name now. Those of a giver
 // that is lost for good are named by the taker's claims, which were kept.
-func (p *planner) volumesNow(k int32) []api.HandoffVolume {
+func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 	var now []api.HandoffVolume
 	for _, v := range p.Volumes {
 		pair := p.pair(v)
@@ -26,7 +31,7 @@ func (p *planner) volumesNow(k int32) []api.HandoffVolume {
 
 // recordOf is what is recorded of a claim's volume. A disk that was not read is as it was
 // recorded before.
-func (p *planner) recordOf(v OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
+func (p carryPlanner) recordOf(v OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
 	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
 	if holding.Volume.Found && holding.Volume.Name == record.Name {
 		record.Disk = volumes.Disk(holding.Volume.Handle)
@@ -39,7 +44,7 @@ func (p *planner) recordOf(v OrdinalVolume, holding volumes.Holding) api.Handoff
 // sameVolumes stalls when the ordinal that the giver still has, or has again, is not on the
 // volumes that it had when its handoff began (I3). What this migration has never secured it
 // has never stopped: then the record alone is behind, and is written anew.
-func (p *planner) sameVolumes(k int32) *Decision {
+func (p carryPlanner) sameVolumes(k int32) *Decision {
 	if p.Focused && !p.VolumesRead {
 		return nil
 	}
@@ -53,7 +58,7 @@ func (p *planner) sameVolumes(k int32) *Decision {
 			continue
 		}
 		taken := volumes.Taken{Shared: pair.Shared, From: pair.Taker, At: pair.Giver}
-		if problem := taken.Check(); problem != nil {
+		if problem := v.method().Carried(taken); problem != nil {
 			return Stalled(problem.Reason, problem.Message, problem.Remedy)
 		}
 	}
@@ -67,6 +72,53 @@ func (p *planner) sameVolumes(k int32) *Decision {
 	return &Decision{Record: &next, Step: api.StepGate}
 }
 
+// volumeDecision turns a verdict into a decision; nil when the volume is in place.
+func (p carryPlanner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *Decision {
+	switch {
+	case verdict.Blocked != nil:
+		return Stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
+	case verdict.Waits != "":
+		return p.unbound(v, verdict)
+	case verdict.Action == nil:
+		return nil
+	}
+	return p.carryVolume(v, *verdict.Action)
+}
+
+func (p carryPlanner) carryVolume(v OrdinalVolume, action volumes.Action) *Decision {
+	side := p.takerName
+	if v.method().AtGiver(action.Verb) {
+		side = p.giverName
+	}
+	if action.Verb == volumes.Restore {
+		return restorePolicy(side, v.Ordinal, action)
+	}
+	return effect(Effect{
+		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: action.Volume, Template: v.Template, Volume: action,
+		Carriage: Carriage{Method: v.Method, Giver: p.giverName, Pair: p.pair(v)},
+	})
+}
+
+// mostCalls bounds how often the binder is called to a claim, each time after twice
+// as long: after 1, 2, 4 and 8 s. Its own resync is due by then.
+const mostCalls = 4
+
+// unbound waits for the binder, and calls it again when it takes long.
+func (p carryPlanner) unbound(v OrdinalVolume, verdict volumes.Verdict) *Decision {
+	decision := &Decision{Hold: &Hold{
+		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
+		Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
+	}}
+	if verdict.Call == nil || verdict.Call.Calls > mostCalls {
+		return decision
+	}
+	decision.Wait = time.Second<<(verdict.Call.Calls-1) - p.spent(api.StepCarryVolumes)
+	if decision.Wait > 0 {
+		return decision
+	}
+	return p.carryVolume(v, *verdict.Call)
+}
+
 // RecordedVolume is the volume that an ordinal on its way had for a claim template; its name is
 // empty when it is not on its way, or nothing is known.
 func RecordedVolume(handoff *api.Handoff, ordinal int32, template string) api.HandoffVolume {
@@ -75,9 +127,3 @@ func RecordedVolume(handoff *api.Handoff, ordinal int32, template string) api.Ha
 	}
 	return handoff.Volume(template)
 }
-
-// Giver is the side that ordinals leave now.
-func Giver(s Snapshot) SideName { return newPlanner(s).giverName }
-
-// PairOf is a claim of an ordinal and its volume, as giver and taker have them now.
-func PairOf(s Snapshot, v OrdinalVolume) volumes.Pair { return newPlanner(s).pair(v) }

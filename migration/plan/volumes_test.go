@@ -12,7 +12,7 @@ import (
 
 // beforeTheStop is halfway, with ordinal 1 about to be stopped at the source; the volumes of its two
 // claims, "data" and "logs", are recorded as they are.
-func beforeTheStop(change func(*Snapshot)) *planner {
+func beforeTheStop(change func(*Snapshot)) *planners {
 	return halfwayOut(func(s *Snapshot) {
 		s.Source.Set.Replicas, s.Source.Pods = 2, []Pod{runs(0), runs(1)}
 		s.Volumes = append([]OrdinalVolume{carriedOut(0)}, s.Volumes...)

@@ -31,8 +31,8 @@ func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
 }
 
 // unexportable finds a cluster that does not serve the exports that the migration asks for.
-func (e *Inspector) unexportable(s subject) []plan.Finding {
-	exports := s.migration.Spec.Services.Export || s.migration.Spec.Services.PerOrdinal == api.PerOrdinalExport
+func (e *Inspector) unexportable(s Subject) []plan.Finding {
+	exports := s.Migration.Spec.Services.Export || s.Migration.Spec.Services.PerOrdinal == api.PerOrdinalExport
 	if !exports || e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
 		return nil
 	}

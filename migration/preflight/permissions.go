@@ -16,65 +16,69 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// right is one rule that a migration needs on a side.
-type right struct {
-	group, resource string
-	verbs           string
-	// name limits the right to one object; empty: all.
-	name string
-	// clusterWide is true for resources without a namespace.
-	clusterWide bool
+// Rule is a right that is needed on a side.
+type Rule struct {
+	Group, Resource string
+	// Verbs are separated by spaces.
+	Verbs string
+	// Name limits the right to one object; empty: all.
+	Name string
+	// ClusterWide is true for resources without a namespace.
+	ClusterWide bool
 }
 
 // named is one verb of the right, as kubectl writes it.
-func (r right) named(verb string) string {
-	resource := r.resource
-	if r.group == slicesapi.GroupVersion.Group {
-		resource += "." + r.group
+func (r Rule) named(verb string) string {
+	resource := r.Resource
+	if r.Group == slicesapi.GroupVersion.Group {
+		resource += "." + r.Group
 	}
-	return strings.TrimSpace(verb + " " + resource + " " + r.name)
+	return strings.TrimSpace(verb + " " + resource + " " + r.Name)
 }
 
 // rights are what a migration needs on both sides, and no more; a rollback needs
-// of each what the way out needs of the other. The shipped ClusterRoles grant
-// exactly these.
-func rights(m *api.Migration, at endpoint.Endpoint) []right {
+// of each what the way out needs of the other, and what the checks need. The shipped
+// ClusterRoles grant exactly these.
+func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	services, exports := "get list watch create", "get create delete"
 	named := m.Spec.Services.PerOrdinal == api.PerOrdinalExport
 	if named {
 		services, exports = services+" patch delete", "get list create patch delete"
 	}
-	rules := []right{
-		{group: "apps", resource: "statefulsets", verbs: "get list watch create patch delete"},
-		{resource: "pods", verbs: "get list watch"},
-		{group: "policy", resource: "poddisruptionbudgets", verbs: "get list watch create patch delete"},
-		{resource: "persistentvolumeclaims", verbs: "get list watch create patch delete"},
-		{resource: "services", verbs: services},
-		{resource: "persistentvolumes", verbs: "get list watch create patch delete", clusterWide: true},
-		{group: "storage.k8s.io", resource: "volumeattachments", verbs: "list watch", clusterWide: true},
-		{resource: "namespaces", name: metav1.NamespaceSystem, verbs: "get", clusterWide: true},
+	rules := []Rule{
+		{Group: "apps", Resource: "statefulsets", Verbs: "get list watch create patch delete"},
+		{Resource: "pods", Verbs: "get list watch"},
+		{Group: "policy", Resource: "poddisruptionbudgets", Verbs: "get list watch create patch delete"},
+		{Resource: "persistentvolumeclaims", Verbs: "get list watch create patch delete"},
+		{Resource: "services", Verbs: services},
+		{Resource: "persistentvolumes", Verbs: "get list watch create patch delete", ClusterWide: true},
+		{Group: "storage.k8s.io", Resource: "volumeattachments", Verbs: "list watch", ClusterWide: true},
+		{Resource: "namespaces", Name: metav1.NamespaceSystem, Verbs: "get", ClusterWide: true},
 	}
 	if at.APIVersion == endpoint.SliceVersion {
-		rules = append(rules, right{group: slicesapi.GroupVersion.Group, resource: "statefulsets", verbs: "get list watch create patch delete"})
+		rules = append(rules, Rule{Group: slicesapi.GroupVersion.Group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
 	}
 	if m.Spec.Services.Export || named {
-		rules = append(rules, right{group: "multicluster.x-k8s.io", resource: "serviceexports", verbs: exports})
+		rules = append(rules, Rule{Group: "multicluster.x-k8s.io", Resource: "serviceexports", Verbs: exports})
+	}
+	for _, check := range checks {
+		rules = append(rules, check.Rules...)
 	}
 	return rules
 }
 
 // missingOf asks the API server of a side which of the rights are not granted.
-func missingOf(ctx context.Context, at endpoint.Endpoint, rules []right) (*plan.Finding, error) {
+func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Finding, error) {
 	var mu sync.Mutex
 	var lacking []string
 	var checks []func() error
 	for _, rule := range rules {
-		for verb := range strings.FieldsSeq(rule.verbs) {
+		for verb := range strings.FieldsSeq(rule.Verbs) {
 			checks = append(checks, func() error {
 				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.group, Resource: rule.resource, Name: rule.name, Verb: verb, Namespace: at.Namespace},
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.Group, Resource: rule.Resource, Name: rule.Name, Verb: verb, Namespace: at.Namespace},
 				}}
-				if rule.clusterWide {
+				if rule.ClusterWide {
 					review.Spec.ResourceAttributes.Namespace = ""
 				}
 				if err := at.Live.Create(ctx, review); err != nil {

@@ -58,7 +58,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	}
 	var findings []plan.Finding
 	for _, check := range checks {
-		more, err := check.Run(ctx, e, subject{m, source, destination})
+		more, err := check.Run(ctx, e, Subject{m, source, destination})
 		if err != nil {
 			return nil, err
 		}

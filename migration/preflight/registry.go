@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -12,68 +14,83 @@ import (
 // Check looks for one thing that would keep a migration from ending well, before anything is
 // written. An error means that it could not look.
 type Check struct {
+	// Name tells it from the others.
 	Name string
-	Run  func(context.Context, *Inspector, subject) ([]plan.Finding, error)
+	// Rules are the rights without which it cannot look, on both sides: a migration that lacks one
+	// is refused before any check is done. What is read only where it may be needs none.
+	Rules []Rule
+	// Run looks. It writes nothing, unless as a dry run.
+	Run func(context.Context, *Inspector, Subject) ([]plan.Finding, error)
 }
 
-// subject is the migration that is checked, with its StatefulSets as the API servers have them.
-type subject struct {
-	migration *api.Migration
-	source    *appsv1.StatefulSet
-	// destination is nil when it does not exist yet.
-	destination *appsv1.StatefulSet
+// Subject is the migration that is checked, with its StatefulSets as the API servers have them.
+type Subject struct {
+	Migration *api.Migration
+	Source    *appsv1.StatefulSet
+	// Destination is nil when it does not exist yet.
+	Destination *appsv1.StatefulSet
+}
+
+// Register has one more check done, after all others. It is for the start of a program: a check
+// that cannot be done, or that takes another one's name, is a mistake in it, and panics.
+func Register(check Check) {
+	taken := slices.ContainsFunc(checks, func(other Check) bool { return other.Name == check.Name })
+	if check.Name == "" || check.Run == nil || taken {
+		panic(fmt.Sprintf("check %q cannot be registered", check.Name))
+	}
+	checks = append(checks, check)
 }
 
 // checks are done in this order: the first finding is the one that the status shows.
 var checks = []Check{
-	{"owner", pure(func(e *Inspector, s subject) []plan.Finding { return controllerOwner(e.Source, s.source) })},
-	{"GitOps", pure(func(e *Inspector, s subject) []plan.Finding { return tracked(e.Source, s.source) })},
-	{"feature gates", pure(func(e *Inspector, s subject) []plan.Finding {
-		return unopenedGate(e.Destination, s.source, s.destination)
+	{Name: "owner", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return controllerOwner(e.Source, s.Source) })},
+	{Name: "GitOps", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return tracked(e.Source, s.Source) })},
+	{Name: "feature gates", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+		return unopenedGate(e.Destination, s.Source, s.Destination)
 	})},
-	{"fields", func(ctx context.Context, e *Inspector, _ subject) ([]plan.Finding, error) {
+	{Name: "fields", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
 		return e.unsupportedFields(ctx)
 	}},
-	{"autoscaler of the source", func(ctx context.Context, e *Inspector, _ subject) ([]plan.Finding, error) {
+	{Name: "autoscaler of the source", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
 		return autoscaled(ctx, e.Source)
 	}},
-	{"autoscaler of the destination", func(ctx context.Context, e *Inspector, _ subject) ([]plan.Finding, error) {
+	{Name: "autoscaler of the destination", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
 		return autoscaled(ctx, e.Destination)
 	}},
-	{"dependencies", func(ctx context.Context, e *Inspector, s subject) ([]plan.Finding, error) {
-		return dependencies(ctx, e.Destination, s.source)
+	{Name: "dependencies", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return dependencies(ctx, e.Destination, s.Source)
 	}},
-	{"shared claims", func(ctx context.Context, e *Inspector, s subject) ([]plan.Finding, error) {
-		return e.sharedClaims(ctx, s.source)
+	{Name: "shared claims", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return e.sharedClaims(ctx, s.Source)
 	}},
-	{"quotas", ofSource((*Inspector).quotas)},
-	{"volumes", ofSource((*Inspector).reachableVolumes)},
-	{"release", ofSource((*Inspector).release)},
-	{"rehearsal", ofBoth((*Inspector).rehearse)},
-	{"ordinals", ofBoth((*Inspector).startOrdinals)},
-	{"admission of pods", ofSource((*Inspector).admission)},
-	{"names", pure(func(e *Inspector, s subject) []plan.Finding { return e.unnameable(s.migration) })},
-	{"exports", pure((*Inspector).unexportable)},
-	{"differences", pure(func(e *Inspector, s subject) []plan.Finding {
-		return differences(e.Destination, s.migration, s.source, s.destination)
+	{Name: "quotas", Run: ofSource((*Inspector).quotas)},
+	{Name: "volumes", Run: ofSource((*Inspector).reachableVolumes)},
+	{Name: "release", Run: ofSource((*Inspector).release)},
+	{Name: "rehearsal", Run: ofBoth((*Inspector).rehearse)},
+	{Name: "ordinals", Run: ofBoth((*Inspector).startOrdinals)},
+	{Name: "admission of pods", Run: ofSource((*Inspector).admission)},
+	{Name: "names", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return e.unnameable(s.Migration) })},
+	{Name: "exports", Run: pure((*Inspector).unexportable)},
+	{Name: "differences", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+		return differences(e.Destination, s.Migration, s.Source, s.Destination)
 	})},
 }
 
 // pure is a check that asks no API server.
-func pure(find func(*Inspector, subject) []plan.Finding) func(context.Context, *Inspector, subject) ([]plan.Finding, error) {
-	return func(_ context.Context, e *Inspector, s subject) ([]plan.Finding, error) { return find(e, s), nil }
+func pure(find func(*Inspector, Subject) []plan.Finding) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
+	return func(_ context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return find(e, s), nil }
 }
 
 // ofSource is a check of the migration and its source.
-func ofSource(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, subject) ([]plan.Finding, error) {
-	return func(ctx context.Context, e *Inspector, s subject) ([]plan.Finding, error) {
-		return find(e, ctx, s.migration, s.source)
+func ofSource(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
+	return func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return find(e, ctx, s.Migration, s.Source)
 	}
 }
 
 // ofBoth is a check of the migration and both StatefulSets.
-func ofBoth(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, subject) ([]plan.Finding, error) {
-	return func(ctx context.Context, e *Inspector, s subject) ([]plan.Finding, error) {
-		return find(e, ctx, s.migration, s.source, s.destination)
+func ofBoth(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
+	return func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return find(e, ctx, s.Migration, s.Source, s.Destination)
 	}
 }

@@ -26,9 +26,9 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	if err != nil {
 		return nil, err
 	}
-	at, maker := e.Destination, &execute.Executor{Pair: e.Pair, Policy: e.Policy}
+	at, maker := e.Destination, execute.New(m, e.Pair, e.Policy)
 	for _, effect := range firstEffects(at, source, destination) {
-		object, err := maker.Created(ctx, m, at, effect)
+		object, err := maker.Created(ctx, at, effect)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

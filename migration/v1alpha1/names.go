@@ -1,5 +1,11 @@
 package v1alpha1
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // Annotations and labels that a migration puts on the objects it touches.
 const (
 	// FenceAnnotationKey is on both StatefulSets while a migration owns them, and on
@@ -52,3 +58,9 @@ const (
 	// are let go. It is False, with its final reason, while that last step is done.
 	ConditionCompleted = "Completed"
 )
+
+// FenceOwner is the UID of the Migration that wrote a fence, of the form <uid>.<epoch>.
+func FenceOwner(fence string) types.UID {
+	owner, _, _ := strings.Cut(fence, ".")
+	return types.UID(owner)
+}

@@ -1,0 +1,85 @@
+package move
+
+import (
+	"context"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// markGiver is the toy method's own verb.
+const markGiver volumes.Verb = "MarkGiver"
+
+// toyMethod is Rebind with a step of its own: before the ordinal is stopped the fence is written on
+// the claim that it leaves behind.
+type toyMethod struct{ volumes.Rebind }
+
+func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
+	verdict := m.Rebind.Prepare(pair)
+	if !verdict.Done() || pair.Giver.Claim.Fence == pair.Fence {
+		return verdict
+	}
+	mark := volumes.MarkClaimOf(pair.Giver, pair.Fence)
+	mark.Verb = markGiver
+	return volumes.Verdict{Action: &mark}
+}
+
+func (m toyMethod) AtGiver(verb volumes.Verb) bool {
+	return verb == markGiver || m.Rebind.AtGiver(verb)
+}
+
+func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
+	if action.Verb == markGiver {
+		return volumes.Mark(ctx, c.Giver, action)
+	}
+	return m.Rebind.Apply(ctx, c, action, pair)
+}
+
+func init() { volumes.RegisterMethod("Toy", toyMethod{}) } //nolint:gochecknoinits // as a program that adds a method does it
+
+// TestToyMethod: a volume method is one file, and carries a real migration there and back.
+func TestToyMethod(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withMethod("Toy"))
+	mover, marked := v.Mover(), map[string]int{}
+	count := func(_ *api.Migration, outcome migration.Outcome) error {
+		if effect := outcome.Decision.Effect; outcome.Wrote && effect.Volume.Verb == markGiver {
+			marked[string(effect.Side)]++
+		}
+		return nil
+	}
+	v.Drive(mover, count, harness.Arrival(1)(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+	v.ExpectBack()
+	if marked["source"] == 0 || marked["destination"] == 0 {
+		t.Errorf("claims marked: %v", marked)
+	}
+	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
+	v.Drive(mover)
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestUnknownMethod: a method that this program does not know carries nothing.
+func TestUnknownMethod(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withMethod("Teleport"))
+	mover, refused := v.Mover(), false
+	v.Drive(mover, harness.StalledWith(volumes.ReasonUnknownMethod)(func() error {
+		refused = true
+		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+	}))
+	if !refused {
+		t.Error("it was not refused")
+	}
+	v.ExpectSlice(v.Here(), 0, 1)
+	v.Audit()
+}
+
+func withMethod(name api.VolumeMethod) harness.Setting {
+	return harness.WithSpec(func(s *api.MigrationSpec) { s.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: name}} })
+}
