@@ -35,8 +35,7 @@ var explanations = []explanation{
 		id: "repairs wait for no other pod",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
-			repaired := !pod || strings.Contains(d.native, `name "" index`) && !strings.Contains(d.ours, `name "" index`)
-			return is && repaired && d.native != none && d.ours != none && m.nativeWaits(ordinal)
+			return is && (!pod || d.named()) && d.native != none && d.ours != none && m.nativeWaits(ordinal)
 		},
 	},
 	{
@@ -48,7 +47,7 @@ var explanations = []explanation{
 			claim := is && !pod && d.native == none
 			left := claim && m.differed(d) // nobody takes claims away again
 			owned := is && !pod && withoutOwners(d.native) == withoutOwners(d.ours)
-			return left || (does || makes || claim || owned) && m.wish.parallel() && (m.refused || m.nameTaken())
+			return left || (does || makes || claim || owned || is && d.named()) && m.wish.parallel() && (m.refused || m.nameTaken())
 		},
 	},
 	{
@@ -58,7 +57,7 @@ var explanations = []explanation{
 			native, rest, theirs := strings.Cut(d.native, owners)
 			ours, left, mine := strings.Cut(d.ours, owners)
 			_, pod := strings.CutPrefix(d.about, "pod ")
-			named := strings.Contains(left, `name "" index`) && !strings.Contains(rest, `name "" index`)
+			named := difference{native: left, ours: rest}.named()
 			return theirs && mine && native == ours && (!pod || named)
 		},
 	},
@@ -80,6 +79,12 @@ var explanations = []explanation{
 			return (d.about == current || d.about == "status.currentReplicas") && (m.wish.onDelete() && complete || since)
 		},
 	},
+}
+
+// named says whether ours has given a pod the label of its name again, and the native side has not.
+func (d difference) named() bool {
+	const lacks = `name "" index`
+	return strings.Contains(d.native, lacks) && !strings.Contains(d.ours, lacks)
 }
 
 // withoutOwners is the line of a claim but for its owners.

@@ -23,6 +23,7 @@ var staged = []Script{
 	{Name: "refused", Settings: Settings{Replicas: 5, Parallel: true}, Steps: []Step{
 		{Kind: stepMaxUnavailable, A: 1, B: 3}, {Kind: stepRefusePods}, {Kind: stepDelete}, {Kind: stepImage}, {Kind: stepAllow},
 	}},
+	{Name: "name-taken", Settings: Settings{Replicas: 3, Parallel: true}, Steps: []Step{{Kind: stepRelease}, {Kind: stepUnname, A: 1}}},
 	{Name: "on-delete", Settings: Settings{Replicas: 2}, Steps: []Step{
 		{Kind: stepStrategy}, {Kind: stepImage}, {Kind: stepDelete}, {Kind: stepDelete, A: 1}, {Kind: stepImage}, {Kind: stepStrategy, A: 1},
 	}},
