@@ -26,6 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // Records keeps what cannot be observed again.
@@ -90,7 +91,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	if destination.Set == "" {
 		destination.Set = source.Set
 	}
-	source.APIVersion = cmp.Or(m.Spec.Source.APIVersion, endpoint.NativeVersion)
+	source.APIVersion = cmp.Or(m.Spec.Source.APIVersion, workload.NativeVersion)
 	destination.APIVersion = cmp.Or(m.Spec.Destination.APIVersion, source.APIVersion)
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -261,7 +262,7 @@ func (e *Engine) watch(ctx context.Context, places ...*endpoint.Endpoint) error 
 		return nil
 	}
 	for _, p := range places {
-		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Slices: p.APIVersion == endpoint.SliceVersion}, e.notify)
+		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Kind: p.APIVersion}, e.notify)
 		if err != nil {
 			e.Close()
 			return err

@@ -30,7 +30,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // NewScheme returns the types that this product reads and writes.
@@ -38,13 +38,22 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1.AddToScheme, corev1.AddToScheme, nodev1.AddToScheme, schedulingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
-		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, slicesapi.AddToScheme,
+		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, addKinds,
 	} {
 		if err := add(scheme); err != nil {
 			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error gets here
 		}
 	}
 	return scheme
+}
+
+func addKinds(scheme *runtime.Scheme) error {
+	for _, kind := range workload.All() {
+		if err := kind.AddToScheme(scheme); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Connection is one cluster under one identity. It is safe for concurrent use.

@@ -12,11 +12,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // syncFor bounds the first filling of a view.
@@ -42,8 +44,9 @@ type View struct {
 // Scope is what a view shows.
 type Scope struct {
 	Namespace string
-	// Slices is true for StatefulSets of our own kind, too; the cluster must serve it.
-	Slices bool
+	// Kind is the apiVersion of the StatefulSets that are shown beside those of apps/v1; the
+	// cluster must serve it. Empty: none.
+	Kind string
 }
 
 type subscription struct{ notify func() }
@@ -106,8 +109,8 @@ func (c *Connection) newView(ctx context.Context, scope Scope) (*View, error) {
 		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
 		&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}, &corev1.Service{},
 	}
-	if scope.Slices {
-		shown = append(shown, &slicesapi.StatefulSet{})
+	if kind := workload.Of(scope.Kind); kind.APIVersion() != workload.NativeVersion {
+		shown = append(shown, kind.New(metav1.ObjectMeta{}))
 	}
 	for _, object := range shown {
 		informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))

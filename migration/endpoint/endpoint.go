@@ -44,12 +44,7 @@ func (e *Pair) At(name plan.SideName) Endpoint {
 func (e *Pair) SameCluster() bool { return e.Source.ID == e.Destination.ID }
 
 // Resource is how kubectl calls the kind of the side's StatefulSet.
-func (p Endpoint) Resource() string {
-	if p.APIVersion == SliceVersion {
-		return plan.SliceResource
-	}
-	return plan.NativeResource
-}
+func (p Endpoint) Resource() string { return p.Kind().Resource() }
 
 // Key names an object of the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {

@@ -3,76 +3,80 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
-// NativeVersion is the apiVersion of the native kind. Ours has all fields of it under the same
-// names, so both are looked at as apps/v1.
-const NativeVersion = "apps/v1"
+// Kind is the kind of the side's StatefulSet.
+func (p Endpoint) Kind() workload.Kind { return workload.Of(p.APIVersion) }
 
-// SliceVersion is the apiVersion of our own kind of StatefulSet.
-var SliceVersion = slicesapi.GroupVersion.String()
+// NewSet is an empty StatefulSet of the side's kind.
+func (p Endpoint) NewSet(meta metav1.ObjectMeta) client.Object { return p.Kind().New(meta) }
 
-// NewSet is an empty StatefulSet of the place's kind.
-func (p Endpoint) NewSet(meta metav1.ObjectMeta) client.Object {
-	if p.APIVersion == SliceVersion {
-		return &slicesapi.StatefulSet{ObjectMeta: meta}
-	}
-	return &appsv1.StatefulSet{ObjectMeta: meta}
-}
-
-// GetSet reads the place's StatefulSet; nil without an error when it does not exist.
+// GetSet reads the side's StatefulSet; nil without an error when it does not exist.
 func (p Endpoint) GetSet(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, error) {
-	set, _, err := p.GetSlice(ctx, reader)
+	set, _, err := p.GetBoth(ctx, reader)
 	return set, err
 }
 
-// GetSlice reads the place's StatefulSet, whichever kind it is of, and as it is when it is of our
-// own kind.
-func (p Endpoint) GetSlice(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, *slicesapi.StatefulSet, error) {
-	if p.APIVersion != SliceVersion {
-		set, err := Get[appsv1.StatefulSet](ctx, reader, p.Key(p.Set))
-		return set, nil, err
+// GetBoth reads the side's StatefulSet, and returns it as apps/v1 and as it is of its kind; nil
+// without an error when it does not exist.
+func (p Endpoint) GetBoth(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, client.Object, error) {
+	if problem := workload.Problem(p.APIVersion); problem != "" {
+		return nil, nil, errors.New(problem)
 	}
-	slice, err := Get[slicesapi.StatefulSet](ctx, reader, p.Key(p.Set))
-	if slice == nil || err != nil {
+	object := p.NewSet(metav1.ObjectMeta{})
+	switch err := reader.Get(ctx, p.Key(p.Set), object); {
+	case apierrors.IsNotFound(err):
+		return nil, nil, nil
+	case err != nil:
 		return nil, nil, err
 	}
-	set, err := Convert[appsv1.StatefulSet](slice)
-	return set, slice, err
+	set, err := AsSet(object)
+	return set, object, err
 }
 
 // Convert makes one kind of StatefulSet of another: fields that the other kind does
 // not have are left out.
 func Convert[T any](from client.Object) (*T, error) {
-	data, err := json.Marshal(from)
-	if err != nil {
-		return nil, fmt.Errorf("reading %T %s: %w", from, client.ObjectKeyFromObject(from), err)
-	}
 	to := new(T)
-	if err := json.Unmarshal(data, to); err != nil {
-		return nil, fmt.Errorf("reading %T %s: %w", from, client.ObjectKeyFromObject(from), err)
+	if err := ConvertTo(to, from); err != nil {
+		return nil, err
 	}
 	return to, nil
 }
 
+// ConvertTo is Convert into an object that is there.
+func ConvertTo(to any, from client.Object) error {
+	data, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(data, to)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %T %s: %w", from, client.ObjectKeyFromObject(from), err)
+	}
+	return nil
+}
+
 // AsSet is an object as a StatefulSet of apps/v1; nil: it is of no kind of StatefulSet.
 func AsSet(object client.Object) (*appsv1.StatefulSet, error) {
-	switch object.(type) {
-	case *appsv1.StatefulSet, *slicesapi.StatefulSet:
-		return Convert[appsv1.StatefulSet](object)
-	default:
+	if set, native := object.(*appsv1.StatefulSet); native {
+		return set, nil
+	}
+	if !workload.Is(object) {
 		return nil, nil
 	}
+	return Convert[appsv1.StatefulSet](object)
 }
 
 // UnstructuredOf is an object as the very JSON that is sent.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,27 +86,17 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-// fenceMarks are the annotations of a StatefulSet with a fence. The controller of our own kind is
-// told that it is being migrated.
+// fenceMarks are the annotations of a StatefulSet with a fence.
 func fenceMarks(p endpoint.Endpoint, value string) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: value}
-	if p.APIVersion == endpoint.SliceVersion {
-		annotations[slicesapi.MigratingAnnotationKey] = "true"
-	}
+	maps.Copy(annotations, p.Kind().Fenced())
 	return annotations
 }
 
-// noFenceMarks are those of one that is let go. The controller of our own kind is told whether the
-// application stays split.
+// noFenceMarks are those of one that is let go.
 func noFenceMarks(p endpoint.Endpoint, split bool) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
-	if p.APIVersion != endpoint.SliceVersion {
-		return annotations
-	}
-	annotations[slicesapi.MigratingAnnotationKey], annotations[slicesapi.MaxUnavailableAnnotationKey] = nil, nil
-	if annotations[slicesapi.SplitAnnotationKey] = nil; split {
-		annotations[slicesapi.SplitAnnotationKey] = "true"
-	}
+	maps.Copy(annotations, p.Kind().Released(split))
 	return annotations
 }
 
@@ -179,8 +170,8 @@ func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect pla
 		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
 			meta := copyMeta(from, at.Namespace, effect.Name, e.Owner)
 			meta.Annotations[api.FenceAnnotationKey] = effect.Fence
-			if at.APIVersion == endpoint.SliceVersion {
-				meta.Annotations[slicesapi.MigratingAnnotationKey] = "true"
+			for key, value := range at.Kind().Fenced() {
+				meta.Annotations[key] = fmt.Sprint(value)
 			}
 			return meta
 		}, effect.Start, e.classes())

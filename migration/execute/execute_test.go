@@ -14,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // wire keeps what is sent to an API server.
@@ -55,7 +56,7 @@ func TestMarksOfSlices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := &wire{}
-			e := &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: endpoint.SliceVersion, Live: there.client()}}}
+			e := &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: workload.SliceVersion, Live: there.client()}}}
 			tc.effect.Side, tc.effect.Name, tc.effect.UID, tc.effect.ResourceVersion = plan.SourceSide, "web", "u", "7"
 			if _, err := e.Do(t.Context(), tc.effect); err != nil {
 				t.Fatal(err)
@@ -107,8 +108,8 @@ func TestExecute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			there, elsewhere := &wire{}, &wire{}
 			e := &Executor{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: there.client()},
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: elsewhere.client()},
+				Source:      endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: there.client()},
+				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: elsewhere.client()},
 			}}
 			tc.effect.Carriage.Giver = plan.SourceSide
 			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {

@@ -3,7 +3,6 @@ package execute
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,8 +28,6 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
 	to.Annotations[api.TemplateAnnotationKey] = observe.TemplateHash(&to.Spec.Template)
 	MapClasses(to.Spec.VolumeClaimTemplates, classes)
-	if e.Destination.APIVersion == endpoint.SliceVersion {
-		return to, nil
-	}
-	return endpoint.Convert[appsv1.StatefulSet](to)
+	made := e.Destination.NewSet(metav1.ObjectMeta{})
+	return made, endpoint.ConvertTo(made, to)
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -33,8 +32,8 @@ type observed struct {
 	// lost is true for a side that is not to be looked at.
 	lost bool
 	set  *appsv1.StatefulSet
-	// slice is the set as it is when it is of our own kind.
-	slice    *slicesapi.StatefulSet
+	// object is the set as it is of its kind.
+	object   client.Object
 	pods     []corev1.Pod
 	budgets  []policyv1.PodDisruptionBudget
 	claims   map[string]*corev1.PersistentVolumeClaim
@@ -188,7 +187,7 @@ func (f *observed) read(ctx context.Context, reader client.Reader) (err error) {
 
 // readSet reads the side's StatefulSet, whichever kind it is of.
 func (f *observed) readSet(ctx context.Context, reader client.Reader) (err error) {
-	f.set, f.slice, err = f.endpoint.GetSlice(ctx, reader)
+	f.set, f.object, err = f.endpoint.GetBoth(ctx, reader)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // SpecOf fills in the defaults that the CRD would: the CLI has no API server to do
@@ -94,13 +93,10 @@ func sideOf(m *api.Migration, f *observed) plan.Side {
 	if f.set != nil {
 		side.Set = SetOf(m, f.set, f.pods)
 		side.Set.Resource, side.Set.OwnsClaims = f.endpoint.Resource(), f.ownsClaims()
-		if f.slice != nil {
-			side.Set.Rolls = rollsOf(f.slice)
-			side.Set.Rolls.Asked = askedToGo(f.slice, f.pods)
-			side.Set.Reserves = len(f.slice.Spec.ReserveOrdinals) > 0
-			side.Set.ReservesBy = foreignWriter(f.slice.ManagedFields, begun(m), `"f:reserveOrdinals"`)
-			side.Set.MinReady = max(side.Set.MinReady, rollingMinReady(f.slice))
-		}
+		facts := f.endpoint.Kind().Observe(f.object, f.pods)
+		side.Set.Rolls, side.Set.Reserves = rollsOf(facts), facts.SkipsOrdinals
+		side.Set.ReservesBy = foreignWriter(f.set.ManagedFields, begun(m), `"f:reserveOrdinals"`)
+		side.Set.MinReady = max(side.Set.MinReady, time.Duration(facts.MinReadySeconds)*time.Second)
 	}
 	return side
 }
@@ -144,32 +140,13 @@ func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Se
 	return view
 }
 
-// rollsOf is how the roll-outs of a StatefulSet of our own kind go.
-func rollsOf(slice *slicesapi.StatefulSet) plan.Rolls {
-	rolls := plan.Rolls{Own: true, AllAtOnce: slice.Spec.UpdateStrategy.Type == slicesapi.Recreate}
-	share, heeded := slicesapi.ShareOf(slice.Annotations), slice.Status.ObservedMaxUnavailable
-	rolls.Heeded = equality.Semantic.DeepEqual(share, heeded)
-	if share != nil {
-		rolls.Shared, rolls.Share = true, *share
+// rollsOf is how the roll-outs of a StatefulSet go whose kind has something to say of them.
+func rollsOf(facts workload.Facts) plan.Rolls {
+	rolls := plan.Rolls{Own: facts.Managed, AllAtOnce: facts.AllAtOnce, Asked: facts.DeleteRequested, Heeded: facts.CapObserved}
+	if facts.Cap != nil {
+		rolls.Shared, rolls.Share = true, *facts.Cap
 	}
 	return rolls
-}
-
-// rollingMinReady is the other place where our own kind has minReadySeconds.
-func rollingMinReady(slice *slicesapi.StatefulSet) time.Duration {
-	rolling := slice.Spec.UpdateStrategy.RollingUpdate
-	if rolling == nil || rolling.MinReadySeconds == nil {
-		return 0
-	}
-	return time.Duration(*rolling.MinReadySeconds) * time.Second
-}
-
-// askedToGo says whether somebody has asked for a pod of the set to be deleted: its
-// controller does that as a roll-out does it.
-func askedToGo(slice *slicesapi.StatefulSet, pods []corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
-		return metav1.IsControlledBy(&pod, slice) && pod.DeletionTimestamp == nil && slicesapi.AskedToGo(&pod)
-	})
 }
 
 // rolledOut says whether every pod of the set has its update revision. The pods'
@@ -201,7 +178,7 @@ func podsOf(f *observed) []plan.Pod {
 				view.Ready, view.ReadySince = true, condition.LastTransitionTime.Time
 			}
 		}
-		if f.slice != nil && pod.Annotations[slicesapi.InPlaceUpdateAnnotationKey] != "" {
+		if f.endpoint.Kind().Updating(pod) {
 			view.Ready = false // its kubelet will say so
 		}
 		pods = append(pods, view)

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // Began is when the migrations of these tests began.
@@ -121,7 +122,7 @@ func webPod(name string, change func(*corev1.Pod)) corev1.Pod {
 // TestSideOf: a side is seen as it was read: its set, its pods in their order, its budgets.
 func TestSideOf(t *testing.T) {
 	f := &observed{
-		endpoint: endpoint.Endpoint{Cluster: "east", ID: "e", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion}, set: webSet(), export: plan.Export{Found: true},
+		endpoint: endpoint.Endpoint{Cluster: "east", ID: "e", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion}, set: webSet(), export: plan.Export{Found: true},
 		pods: []corev1.Pod{
 			webPod("web-10", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: Began} }),
 			webPod("another-1", nil),
@@ -217,7 +218,8 @@ func TestSideOfOurKind(t *testing.T) {
 		UID: "s", ManagedFields: []metav1.ManagedFieldsEntry{wrote("kubectl", `{"f:spec":{"f:reserveOrdinals":{}}}`, Began.Add(time.Hour))},
 	}}
 	set := webSet()
-	f := &observed{endpoint: endpoint.Endpoint{Set: "web", APIVersion: endpoint.SliceVersion}, set: set, slice: slice, pods: []corev1.Pod{
+	set.ManagedFields = append(set.ManagedFields, slice.ManagedFields...)
+	f := &observed{endpoint: endpoint.Endpoint{Set: "web", APIVersion: workload.SliceVersion}, set: set, object: slice, pods: []corev1.Pod{
 		webPod("web-2", func(p *corev1.Pod) { p.Annotations = map[string]string{slicesapi.InPlaceUpdateAnnotationKey: "{}"} }),
 		webPod("web-3", func(p *corev1.Pod) { p.Annotations = map[string]string{slicesapi.SpecifiedDeleteKey: "true"} }),
 	}}

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // TestRollsOf: a share is heeded when the status says the same, and that there is none when it
@@ -36,13 +37,13 @@ func TestRollsOf(t *testing.T) {
 			if tc.annotation != "" {
 				slice.Annotations = map[string]string{slicesapi.MaxUnavailableAnnotationKey: tc.annotation}
 			}
-			if got := rollsOf(slice); got != tc.want {
+			if got := rollsOf((workload.Slice{}).Observe(slice, nil)); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
 	}
 	slice := &slicesapi.StatefulSet{Spec: slicesapi.StatefulSetSpec{UpdateStrategy: slicesapi.StatefulSetUpdateStrategy{Type: slicesapi.Recreate}}}
-	if got := rollsOf(slice); !got.AllAtOnce {
+	if got := rollsOf((workload.Slice{}).Observe(slice, nil)); !got.AllAtOnce {
 		t.Errorf("Recreate: %+v", got)
 	}
 }
@@ -58,7 +59,7 @@ func TestMinReadyOfOurKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := sideOf(&api.Migration{}, &observed{set: set, slice: slice}).Set.MinReady; got != want {
+		if got := sideOf(&api.Migration{}, &observed{endpoint: endpoint.Endpoint{APIVersion: workload.SliceVersion}, set: set, object: slice}).Set.MinReady; got != want {
 			t.Errorf("with %d in rollingUpdate: %s, want %s", rolling, got, want)
 		}
 	}
@@ -84,7 +85,7 @@ func TestAskedToGo(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{UID: "s", Controller: new(true)}},
 		}}
 		tc.change(&pod)
-		if got := askedToGo(slice, []corev1.Pod{{}, pod}); got != tc.want {
+		if got := (workload.Slice{}).Observe(slice, []corev1.Pod{{}, pod}).DeleteRequested; got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

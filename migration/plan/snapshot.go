@@ -197,10 +197,14 @@ func (s Set) resource() string { return cmp.Or(s.Resource, NativeResource) }
 
 // rolloutStatus is the command that shows a roll-out: kubectl knows those of its own kinds.
 func (s Set) rolloutStatus(namespace string) string {
-	if s.resource() == NativeResource {
+	switch s.resource() {
+	case NativeResource:
 		return fmt.Sprintf("kubectl rollout status -n %s sts/%s", namespace, s.Name)
+	case SliceResource:
+		return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
+	default:
+		return fmt.Sprintf("kubectl get %s -n %s %s --watch", s.resource(), namespace, s.Name)
 	}
-	return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
 }
 
 // End is the first ordinal above the slice.

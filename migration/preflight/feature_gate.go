@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // unopenedGate finds a template of apps/v1 with the readiness gate of updates in place, which the
@@ -21,12 +22,12 @@ func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	template := cmp.Or(destination, source).Spec.Template
 	is := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
 	gate := slices.IndexFunc(template.Spec.ReadinessGates, is)
-	if at.APIVersion == endpoint.SliceVersion || gate < 0 {
+	if at.Kind().OpensGate() || gate < 0 {
 		return nil
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
 		Message: fmt.Sprintf("the pod template of %s would have the readiness gate %s, which nobody opens for %s: no moved ordinal would get Ready", at.Object(), slicesapi.InPlaceUpdateReady, at.APIVersion),
-		Remedy:  fmt.Sprintf("move to %s; or take spec.readinessGates[%d] out of the template before the move, which makes the pods anew", endpoint.SliceVersion, gate),
+		Remedy:  fmt.Sprintf("move to %s; or take spec.readinessGates[%d] out of the template before the move, which makes the pods anew", workload.SliceVersion, gate),
 	}}
 }

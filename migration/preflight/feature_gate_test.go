@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // TestUnopenedGate: pods with the readiness gate of updates in place get Ready under the kind whose
@@ -27,11 +28,11 @@ func TestUnopenedGate(t *testing.T) {
 		version             string
 		want                string
 	}{
-		"X-14 to apps/v1, which is to be made":       {gated("example.com/up", slicesapi.InPlaceUpdateReady), nil, endpoint.NativeVersion, "spec.readinessGates[1]"},
-		"X-14 to apps/v1, whose template has none":   {gated(slicesapi.InPlaceUpdateReady), gated(), endpoint.NativeVersion, ""},
-		"X-14 to apps/v1, whose template has it":     {gated(), gated(slicesapi.InPlaceUpdateReady), endpoint.NativeVersion, "spec.readinessGates[0]"},
-		"X-14 to apps/v1, with a gate of the user's": {gated("example.com/up"), nil, endpoint.NativeVersion, ""},
-		"X-14 to our own kind":                       {gated(slicesapi.InPlaceUpdateReady), nil, endpoint.SliceVersion, ""},
+		"X-14 to apps/v1, which is to be made":       {gated("example.com/up", slicesapi.InPlaceUpdateReady), nil, workload.NativeVersion, "spec.readinessGates[1]"},
+		"X-14 to apps/v1, whose template has none":   {gated(slicesapi.InPlaceUpdateReady), gated(), workload.NativeVersion, ""},
+		"X-14 to apps/v1, whose template has it":     {gated(), gated(slicesapi.InPlaceUpdateReady), workload.NativeVersion, "spec.readinessGates[0]"},
+		"X-14 to apps/v1, with a gate of the user's": {gated("example.com/up"), nil, workload.NativeVersion, ""},
+		"X-14 to our own kind":                       {gated(slicesapi.InPlaceUpdateReady), nil, workload.SliceVersion, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := unopenedGate(endpoint.Endpoint{APIVersion: tc.version, Namespace: "shop", Set: "web"}, tc.source, tc.destination)

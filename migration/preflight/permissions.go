@@ -13,7 +13,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Rule is a right that is needed on a side.
@@ -30,7 +29,7 @@ type Rule struct {
 // named is one verb of the right, as kubectl writes it.
 func (r Rule) named(verb string) string {
 	resource := r.Resource
-	if r.Group == slicesapi.GroupVersion.Group {
+	if r.Resource == "statefulsets" && r.Group != "apps" {
 		resource += "." + r.Group
 	}
 	return strings.TrimSpace(verb + " " + resource + " " + r.Name)
@@ -55,8 +54,8 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 		{Group: "storage.k8s.io", Resource: "volumeattachments", Verbs: "list watch", ClusterWide: true},
 		{Resource: "namespaces", Name: metav1.NamespaceSystem, Verbs: "get", ClusterWide: true},
 	}
-	if at.APIVersion == endpoint.SliceVersion {
-		rules = append(rules, Rule{Group: slicesapi.GroupVersion.Group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
+	if group, _, _ := strings.Cut(at.Kind().APIVersion(), "/"); group != "apps" {
+		rules = append(rules, Rule{Group: group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
 	}
 	if m.Spec.Services.Export || named {
 		rules = append(rules, Rule{Group: "multicluster.x-k8s.io", Resource: "serviceexports", Verbs: exports})

@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // sharing is a StatefulSet whose pods share a claim besides their own.
@@ -119,7 +120,7 @@ func TestPodIsRehearsed(t *testing.T) {
 			}).Build()
 			e := &Inspector{Pair: &endpoint.Pair{
 				Source:      endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", ID: "1"},
-				Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "next", APIVersion: endpoint.NativeVersion, Live: live, ID: "2"},
+				Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "next", APIVersion: workload.NativeVersion, Live: live, ID: "2"},
 			}}
 			findings, err := e.admission(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil || len(shown) != 1 {

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // rehearse has the destination's API server check, without keeping anything, the
@@ -110,9 +111,9 @@ func (e *Inspector) startOrdinals(ctx context.Context, m *api.Migration, source,
 }
 
 // startOrdinalSupported has one StatefulSet's API server show, without keeping anything, that it keeps
-// spec.ordinals; our own kind does.
+// spec.ordinals; of some kinds each one does.
 func startOrdinalSupported(ctx context.Context, at endpoint.Endpoint) (*plan.Finding, error) {
-	if at.APIVersion == endpoint.SliceVersion {
+	if at.Kind().KeepsStart() {
 		return nil, nil
 	}
 	return patched(ctx, at, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 1}}})
@@ -126,7 +127,7 @@ func unnumbered(at endpoint.Endpoint) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
 		Message: fmt.Sprintf("the API server of cluster %s does not keep spec.ordinals.start of a StatefulSet: its slice would begin with ordinal 0, whatever it is given", at.Cluster),
-		Remedy:  "use a cluster of Kubernetes 1.27 or newer, with the feature StatefulSetStartOrdinal, or our own kind there: apiVersion " + endpoint.SliceVersion,
+		Remedy:  "use a cluster of Kubernetes 1.27 or newer, with the feature StatefulSetStartOrdinal, or our own kind there: apiVersion " + workload.SliceVersion,
 	}
 }
 

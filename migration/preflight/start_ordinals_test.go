@@ -20,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // server is an API server that does something to what it has stored. The fake one does not
@@ -80,8 +81,8 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Inspector{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: tc.source, ID: "1"},
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: tc.destination, ID: "2"},
+				Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: tc.source, ID: "1"},
+				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: tc.destination, ID: "2"},
 			}}
 			m := &api.Migration{Spec: api.MigrationSpec{Ordinals: api.OrdinalsSpec{Order: tc.order}}}
 			rehearsed, err := e.rehearse(t.Context(), m, set(), tc.there)
@@ -110,7 +111,7 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 // server keeps spec.ordinals, and is not remembered as if it did.
 func TestNoAnswerIsNoProof(t *testing.T) {
 	e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{
-		Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: server(func(client.Object) {}), ID: "2"},
+		Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: server(func(client.Object) {}), ID: "2"},
 	}}
 	s := plan.Snapshot{
 		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
@@ -152,7 +153,7 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 				}
 			}, set())
 			e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: live, ID: "2"},
+				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: live, ID: "2"},
 			}}
 			s := plan.Snapshot{
 				Spec: tc.spec, Record: plan.Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},

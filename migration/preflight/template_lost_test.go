@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // TestLost: what an API server has dropped is lost; what it has changed or added is not (G8).
@@ -62,7 +63,7 @@ func TestLost(t *testing.T) {
 // TestDropped: a template that is kept is no finding; one of which a field is dropped refuses the move,
 // and says which field and where (G8).
 func TestDropped(t *testing.T) {
-	at := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion}
+	at := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion}
 	sent, kept := namespaced().Spec.Template, namespaced().Spec.Template
 	if got := dropped(at, &sent, &kept); got != nil {
 		t.Errorf("all is kept: %+v", got)
@@ -103,8 +104,8 @@ func TestTemplateThatIsDropped(t *testing.T) {
 		}
 		engine := func(there ...client.Object) *Inspector {
 			return &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: server(func(client.Object) {}, namespaced()), ID: "1"},
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: server(stores, there...), ID: "2"},
+				Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: server(func(client.Object) {}, namespaced()), ID: "1"},
+				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: server(stores, there...), ID: "2"},
 			}}
 		}
 		check := func(t *testing.T, finding *plan.Finding, err error) {
@@ -146,7 +147,7 @@ func TestTemplateThatIsDropped(t *testing.T) {
 func TestTemplateIsAskedForAgain(t *testing.T) {
 	asks := 0
 	there := namespaced()
-	e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, Live: server(func(client.Object) { asks++ }, there)}}}
+	e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: server(func(client.Object) { asks++ }, there)}}}
 	s := plan.Snapshot{
 		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
 		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},

@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // hostile are numbers that somebody writes to do harm, and such as an application has.
@@ -105,8 +106,8 @@ func TestHostileNumbersAreNotInspected(t *testing.T) {
 		return set
 	}
 	e := &Inspector{Pair: &endpoint.Pair{
-		Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, ID: "1"},
-		Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: endpoint.NativeVersion, ID: "2"},
+		Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, ID: "1"},
+		Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, ID: "2"},
 	}}
 	for name, tc := range map[string]struct {
 		source, destination *appsv1.StatefulSet

@@ -1,0 +1,85 @@
+package workload
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// SliceVersion is the apiVersion of our own kind.
+var SliceVersion = slicesapi.GroupVersion.String()
+
+// Slice is our own kind. It has all fields that any kind has.
+type Slice struct{ Native }
+
+// APIVersion implements Kind.
+func (Slice) APIVersion() string { return SliceVersion }
+
+// Resource implements Kind.
+func (Slice) Resource() string { return "slice" }
+
+// AddToScheme implements Kind.
+func (Slice) AddToScheme(scheme *runtime.Scheme) error { return slicesapi.AddToScheme(scheme) }
+
+// New implements Kind.
+func (Slice) New(meta metav1.ObjectMeta) client.Object {
+	return &slicesapi.StatefulSet{ObjectMeta: meta}
+}
+
+// Unsupported implements Kind.
+func (Slice) Unsupported(*slicesapi.StatefulSet) []string { return nil }
+
+// KeepsStart implements Kind.
+func (Slice) KeepsStart() bool { return true }
+
+// OpensGate implements Kind.
+func (Slice) OpensGate() bool { return true }
+
+// Fenced implements Kind.
+func (Slice) Fenced() map[string]any {
+	return map[string]any{slicesapi.MigratingAnnotationKey: "true"}
+}
+
+// Released implements Kind.
+func (Slice) Released(split bool) map[string]any {
+	marks := map[string]any{slicesapi.MigratingAnnotationKey: nil, slicesapi.MaxUnavailableAnnotationKey: nil, slicesapi.SplitAnnotationKey: nil}
+	if split {
+		marks[slicesapi.SplitAnnotationKey] = "true"
+	}
+	return marks
+}
+
+// Observe implements Kind.
+func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
+	set, is := object.(*slicesapi.StatefulSet)
+	if !is {
+		return Facts{}
+	}
+	facts := Facts{
+		Managed: true, AllAtOnce: set.Spec.UpdateStrategy.Type == slicesapi.Recreate, DeleteRequested: deleteRequested(set, pods),
+		Cap: slicesapi.ShareOf(set.Annotations), SkipsOrdinals: len(set.Spec.ReserveOrdinals) > 0,
+	}
+	facts.CapObserved = equality.Semantic.DeepEqual(facts.Cap, set.Status.ObservedMaxUnavailable)
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MinReadySeconds != nil {
+		facts.MinReadySeconds = *rolling.MinReadySeconds
+	}
+	return facts
+}
+
+// deleteRequested says whether somebody has asked for a pod of the set to be deleted.
+func deleteRequested(set *slicesapi.StatefulSet, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return metav1.IsControlledBy(&pod, set) && pod.DeletionTimestamp == nil && slicesapi.AskedToGo(&pod)
+	})
+}
+
+// Updating implements Kind.
+func (Slice) Updating(pod *corev1.Pod) bool {
+	return pod.Annotations[slicesapi.InPlaceUpdateAnnotationKey] != ""
+}
