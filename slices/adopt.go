@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -23,6 +24,7 @@ const (
 	orphans    = "none"
 )
 
+// ownerOf is what ownerIndex keeps of an object.
 func ownerOf(object client.Object) []string {
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		return []string{string(owner.UID)}
@@ -97,7 +99,7 @@ func (w Writer) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod
 		return nil, err
 	}
 	next := pod.DeepCopy()
-	next.OwnerReferences = append(without(next.OwnerReferences, set), *metav1.NewControllerRef(set, kind))
+	next.OwnerReferences = append(without(next.OwnerReferences, set), *metav1.NewControllerRef(set, history.Kind))
 	if err := w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}

@@ -241,6 +241,10 @@ func TestRelabelToWhatStays(t *testing.T) {
 			t.Errorf("relabelled to %s", a.Revision)
 		}
 	}
+}
+
+// TestMergedRevisions: a pod whose revision does not stay is told which one means the same.
+func TestMergedRevisions(t *testing.T) {
 	for name, tc := range map[string]struct{ revision, sameAs, change string }{
 		"X-17 a duplicate of the current one":  {"d", "a", "in place"},
 		"X-17 a duplicate of the template's":   {"c", "b", "same"},

@@ -5,7 +5,15 @@ import (
 	"time"
 )
 
-// Reasons of the condition Ready, beside those of Progressing.
+// Reasons of the condition Ready that are those of Progressing as well.
+const (
+	// ReasonRolloutDeadline: the roll-out has made no progress until its deadline.
+	ReasonRolloutDeadline = "ProgressDeadlineExceeded"
+	// ReasonRolloutPaused: the set is paused.
+	ReasonRolloutPaused = "StatefulSetPaused"
+)
+
+// Reasons of the condition Ready alone.
 const (
 	reasonAvailable   = "PodsAvailable"
 	reasonOutdated    = "PodsOutdated"
@@ -45,7 +53,7 @@ func (d rollout) readiness(p Progress) Readiness {
 	switch {
 	case p.Failed:
 		message = fmt.Sprintf("the roll-out of revision %s has made no progress since %s: %s", d.Revisions.Update, p.Since.UTC().Format(time.RFC3339), message)
-		return not(reasonDeadline)
+		return not(ReasonRolloutDeadline)
 	case outdated == 0 && leaving == 0 && available == len(d.owned):
 		return Readiness{Ready: true, Reason: reasonAvailable, Message: message}
 	case d.Spec.Deleting:
@@ -57,6 +65,6 @@ func (d rollout) readiness(p Progress) Readiness {
 	case available < len(d.owned):
 		return not(reasonUnavailable)
 	default:
-		return Readiness{Waiting: true, Reason: reasonPaused, Message: message}
+		return Readiness{Waiting: true, Reason: ReasonRolloutPaused, Message: message}
 	}
 }

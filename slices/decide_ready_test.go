@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -22,7 +23,7 @@ func kstatusOf(t failer, set *api.StatefulSet) status.Status {
 		t.Fatalf("%v", err)
 	}
 	object := &unstructured.Unstructured{Object: content}
-	object.SetGroupVersionKind(kind)
+	object.SetGroupVersionKind(history.Kind)
 	result, err := status.Compute(object)
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -45,6 +46,10 @@ func TestKstatus(t *testing.T) {
 		in.Spec.Deadline = 1
 		in.Progress = Progress{Revision: "b", Since: noon.Add(-1), Updated: 1}
 	}
+	sameAsAsked := func(in Input) Input {
+		in.Pods[0].Change.Same = true
+		return in
+	}
 	onDelete, deleting := by(api.OnDelete), func(in *Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, noon }
 	for _, c := range []struct {
 		name   string
@@ -54,32 +59,32 @@ func TestKstatus(t *testing.T) {
 		// reason is that of the condition Ready.
 		reason string
 	}{
-		{"all are as they shall be", slice(2, "b b", settledAt("b")), nil, status.CurrentStatus, reasonAvailable},
-		{"none is asked for", slice(0, "", settledAt("b")), nil, status.CurrentStatus, reasonAvailable},
-		{"the canary of a partition is complete", slice(3, "a a b", partition(2)), nil, status.CurrentStatus, reasonAvailable},
-		{"OnDelete, pods wait to be deleted", slice(2, "a b", onDelete), nil, status.CurrentStatus, reasonAvailable},
-		{"paused with nothing left to do", slice(2, "b b", settledAt("b"), paused), nil, status.CurrentStatus, reasonAvailable},
-		{"the labels of a pod name another revision that means the same", slice(2, "c b", settledAt("b")).with(0, func(p *Pod) { p.Change.Same = true }), nil, status.CurrentStatus, reasonAvailable},
-		{"a new set", slice(2, ""), nil, status.InProgressStatus, reasonUnavailable},
-		{"rolling out, all serve", slice(2, "a b"), nil, status.InProgressStatus, reasonOutdated},
-		{"rolling out, one is on its way out", slice(2, "a at"), nil, status.InProgressStatus, reasonOutdated},
-		{"the last one is not Ready", slice(2, "b b-", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
-		{"the last one is not available", slice(2, "b b5", settledAt("b"), minReady(60)), nil, status.InProgressStatus, reasonUnavailable},
-		{"one is updated in place", slice(2, "b bi", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
-		{"a scale-up", slice(3, "b b", settledAt("b")), nil, status.InProgressStatus, reasonUnavailable},
-		{"a scale-down", slice(1, "b bt", settledAt("b")), nil, status.InProgressStatus, reasonLeaving},
-		{"a stand-in is left", slice(2, "b b b", settledAt("b"), surge(1)), nil, status.InProgressStatus, reasonLeaving},
-		{"the canary of a partition is not complete", slice(3, "a a b-", partition(2)), nil, status.InProgressStatus, reasonUnavailable},
-		{"one below the partition is lost", slice(3, ". a b", partition(2)), nil, status.InProgressStatus, reasonUnavailable},
-		{"paused in mid-way", slice(2, "a b", paused), nil, status.InProgressStatus, reasonPaused},
-		{"paused, one is lost", slice(2, ". b", paused), nil, status.InProgressStatus, reasonUnavailable},
-		{"OnDelete, one is not there", slice(2, "b .", onDelete), nil, status.InProgressStatus, reasonUnavailable},
+		{"all are as they shall be", slice(2, "b b", settledAt("b")), nil, status.CurrentStatus, "PodsAvailable"},
+		{"none is asked for", slice(0, "", settledAt("b")), nil, status.CurrentStatus, "PodsAvailable"},
+		{"the canary of a partition is complete", slice(3, "a a b", partition(2)), nil, status.CurrentStatus, "PodsAvailable"},
+		{"OnDelete, pods wait to be deleted", slice(2, "a b", onDelete), nil, status.CurrentStatus, "PodsAvailable"},
+		{"paused with nothing left to do", slice(2, "b b", settledAt("b"), paused), nil, status.CurrentStatus, "PodsAvailable"},
+		{"the labels of a pod name another revision that means the same", sameAsAsked(slice(2, "c b", settledAt("b"))), nil, status.CurrentStatus, "PodsAvailable"},
+		{"a new set", slice(2, ""), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"rolling out, all serve", slice(2, "a b"), nil, status.InProgressStatus, "PodsOutdated"},
+		{"rolling out, one is on its way out", slice(2, "a at"), nil, status.InProgressStatus, "PodsOutdated"},
+		{"the last one is not Ready", slice(2, "b b-", settledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"the last one is not available", slice(2, "b b5", settledAt("b"), minReady(60)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"one is updated in place", slice(2, "b bi", settledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"a scale-up", slice(3, "b b", settledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"a scale-down", slice(1, "b bt", settledAt("b")), nil, status.InProgressStatus, "PodsLeaving"},
+		{"a stand-in is left", slice(2, "b b b", settledAt("b"), surge(1)), nil, status.InProgressStatus, "PodsLeaving"},
+		{"the canary of a partition is not complete", slice(3, "a a b-", partition(2)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"one below the partition is lost", slice(3, ". a b", partition(2)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"paused in mid-way", slice(2, "a b", paused), nil, status.InProgressStatus, ReasonRolloutPaused},
+		{"paused, one is lost", slice(2, ". b", paused), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"OnDelete, one is not there", slice(2, "b .", onDelete), nil, status.InProgressStatus, "PodsUnavailable"},
 		{"the API server refuses a pod", slice(2, "b", settledAt("b")), errNoRoom, status.InProgressStatus, api.ConditionFailedCreatePod},
 		{"the API server refuses an update", slice(2, "a b"), fmt.Errorf("%s of pod shop/web-0: no", Delete), status.InProgressStatus, api.ConditionFailedUpdatePod},
-		{"no progress in time", slice(2, "a b-", late), nil, status.FailedStatus, reasonDeadline},
-		{"no progress in time, and refused", slice(2, "a .", late), errNoRoom, status.FailedStatus, reasonDeadline},
-		{"being deleted", slice(2, "b b", settledAt("b"), deleting), nil, status.CurrentStatus, reasonAvailable},
-		{"being deleted, one has gone", slice(2, "b .", settledAt("b"), deleting), nil, status.InProgressStatus, reasonDeleted},
+		{"no progress in time", slice(2, "a b-", late), nil, status.FailedStatus, ReasonRolloutDeadline},
+		{"no progress in time, and refused", slice(2, "a .", late), errNoRoom, status.FailedStatus, ReasonRolloutDeadline},
+		{"being deleted", slice(2, "b b", settledAt("b"), deleting), nil, status.CurrentStatus, "PodsAvailable"},
+		{"being deleted, one has gone", slice(2, "b .", settledAt("b"), deleting), nil, status.InProgressStatus, "StatefulSetDeleted"},
 	} {
 		t.Run("U-01 "+c.name, func(t *testing.T) {
 			set := toldOf(c.in, c.failed)
@@ -90,7 +95,7 @@ func TestKstatus(t *testing.T) {
 			if got := kstatusOf(t, set); got != c.want {
 				t.Errorf("%s, want %s: %+v", got, c.want, set.Status.Conditions)
 			}
-			waits := c.reason == reasonPaused || c.reason == reasonDeleted
+			waits := c.reason == ReasonRolloutPaused || c.reason == "StatefulSetDeleted"
 			if atIt := meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionReconciling); atIt != (c.want == status.InProgressStatus && !waits) {
 				t.Errorf("the controller is at it: %t", atIt)
 			}
@@ -141,30 +146,50 @@ func asAsked(in Input) bool {
 	return len(in.Pods) == len(owned)
 }
 
-// checkTold checks what a status says of an input.
-func checkTold(t failer, in Input, d Decision, s api.StatefulSetStatus) {
+// checkReady checks what a decision says of an input being as it was asked for.
+func checkReady(t failer, in Input, d Decision) {
 	t.Helper()
-	agree(t, s)
-	is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady)
-	if is != (asAsked(in) && !d.Progress.Failed) {
-		t.Fatalf("Ready is %t: %+v of %+v", is, s.Conditions, in)
+	is, s := d.Readiness, d.Status
+	if is.Ready != (asAsked(in) && !d.Progress.Failed) {
+		t.Fatalf("%+v of %+v", is, in)
 	}
-	idle := in.Spec.Paused || in.Spec.Deleting
-	if !is && !idle && !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReconciling) && !d.Progress.Failed {
-		t.Fatalf("nobody is said to be at it: %+v", s.Conditions)
+	if idle := in.Spec.Paused || in.Spec.Deleting; is.Waiting && (is.Ready || !idle || d.Progress.Failed) {
+		t.Fatalf("nobody is said to be at it: %+v", is)
 	}
-	if is && (int(s.Replicas) != len(in.Spec.Ordinals()) || s.ReadyReplicas != s.Replicas) {
+	if is.Ready && (int(s.Replicas) != len(in.Spec.Ordinals()) || s.Ready != s.Replicas || s.Available != s.Replicas) {
 		t.Fatalf("Ready with counts %+v", s)
+	}
+	if is.Reason == "" || is.Message == "" {
+		t.Fatalf("it is not said why: %+v", is)
 	}
 }
 
-// TestReadyIsAsAsked: whatever the pods are, Ready is True when all is as it was asked for, and at no
-// other time, and no condition contradicts another.
+// TestReadyIsAsAsked: whatever the pods are, a slice is Ready when all is as it was asked for, and at no
+// other time.
 func TestReadyIsAsAsked(t *testing.T) {
 	t.Run("U-01: in any state", func(t *testing.T) {
-		property(t, func(t *rapid.T, in Input, d Decision) {
+		property(t, func(t *rapid.T, in Input, d Decision) { checkReady(t, in, d) })
+	})
+}
+
+// TestConditionsAgree: whatever was decided, and whatever the conditions were before, none contradicts
+// another.
+func TestConditionsAgree(t *testing.T) {
+	t.Run("U-01: of any decision", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := Decision{Readiness: Readiness{Reason: "PodsOutdated", Message: "1 of 2 pods are available"}, Status: Status{Replicas: 2, Ready: 2, Available: 1}}
+			switch state := rapid.SampledFrom([]string{"ready", "waits", "is at it", "failed"}).Draw(t, "state"); state {
+			case "ready":
+				d.Readiness, d.Status.Available = Readiness{Ready: true, Reason: "PodsAvailable", Message: "2 of 2 pods are available"}, 2
+			case "waits":
+				d.Readiness.Waiting = true
+			case "failed":
+				d.Progress = Progress{Revision: "b", Since: noon, Failed: true}
+			}
+			in := Input{Now: noon, Spec: Spec{Strategy: api.RollingUpdate, Replicas: 2, Paused: d.Readiness.Waiting}, Revisions: Revisions{Current: "a", Update: "b"}}
+			d.Complete = d.Readiness.Ready && rapid.Bool().Draw(t, "complete")
 			var failed error
-			if seldom(t, "refused") {
+			if rapid.Bool().Draw(t, "refused") {
 				failed = errNoRoom
 			}
 			set := namedSet("web", nil)
@@ -173,7 +198,14 @@ func TestReadyIsAsAsked(t *testing.T) {
 					condition(set, &set.Status, kind, true, "Before", "")
 				}
 			}
-			checkTold(t, in, d, statusOf(seen{set: set}, in, d, failed))
+			s := statusOf(seen{set: set}, in, d, failed)
+			agree(t, s)
+			if is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady); is != d.Readiness.Ready {
+				t.Fatalf("Ready is %t: %+v", is, s.Conditions)
+			}
+			if is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReconciling); is != (!d.Readiness.Ready && !d.Readiness.Waiting && !d.Progress.Failed) {
+				t.Fatalf("somebody is said to be at it, %t: %+v", is, s.Conditions)
+			}
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
+// noon is the time of these tests.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // slice is a slice of n ordinals with the defaults of the API, in which revision b
@@ -87,18 +88,33 @@ func podOf(ordinal int32, word string) Pod {
 }
 
 func parallel(in *Input) { in.Spec.Parallel = true }
-func paused(in *Input)   { in.Spec.Paused = true }
+
+// paused stops the update.
+func paused(in *Input) { in.Spec.Paused = true }
+
+// settledAt has no update under way: all are to have one revision.
 func settledAt(revision string) func(*Input) {
 	return func(in *Input) { in.Revisions = Revisions{Current: revision, Update: revision} }
 }
-func from(start int32) func(*Input)    { return func(in *Input) { in.Spec.Start = start } }
-func partition(p int32) func(*Input)   { return func(in *Input) { in.Spec.Partition = p } }
+
+func from(start int32) func(*Input) { return func(in *Input) { in.Spec.Start = start } }
+
+// partition keeps the ordinals below it at the current revision.
+func partition(p int32) func(*Input) { return func(in *Input) { in.Spec.Partition = p } }
+
 func unavailable(n int32) func(*Input) { return func(in *Input) { in.Spec.MaxUnavailable = n } }
-func surge(n int32) func(*Input)       { return func(in *Input) { in.Spec.MaxSurge = n } }
+
+// surge lets so many pods stand in.
+func surge(n int32) func(*Input) { return func(in *Input) { in.Spec.MaxSurge = n } }
+
 func reserved(r ...Range) func(*Input) { return func(in *Input) { in.Spec.Reserved = r } }
+
+// minReady is for how many seconds a pod is Ready before it is available.
 func minReady(s int) func(*Input) {
 	return func(in *Input) { in.Spec.MinReady = time.Duration(s) * time.Second }
 }
+
+// by updates with a strategy.
 func by(s api.UpdateStrategyType) func(*Input) { return func(in *Input) { in.Spec.Strategy = s } }
 
 // short is what is decided, in few words; announcements that a deletion follows at once are
@@ -123,6 +139,7 @@ func short(d Decision) string {
 	return strings.Join(words, ", ")
 }
 
+// heldAs is the reason for which an ordinal is held; empty: it is not.
 func heldAs(d Decision, ordinal int32) string {
 	var reasons []string
 	for _, hold := range d.Held {

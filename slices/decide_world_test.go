@@ -35,8 +35,6 @@ type world struct {
 	pulled map[types.UID]string
 	// rolledBack counts roll-outs that were taken back.
 	rolledBack int
-	// set is told of.
-	set *api.StatefulSet
 }
 
 type failer interface {
@@ -47,7 +45,7 @@ type failer interface {
 func newWorld(t failer, spec Spec) *world {
 	return &world{
 		t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}},
-		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{}, set: namedSet("web", nil),
+		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{},
 	}
 }
 
@@ -79,8 +77,7 @@ func (w *world) reconcile(most int) Decision {
 		w.do(action)
 	}
 	w.verify(before, d)
-	w.set.Status = statusOf(seen{set: w.set}, before, d, nil)
-	checkTold(w.t, before, d, w.set.Status)
+	checkReady(w.t, before, d)
 	w.in.Progress, w.in.Failures = d.Progress, d.Failures
 	w.in.Revisions.Current = d.Status.CurrentRevision
 	if d.RollBack && most >= len(d.Actions) {
@@ -119,7 +116,7 @@ func (w *world) do(a Action) {
 		w.ask(a.Ordinal)
 	case PrePull:
 		pod.Pull, w.pulled[pod.UID] = &Pull{Since: w.in.Now}, a.Revision
-	case Create, openGate, closeGate, tellState:
+	case Create:
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -82,7 +83,7 @@ func TestResources(t *testing.T) {
 func TestClaimOwnerStates(t *testing.T) {
 	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "pod"}}
-	ours, its := *metav1.NewControllerRef(set, kind), *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))
+	ours, its := *metav1.NewControllerRef(set, history.Kind), *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))
 	plain, former := ours, ours
 	plain.Controller, former.UID = nil, "former"
 	friend := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "friend", UID: types.UID("friend")}

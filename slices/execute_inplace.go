@@ -146,6 +146,7 @@ func hasGate(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == api.InPlaceUpdateReady })
 }
 
+// gateOf is the condition of a pod's readiness gate; Unknown: it has none yet.
 func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == api.InPlaceUpdateReady {

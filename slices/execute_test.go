@@ -35,6 +35,7 @@ func (h *heard) Eventf(_, _ runtime.Object, kind, reason, _, note string, args .
 	h.lines = append(h.lines, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
+// has says whether an event of a reason was heard.
 func (h *heard) has(reason string) bool {
 	for _, line := range h.lines {
 		if strings.Contains(line, reason+":") {
@@ -56,7 +57,7 @@ func newControl(t *testing.T, fails interceptor.Funcs, objects ...client.Object)
 	server := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build()
 	return &PodControl{
 		seen: seen{
-			set: set, claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]Change{},
+			set: set, claims: map[string]*corev1.PersistentVolumeClaim{},
 			templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}},
 		},
 		Writer: Writer{Client: server, Live: server, Events: ears, Expectations: NewExpectations(), Now: func() time.Time { return noon }}, pods: map[int32]*corev1.Pod{},

@@ -128,28 +128,28 @@ func namesOf(pods map[int32]*corev1.Pod) map[string]*corev1.Pod {
 // caughtUp asks the API server for the pods whose writes the cache has not shown for long, and
 // drops those of which the cache shows what the API server says. It says whether the cache shows all
 // that was written: a cache that lags behind is waited for, for as long as it does.
-func (r *Reconciler) caughtUp(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (bool, error) {
+func (w Writer) caughtUp(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (bool, error) {
 	key := client.ObjectKeyFromObject(set)
-	if r.expectations.Satisfied(key, pods) {
+	if w.Expectations.Satisfied(key, pods) {
 		return true, nil
 	}
 	byName := namesOf(pods)
-	for _, name := range r.expectations.overdue(key, r.now()) {
-		live, err := r.livePod(ctx, set, name)
+	for _, name := range w.Expectations.overdue(key, w.Now()) {
+		live, err := w.livePod(ctx, set, name)
 		if err != nil {
 			return false, fmt.Errorf("looking for pod %s: %w", name, err)
 		}
 		if shown := byName[name]; live == nil && shown == nil || live != nil && shown != nil && live.ResourceVersion == shown.ResourceVersion {
-			r.expectations.drop(key, name)
+			w.Expectations.drop(key, name)
 		}
 	}
-	return r.expectations.Satisfied(key, pods), nil
+	return w.Expectations.Satisfied(key, pods), nil
 }
 
 // livePod asks the API server for a pod of a set; nil: it does not exist, or is not the set's.
-func (r *Reconciler) livePod(ctx context.Context, set *api.StatefulSet, name string) (*corev1.Pod, error) {
+func (w Writer) livePod(ctx context.Context, set *api.StatefulSet, name string) (*corev1.Pod, error) {
 	var found corev1.PodList // whoever may list pods may not get one
-	if err := r.Live.List(ctx, &found, client.InNamespace(set.Namespace), client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
+	if err := w.Live.List(ctx, &found, client.InNamespace(set.Namespace), client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
 		return nil, err
 	}
 	for i := range found.Items {

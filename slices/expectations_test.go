@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/slices/history"
 )
 
 func cached(name, uid, version string) *corev1.Pod {
@@ -69,7 +71,7 @@ func TestCaughtUp(t *testing.T) {
 	set := namedSet("web", map[string]string{"app": "web"})
 	mine := func(version string) *corev1.Pod {
 		pod := cached("web-0", "a", version)
-		pod.Namespace, pod.OwnerReferences = set.Namespace, []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)}
+		pod.Namespace, pod.OwnerReferences = set.Namespace, []metav1.OwnerReference{*metav1.NewControllerRef(set, history.Kind)}
 		return pod
 	}
 	others := mine("9")
@@ -107,18 +109,18 @@ func TestCaughtUp(t *testing.T) {
 					return failure(tc.broken)
 				},
 			}).Build()
-			r := &Reconciler{Live: server, Clock: clock, expectations: NewExpectations()}
+			w := Writer{Live: server, Now: clock.Now, Expectations: NewExpectations()}
 			if tc.deleted {
-				r.expectations.expectDeletion(client.ObjectKeyFromObject(set), "web-0", "a", begin)
+				w.Expectations.expectDeletion(client.ObjectKeyFromObject(set), "web-0", "a", begin)
 			} else {
-				r.expectations.expectVersion(client.ObjectKeyFromObject(set), cached("web-0", "a", "5"), begin)
+				w.Expectations.expectVersion(client.ObjectKeyFromObject(set), cached("web-0", "a", "5"), begin)
 			}
 			clock.SetTime(begin.Add(tc.after))
 			pods := map[int32]*corev1.Pod{}
 			if tc.shown != nil {
 				pods[0] = tc.shown
 			}
-			got, err := r.caughtUp(t.Context(), set, pods)
+			got, err := w.caughtUp(t.Context(), set, pods)
 			if got != tc.want || (err != nil) != tc.broken {
 				t.Errorf("caught up: %t, %v", got, err)
 			}

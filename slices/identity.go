@@ -10,11 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
-
-// kind is that of our StatefulSet.
-var kind = api.GroupVersion.WithKind("StatefulSet")
 
 // podName is the name of an ordinal's pod.
 func podName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
@@ -36,7 +34,7 @@ func newPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision str
 			Labels:          maps.Clone(template.Labels),
 			Annotations:     maps.Clone(template.Annotations),
 			Finalizers:      append([]string(nil), template.Finalizers...),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, history.Kind)},
 		},
 		Spec: *template.Spec.DeepCopy(),
 	}
@@ -55,6 +53,7 @@ func identify(set *api.StatefulSet, pod *corev1.Pod, ordinal int32) {
 	maps.Copy(pod.Labels, identityLabels(set.Name, ordinal))
 }
 
+// identityLabels are the labels that tell which ordinal of a set a pod is.
 func identityLabels(set string, ordinal int32) map[string]string {
 	return map[string]string{
 		appsv1.StatefulSetPodNameLabel: podName(set, ordinal),

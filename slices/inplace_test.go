@@ -28,6 +28,7 @@ func template(change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
 	return t
 }
 
+// requests asks for an amount of one resource.
 func requests(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(amount)}}
 }

@@ -235,7 +235,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if err != nil {
 		return observation{}, err
 	}
-	if shown, err := r.caughtUp(ctx, set, pods); err != nil || !shown {
+	if shown, err := r.writer().caughtUp(ctx, set, pods); err != nil || !shown {
 		return observation{}, err
 	}
 	now, known := r.now(), r.recall(set)

@@ -126,7 +126,7 @@ func TestRollBack(t *testing.T) {
 		if err := s.passes(200); !errors.Is(err, errQuota) || !s.ears.has("FailedRollBack") {
 			t.Errorf("%v, events %v", err, s.ears.lines)
 		}
-		if c := s.condition(api.ConditionProgressing); c.Reason != reasonDeadline || !strings.Contains(c.Message, "exceeded quota") {
+		if c := s.condition(api.ConditionProgressing); c.Reason != ReasonRolloutDeadline || !strings.Contains(c.Message, "exceeded quota") {
 			t.Errorf("condition %+v", c)
 		}
 		if c := s.condition(api.ConditionHeld); !strings.Contains(c.Message, "the API server refuses to take it back") {

@@ -3,11 +3,9 @@ package slices
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -66,22 +65,6 @@ func podEvents() predicate.Predicate {
 	}}
 }
 
-// tells says whether there is anything in which a decision would see two states of a pod
-// differ. An update in place is followed by all that its pod says.
-func tells(before, after *corev1.Pod) bool {
-	if before.ResourceVersion == after.ResourceVersion {
-		return false
-	}
-	readyBefore, since := readiness(before)
-	readyAfter, now := readiness(after)
-	return inPlaceOf(before) != nil || inPlaceOf(after) != nil ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		after.Labels[api.PrePullLabelKey] != "" && pullEnded(before) != pullEnded(after) ||
-		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || gateOf(before) != gateOf(after) ||
-		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
-		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
-}
-
 // claimEvents passes what can change a decision: a claim that is gone, or whose owners
 // or size are others.
 func claimEvents() predicate.Predicate {
@@ -91,14 +74,7 @@ func claimEvents() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, was := e.ObjectOld.(*corev1.PersistentVolumeClaim)
 			after, is := e.ObjectNew.(*corev1.PersistentVolumeClaim)
-			if !was || !is {
-				return false
-			}
-			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
-				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
-				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after) ||
-				before.Status.Phase != after.Status.Phase || infeasible(before) != infeasible(after)
+			return was && is && claimTells(before, after)
 		},
 	}
 }
@@ -110,7 +86,7 @@ func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reco
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
-		if owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
+		if owner.Kind != history.Kind.Kind || owner.APIVersion != history.Kind.GroupVersion().String() {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}}}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -31,6 +32,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
+// namedSet is a set of the namespace shop that selects pods by labels.
 func namedSet(name string, labels map[string]string) *api.StatefulSet {
 	return &api.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
@@ -48,8 +50,8 @@ func TestSetsOfPod(t *testing.T) {
 		labels map[string]string
 		want   string
 	}{
-		"owned":                           {metav1.NewControllerRef(web, kind), map[string]string{"app": "web"}, "web"},
-		"owned by another":                {metav1.NewControllerRef(other, kind), map[string]string{"app": "web"}, "other"},
+		"owned":                           {metav1.NewControllerRef(web, history.Kind), map[string]string{"app": "web"}, "web"},
+		"owned by another":                {metav1.NewControllerRef(other, history.Kind), map[string]string{"app": "web"}, "other"},
 		"owned by another kind":           {&metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}, map[string]string{"app": "web"}, ""},
 		"K-146 an orphan that two select": {nil, map[string]string{"app": "web"}, "also web"},
 		"an orphan that one selects":      {nil, map[string]string{"app": "other"}, "other"},
@@ -127,7 +129,7 @@ func TestPodWatch(t *testing.T) {
 	pod := func(app string, owner *api.StatefulSet) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", ResourceVersion: "1", Labels: map[string]string{"app": app}}}
 		if owner != nil {
-			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, history.Kind)}
 		}
 		return pod
 	}

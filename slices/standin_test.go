@@ -19,6 +19,7 @@ import (
 )
 
 // marked is a claim of ordinal 1, made for a pod that stands in, with the pods that own it.
+// marked is the claim of ordinal 1 as it is made for a pod that stands in: one of pods, if any.
 func marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
 	claim := sized("data-web-1", "1Gi")
 	claim.Namespace, claim.Annotations = "shop", map[string]string{api.SurgeAnnotationKey: "true"}
@@ -63,6 +64,11 @@ func TestStandInClaims(t *testing.T) {
 	}
 }
 
+// isMarked says whether a claim was made for a pod that stands in.
+func isMarked(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Annotations[api.SurgeAnnotationKey] != ""
+}
+
 func get(t *testing.T, h *PodControl, o client.Object) error {
 	t.Helper()
 	return h.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -93,7 +99,7 @@ func TestCreateStandIn(t *testing.T) {
 		claim := marked()
 		claim.Annotations = nil
 		h, ears := newControl(t, interceptor.Funcs{}, claim)
-		if err := h.all(t.Context(), create); !changedMeanwhile(err) || err == nil || len(ears.lines) > 0 {
+		if err := h.all(t.Context(), create); !apierrors.IsConflict(err) || len(ears.lines) > 0 {
 			t.Errorf("error %v, events %v", err, ears.lines)
 		}
 		if err := get(t, h, podOne()); !apierrors.IsNotFound(err) {
@@ -112,7 +118,7 @@ func TestClaimsOfAStandIn(t *testing.T) {
 		if err := h.all(t.Context(), []Action{{Verb: CreateClaims, Ordinal: 1, UID: "u"}}); err != nil {
 			t.Fatal(err)
 		}
-		if claim := marked(); get(t, h, claim) != nil || !metav1.IsControlledBy(claim, pod) || !standIn(claim) {
+		if claim := marked(); get(t, h, claim) != nil || !metav1.IsControlledBy(claim, pod) || !isMarked(claim) {
 			t.Errorf("claim %+v", claim.ObjectMeta)
 		}
 	})
@@ -126,13 +132,13 @@ func TestClaimsOfAStandIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.pods[1], h.claims[claim.Name] = pod, claim
-		if h.claimsMatch(pod, 1, true) {
+		if claimMatches(h.set, claim, pod, true) {
 			t.Error("nothing is to be done")
 		}
 		if err := h.all(t.Context(), []Action{{Verb: OwnClaims, Ordinal: 1, UID: "u"}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := get(t, h, claim); err != nil || len(claim.OwnerReferences) > 0 || standIn(claim) {
+		if err := get(t, h, claim); err != nil || len(claim.OwnerReferences) > 0 || isMarked(claim) {
 			t.Errorf("claim %+v: %v", claim.ObjectMeta, err)
 		}
 	})
@@ -231,8 +237,8 @@ func (d *disks) write() {
 func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, owned bool) {
 	d.t.Helper()
 	d.owned[pod.UID] = d.owned[pod.UID] || owned
-	d.marked[claim.UID] = d.marked[claim.UID] || standIn(claim)
-	becameOrdinals := d.marked[claim.UID] && !standIn(claim)
+	d.marked[claim.UID] = d.marked[claim.UID] || isMarked(claim)
+	becameOrdinals := d.marked[claim.UID] && !isMarked(claim)
 	switch {
 	case !d.owned[pod.UID] && d.real[claim.UID] != "":
 		d.t.Fatalf("pod %s stands in with the data of a former ordinal", pod.Name)
@@ -240,7 +246,7 @@ func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, own
 		d.t.Fatalf("pod %s runs with what another one wrote that stood in", pod.Name)
 	case !d.owned[pod.UID]:
 		d.spoilt[claim.UID], d.stoodIn[pod.UID] = true, true
-	case owned && !standIn(claim):
+	case owned && !isMarked(claim):
 		d.real[claim.UID] = claim.Name
 		delete(d.spoilt, claim.UID)
 	}
@@ -296,7 +302,7 @@ func TestDisksOfStandIns(t *testing.T) {
 				rt.Fatalf("%s; %+v", fault, d.set().Status.Conditions)
 			}
 			for _, claim := range d.claims() {
-				if standIn(&claim) {
+				if isMarked(&claim) {
 					rt.Fatalf("claim %s is left of a pod that stood in", claim.Name)
 				}
 			}

@@ -49,12 +49,11 @@ func condition(set *api.StatefulSet, status *api.StatefulSetStatus, kind string,
 	})
 }
 
-// Reasons of the condition Progressing, in the words of Deployment.
+// Reasons of the condition Progressing, in the words of Deployment, beside those that a decision
+// gives as well.
 const (
 	reasonComplete = "StatefulSetComplete"
 	reasonUpdating = "StatefulSetUpdated"
-	reasonDeadline = "ProgressDeadlineExceeded"
-	reasonPaused   = "StatefulSetPaused"
 	reasonOnDelete = "StatefulSetOnDelete"
 )
 
@@ -65,11 +64,11 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in I
 		if refused := decision.Progress.Refused; refused != "" {
 			message += "; it cannot be taken " + refused
 		}
-		condition(set, status, api.ConditionProgressing, false, reasonDeadline, message)
+		condition(set, status, api.ConditionProgressing, false, ReasonRolloutDeadline, message)
 	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
-		condition(set, status, api.ConditionProgressing, true, reasonPaused, "the roll-out is paused")
+		condition(set, status, api.ConditionProgressing, true, ReasonRolloutPaused, "the roll-out is paused")
 	case in.Spec.Strategy == api.OnDelete && int(status.UpdatedReplicas) < staying(in.Pods):
 		condition(set, status, api.ConditionProgressing, true, reasonOnDelete, "pods of other revisions get revision "+status.UpdateRevision+" when they are deleted")
 	default:
@@ -89,7 +88,7 @@ func lastProgress(p Progress) *metav1.Time {
 // middle of a roll-out goes on counting where the former one was.
 func toldProgress(status api.StatefulSetStatus) Progress {
 	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
-	if progressing == nil || progressing.Reason == reasonPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
+	if progressing == nil || progressing.Reason == ReasonRolloutPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
 		return Progress{}
 	}
 	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}

@@ -178,8 +178,8 @@ func TestProgressing(t *testing.T) {
 		{"in mid-way", slice(2, "b at"), reasonUpdating},
 		{"X-15 a canary", slice(2, "a b", partition(1)), reasonUpdating},
 		{"X-15 paused, all have it", slice(2, "b b", settledAt("b"), paused), reasonComplete},
-		{"X-15 paused, one is missing", slice(2, "b", settledAt("b"), paused), reasonPaused},
-		{"X-15 paused", slice(2, "a b", paused), reasonPaused},
+		{"X-15 paused, one is missing", slice(2, "b", settledAt("b"), paused), ReasonRolloutPaused},
+		{"X-15 paused", slice(2, "a b", paused), ReasonRolloutPaused},
 		{"X-15 OnDelete, pods wait for it", slice(2, "a a", ondelete), reasonOnDelete},
 		{"X-15 OnDelete, one waits for it", slice(2, "a b", ondelete), reasonOnDelete},
 		{"X-15 OnDelete, one is made again", slice(2, "b .", ondelete), reasonUpdating},
@@ -207,7 +207,7 @@ func TestStatusTells(t *testing.T) {
 	decision := Decision{
 		Status:    Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
 		Progress:  Progress{Revision: "r2", Since: since, Failed: true},
-		Readiness: Readiness{Reason: reasonDeadline, Message: "6 of 8 pods are available"},
+		Readiness: Readiness{Reason: ReasonRolloutDeadline, Message: "6 of 8 pods are available"},
 	}
 	got := statusOf(s, in, decision, nil)
 	want := api.StatefulSetStatus{
@@ -215,12 +215,12 @@ func TestStatusTells(t *testing.T) {
 		UpdatedReadyReplicas: 3, UpdatedAvailableReplicas: 2, CurrentRevision: "r1", UpdateRevision: "r2", CollisionCount: new(int32(2)),
 		ObservedMaxUnavailable: &share, LabelSelector: "app=web", LastProgressTime: &metav1.Time{Time: noon},
 		Conditions: []metav1.Condition{{
-			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7,
+			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: ReasonRolloutDeadline, ObservedGeneration: 7,
 			Message: "the roll-out of revision r2 has made no progress since 2026-01-01T12:00:00Z",
 		}, {
-			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}, {
-			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
@@ -231,7 +231,7 @@ func TestStatusTells(t *testing.T) {
 	}
 	in.Spec.Paused, decision.Progress.Failed = true, false
 	paused := statusOf(s, in, decision, nil)
-	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != reasonPaused || c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != ReasonRolloutPaused || c.Status != metav1.ConditionTrue {
 		t.Errorf("paused: %+v", c)
 	}
 	if got := toldProgress(paused); got != (Progress{}) {
@@ -299,7 +299,7 @@ func TestUrgent(t *testing.T) {
 			ObservedGeneration: 1, CurrentRevision: "r1", UpdateRevision: "r1", LabelSelector: "app=web", ObservedMaxUnavailable: new(int32(1)),
 			Conditions: []metav1.Condition{
 				{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonUpdating},
-				{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonUnavailable},
+				{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: "PodsUnavailable"},
 			},
 		}
 	}
@@ -319,10 +319,10 @@ func TestUrgent(t *testing.T) {
 		"the current":  {func(s *api.StatefulSetStatus) { s.CurrentRevision = "r2" }, true},
 		"the newest":   {func(s *api.StatefulSetStatus) { s.UpdateRevision = "r2" }, true},
 		"the selector": {func(s *api.StatefulSetStatus) { s.LabelSelector = "app=db" }, true},
-		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = reasonDeadline }, true},
+		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = ReasonRolloutDeadline }, true},
 		"the state":    {func(s *api.StatefulSetStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
 		"U-01 Ready":   {func(s *api.StatefulSetStatus) { s.Conditions[1].Status = metav1.ConditionTrue }, true},
-		"U-01 why not": {func(s *api.StatefulSetStatus) { s.Conditions[1].Reason = reasonOutdated }, false},
+		"U-01 why not": {func(s *api.StatefulSetStatus) { s.Conditions[1].Reason = "PodsOutdated" }, false},
 	} {
 		after := base()
 		if tc.change(&after); urgent(base(), after) != tc.want {

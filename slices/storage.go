@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -189,7 +190,7 @@ func owned(claim *corev1.PersistentVolumeClaim, owner metav1.Object, shall bool)
 // the pod its name and UID matter.
 func staleOwner(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod metav1.Object) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
-		return r.APIVersion == kind.GroupVersion().String() && r.Kind == kind.Kind && r.Name == set.Name && r.UID != set.UID ||
+		return r.APIVersion == history.Kind.GroupVersion().String() && r.Kind == history.Kind.Kind && r.Name == set.Name && r.UID != set.UID ||
 			r.APIVersion == "v1" && r.Kind == "Pod" && r.Name == pod.GetName() && r.UID != pod.GetUID()
 	})
 }
@@ -201,7 +202,7 @@ func setOwners(claim *corev1.PersistentVolumeClaim, want owners, set *api.Statef
 		return r.UID == set.UID || r.UID == pod.UID
 	})
 	if want.set {
-		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(set, kind))
+		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(set, history.Kind))
 	}
 	if want.pod {
 		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod")))

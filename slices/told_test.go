@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -83,19 +84,25 @@ func TestToldOfWrites(t *testing.T) {
 			if tc.phase != "" {
 				objects = append(objects, pod)
 			}
-			h, ears := newControl(t, fails, objects...)
+			ears, pods := &heard{}, map[int32]*corev1.Pod{}
+			server := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build()
 			for _, object := range objects {
-				if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
+				if err := server.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
 					t.Fatal(err)
 				}
-				h.pods[0] = pod
+				pods[0] = pod
 			}
+			set, claims := namedSet("web", map[string]string{"app": "web"}), map[string]*corev1.PersistentVolumeClaim{}
+			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 			if tc.action.Verb == GrowClaims {
-				h.set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
-				h.claims["data-web-0"] = newClaim(h.set, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}, 0)
-				h.claims["data-web-0"].Status.Phase = corev1.ClaimBound
+				claims["data-web-0"] = newClaim(set, &set.Spec.VolumeClaimTemplates[0], 0)
+				claims["data-web-0"].Status.Phase = corev1.ClaimBound
+				set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 			}
-			failed := h.all(t.Context(), []Action{tc.action})
+			objectsSeen := seen{set: set, claims: claims, templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}}}
+			writer := Writer{Client: server, Live: server, Events: ears, Expectations: NewExpectations(), Now: func() time.Time { return noon }}
+			h := writer.For(objectsSeen, pods)
+			failed := h.Execute(t.Context(), Decision{Actions: []Action{tc.action}})
 			if !errors.Is(failed, tc.refused) {
 				t.Errorf("error %v", failed)
 			}

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/slices/history"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // withClaims is a set with two claim templates of 1Gi.
+// withClaims is the set web with two claim templates, data and log.
 func withClaims() *api.StatefulSet {
 	set := namedSet("web", map[string]string{"app": "web"})
 	set.Spec.ServiceName = "web"
@@ -26,6 +28,7 @@ func withClaims() *api.StatefulSet {
 	return set
 }
 
+// storage is so much of it.
 func storage(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 }
@@ -47,7 +50,7 @@ func TestNewPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-3", Finalizers: []string{"keep"}, Annotations: map[string]string{"team": "x"},
 			Labels:          map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: "web-3", appsv1.PodIndexLabel: "3", appsv1.StatefulSetRevisionLabel: "r1"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, history.Kind)},
 		},
 		Spec: *from.Spec.DeepCopy(),
 	}
@@ -331,7 +334,7 @@ func TestClaimsMatch(t *testing.T) {
 		"one is missing":   {func(s seen) { delete(s.claims, "data-web-3") }, false, true},
 		"one is too small": {func(s seen) { s.claims["data-web-3"].Status.Capacity = nil }, false, true},
 		"one has an owner that it shall not": {func(s seen) {
-			s.claims["data-web-3"].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.set, kind)}
+			s.claims["data-web-3"].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.set, history.Kind)}
 		}, false, false},
 		"they shall go with the pod": {func(s seen) {
 			s.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
