@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // Metrics of this controller.
@@ -49,7 +51,7 @@ func (g *setGauges) Describe(descriptions chan<- *prometheus.Desc) {
 func (g *setGauges) Collect(collected chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	samples := samplesOf(Input{}, Decision{})
+	samples := samplesOf(decide.Input{}, decide.Decision{})
 	for set, values := range g.values {
 		for i, s := range samples {
 			collected <- prometheus.MustNewConstMetric(s.gauge, prometheus.GaugeValue, values[i], s.labels(set)...)
@@ -90,7 +92,7 @@ func (s sample) labels(set types.NamespacedName) []string {
 }
 
 // samplesOf are all values of a set; they are the same ones in the same order whatever was decided.
-func samplesOf(in Input, d Decision) []sample {
+func samplesOf(in decide.Input, d decide.Decision) []sample {
 	desired, s := int32(len(in.Spec.Ordinals())), d.Status
 	count := func(state string, pods int32) sample { return sample{replicasGauge, state, float64(pods)} }
 	is := func(state string, is bool) sample {
@@ -105,7 +107,7 @@ func samplesOf(in Input, d Decision) []sample {
 	}
 	return []sample{
 		{startGauge, "", float64(in.Spec.Start)},
-		{mostGauge, "", float64(in.Spec.mostUnavailable())},
+		{mostGauge, "", float64(in.Spec.MostUnavailable())},
 		{progressGauge, "", lastProgress},
 		count("desired", desired), count("existing", s.Replicas), count("current", s.Current), count("updated", s.Updated),
 		count("ready", s.Ready), count("available", s.Available), count("unavailable", max(0, desired-s.Available)),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,15 +19,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
+
+// templateOfSet names a claim template and the set that has it.
+type templateOfSet struct{ template, set string }
+
+// claimNames are what a claim's name may be made of: each of the two names may have dashes in
+// it. There are none when it does not end in an ordinal.
+func claimNames(claim string) (all []templateOfSet) {
+	last := strings.LastIndexByte(claim, '-')
+	if last < 0 {
+		return nil
+	}
+	if _, is := observe.OrdinalOf(claim[:last], claim); !is {
+		return nil
+	}
+	for at := 1; at < last-1; at++ {
+		if claim[at] == '-' {
+			all = append(all, templateOfSet{template: claim[:at], set: claim[at+1 : last]})
+		}
+	}
+	return all
+}
 
 // SetupWithManager registers the reconciler. At most concurrency sets are worked on at
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.expectations, r.told, r.memory = NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
+	r.expectations, r.told, r.memory = execute.NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -61,7 +85,7 @@ func podEvents() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, was := e.ObjectOld.(*corev1.Pod)
 		after, is := e.ObjectNew.(*corev1.Pod)
-		return !was || !is || tells(before, after)
+		return !was || !is || observe.PodTells(before, after)
 	}}
 }
 
@@ -74,7 +98,7 @@ func claimEvents() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, was := e.ObjectOld.(*corev1.PersistentVolumeClaim)
 			after, is := e.ObjectNew.(*corev1.PersistentVolumeClaim)
-			return was && is && claimTells(before, after)
+			return was && is && observe.ClaimTells(before, after)
 		},
 	}
 }
