@@ -181,7 +181,7 @@ FUZZTIME ?= 30s
 fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is built anew.
 	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
-	$(GO) test ./slices -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./slices/observe -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 
 licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.

@@ -1,26 +1,54 @@
 package slices
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
+
+// TestRangeWarningOnce: the event is told once of a change, however many passes look at it.
+func TestRangeWarningOnce(t *testing.T) {
+	t.Run("U-09: one event for one change, another for the next", func(t *testing.T) {
+		s := newStage(t, 3)
+		if err := s.passes(12); err != nil {
+			t.Fatal(err)
+		}
+		told := func() (count int) {
+			for _, line := range s.ears.Lines {
+				if strings.HasPrefix(line, "Warning RangeMoved: ") {
+					count++
+				}
+			}
+			return count
+		}
+		for i, start := range []int32{1, 10, 20} { // the first one keeps two of three
+			s.change(func(spec *api.StatefulSetSpec) { spec.Ordinals = &api.Ordinals{Start: start} })
+			if _ = s.passes(20); told() != i {
+				t.Errorf("%d events after %d far moves", told(), i)
+			}
+		}
+	})
+}
 
 // TestEventsOfManyPods: one set does not flood the events, another is heard all the
 // same, and what went wrong is always told.
 func TestEventsOfManyPods(t *testing.T) {
-	ears, clock := &heard{}, testingclock.NewFakePassiveClock(noon)
+	ears, clock := &slicetest.Heard{}, testingclock.NewFakePassiveClock(slicetest.Noon)
 	told := newModerate(ears, clock)
-	web, other := namedSet("web", nil), namedSet("other", nil)
+	web, other := slicetest.NamedSet("web", nil), slicetest.NamedSet("other", nil)
 	tell := func(about client.Object, kind string, times int) int {
-		before := len(ears.lines)
+		before := len(ears.Lines)
 		for range times {
 			told.Eventf(about, nil, kind, "SuccessfulCreate", "Create", "a pod")
 		}
-		return len(ears.lines) - before
+		return len(ears.Lines) - before
 	}
 	for _, c := range []struct {
 		name  string

@@ -6,11 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // hold puts the finalizer on a set that is to have it before any of its pods is made.
-func (r *Reconciler) hold(ctx context.Context, set *api.StatefulSet, decision Decision) error {
+func (r *Reconciler) hold(ctx context.Context, set *api.StatefulSet, decision decide.Decision) error {
 	if !decision.Finalizer || set.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(set, api.Finalizer) {
 		return nil
 	}
@@ -18,7 +19,7 @@ func (r *Reconciler) hold(ctx context.Context, set *api.StatefulSet, decision De
 }
 
 // letGo takes the finalizer off a set that is to have none.
-func (r *Reconciler) letGo(ctx context.Context, set *api.StatefulSet, decision Decision) error {
+func (r *Reconciler) letGo(ctx context.Context, set *api.StatefulSet, decision decide.Decision) error {
 	if decision.Finalizer || !controllerutil.ContainsFinalizer(set, api.Finalizer) {
 		return nil
 	}

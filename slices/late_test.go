@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -31,7 +33,7 @@ func TestLatePod(t *testing.T) {
 			s := newStage(t, 2)
 			if c.claims {
 				s.change(func(spec *api.StatefulSetSpec) {
-					spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", "1Gi")}
+					spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*slicetest.Sized("data", "1Gi")}
 				})
 			}
 			s.migrating(c.migrating)
@@ -117,6 +119,6 @@ func (s *stage) loses(name string) *corev1.Pod {
 func (s *stage) succeeds() {
 	s.r = &Reconciler{
 		Client: s.r.Client, Live: s.r.Live, Clock: s.clock, Events: s.ears,
-		expectations: NewExpectations(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
+		expectations: execute.NewExpectations(), told: newModerate(s.ears, s.clock), memory: map[types.NamespacedName]memory{},
 	}
 }

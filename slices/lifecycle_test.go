@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -135,19 +134,5 @@ func TestLifecycleStates(t *testing.T) {
 		check(t, l, 4, 0, "")
 		l.tier("back")
 		check(t, l, 10, 1, "")
-	})
-	t.Run("a pod without a label", func(t *testing.T) {
-		set := &api.StatefulSet{}
-		set.Spec.Template.Labels = map[string]string{}
-		hooked(&set.Spec)
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
-		h := &PodControl{seen: seen{set: set}, pods: map[int32]*corev1.Pod{0: pod}}
-		if actions := h.states(Decision{}); len(actions) > 0 {
-			t.Errorf("%+v for a pod that is Normal", actions)
-		}
-		labelState(set, pod)
-		if stateOf(pod) != normal {
-			t.Errorf("labels %v", pod.Labels)
-		}
 	})
 }

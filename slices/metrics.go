@@ -1,13 +1,13 @@
 package slices
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // Metrics of this controller.
@@ -17,11 +17,6 @@ var (
 	mostGauge     = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.")
 	isGauge       = describe("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.", "state")
 	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.")
-
-	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sliceshift_statefulset_writes_total",
-		Help: "What was done to pods and claims, and status writes, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
-	}, []string{"verb", "result"})
 )
 
 // writeStatus is the verb of a status write, beside those of actions.
@@ -32,7 +27,7 @@ func describe(name, help string, more ...string) *prometheus.Desc {
 }
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(gauges, writesTotal)
+	metrics.Registry.MustRegister(gauges)
 }
 
 // setGauges collects the metrics of all sets that this process runs. Those of a set go with it. A
@@ -56,7 +51,7 @@ func (g *setGauges) Describe(descriptions chan<- *prometheus.Desc) {
 func (g *setGauges) Collect(collected chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	samples := samplesOf(Input{}, Decision{})
+	samples := samplesOf(decide.Input{}, decide.Decision{})
 	for set, values := range g.values {
 		for i, s := range samples {
 			collected <- prometheus.MustNewConstMetric(s.gauge, prometheus.GaugeValue, values[i], s.labels(set)...)
@@ -97,39 +92,25 @@ func (s sample) labels(set types.NamespacedName) []string {
 }
 
 // samplesOf are all values of a set; they are the same ones in the same order whatever was decided.
-func samplesOf(in Input, d Decision) []sample {
+func samplesOf(in decide.Input, d decide.Decision) []sample {
 	desired, s := int32(len(in.Spec.Ordinals())), d.Status
 	count := func(state string, pods int32) sample { return sample{replicasGauge, state, float64(pods)} }
-	is := func(state string, is bool) sample { return sample{isGauge, state, float64(one(is))} }
+	is := func(state string, is bool) sample {
+		if is {
+			return sample{isGauge, state, 1}
+		}
+		return sample{isGauge, state, 0}
+	}
 	var lastProgress float64
 	if p := d.Progress; p.Revision != "" && !p.Complete {
 		lastProgress = float64(p.Since.Unix())
 	}
 	return []sample{
 		{startGauge, "", float64(in.Spec.Start)},
-		{mostGauge, "", float64(in.Spec.mostUnavailable())},
+		{mostGauge, "", float64(in.Spec.MostUnavailable())},
 		{progressGauge, "", lastProgress},
 		count("desired", desired), count("existing", s.Replicas), count("current", s.Current), count("updated", s.Updated),
 		count("ready", s.Ready), count("available", s.Available), count("unavailable", max(0, desired-s.Available)),
 		is("ready", d.Readiness.Ready), is("complete", d.Complete), is("stalled", d.Progress.Failed), is("held", len(d.Held) > 0),
-	}
-}
-
-// recordWrite counts a write by what came of it.
-func recordWrite(verb string, err error) {
-	writesTotal.WithLabelValues(verb, resultOf(err)).Inc()
-}
-
-func resultOf(err error) string {
-	var answer apierrors.APIStatus
-	switch {
-	case err == nil:
-		return "done"
-	case apierrors.IsConflict(err):
-		return "conflict"
-	case errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500:
-		return "refused"
-	default:
-		return "failed"
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -115,7 +118,7 @@ func TestWriteMetrics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verb := "Test " + c.name
-			recordWrite(verb, c.err)
+			execute.RecordWrite(verb, c.err)
 			if diff := cmp.Diff(map[string]float64{"writes_total " + c.want: 1}, measured(t, map[string]string{"verb": verb})); diff != "" {
 				t.Error(diff)
 			}
@@ -127,7 +130,7 @@ func TestWriteMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := measured(t, map[string]string{"result": "done"})
-		for _, verb := range []string{string(Create), writeStatus} {
+		for _, verb := range []string{string(decide.Create), writeStatus} {
 			if name := "writes_total " + verb; after[name] <= before[name] {
 				t.Errorf("%s: %v, then %v", name, before[name], after[name])
 			}
@@ -154,18 +157,18 @@ func TestUnavailableMetrics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			replicas := int32(len(strings.Fields(c.pods)))
-			set := namedSet("web", nil)
+			set := slicetest.NamedSet("web", nil)
 			set.Spec.Replicas, set.Spec.UpdateStrategy.Type = &replicas, c.strategy
 			if c.most != "" {
 				set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxUnavailable: new(intstr.Parse(c.most))}
 			}
-			spec, err := SpecOf(set)
+			spec, err := decide.SpecOf(set)
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "b", Update: "b"}, Pods: podsOf(0, c.pods)}
+			in := decide.Input{Now: slicetest.Noon, Spec: spec, Revisions: decide.Revisions{Current: "b", Update: "b"}, Pods: slicetest.PodsOf(0, c.pods)}
 			key := types.NamespacedName{Namespace: "metrics", Name: c.name}
-			gauges.record(key, samplesOf(in, Decide(in)))
+			gauges.record(key, samplesOf(in, decide.Decide(in)))
 			got := measured(t, map[string]string{"namespace": key.Namespace, "name": key.Name})
 			if got["max_unavailable"] != c.max || got["replicas unavailable"] != c.down {
 				t.Errorf("got %v", got)

@@ -1,3 +1,10 @@
+// Package slices is the controller of our own StatefulSet: a slice of an application,
+// the ordinals [start, start+replicas) less the reserved ones.
+//
+// A pass reads a set and what belongs to it into an Input of small values (package observe). Decide, a
+// pure function, returns all that is to be done now (package decide). The hands do it, each write
+// refused by the API server when the object is another one by then (package execute). This package
+// runs the passes, and tells of them: status, events and metrics.
 package slices
 
 import (
@@ -15,7 +22,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -29,7 +39,7 @@ type Reconciler struct {
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 
-	expectations *Expectations
+	expectations *execute.Expectations
 	told         *moderate
 	mu           sync.Mutex
 	memory       map[types.NamespacedName]memory
@@ -39,8 +49,8 @@ type Reconciler struct {
 // memory is what is kept of a set between two passes.
 type memory struct {
 	uid      types.UID
-	progress Progress
-	failures []Failure
+	progress decide.Progress
+	failures []decide.Failure
 	// told is when its status was written last.
 	told time.Time
 	// rest is until when it is not looked at again.
@@ -98,7 +108,7 @@ const (
 	mostRest       = 500 * time.Millisecond
 )
 
-func (r *Reconciler) rest(set *api.StatefulSet, in Input, status Status) {
+func (r *Reconciler) rest(set *api.StatefulSet, in decide.Input, status decide.Status) {
 	desired := len(in.Spec.Ordinals())
 	onTheirWay := max(len(in.Pods), desired) - int(status.Available)
 	rest := onTheirWay * onTheirWay * restPerPair
@@ -147,11 +157,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case observed.control == nil: // what is waited for may never be shown: see caughtUp
-		return ctrl.Result{RequeueAfter: ExpectationTimeout}, nil
+	case observed.control == nil: // what is waited for may never be shown: see CaughtUp
+		return ctrl.Result{RequeueAfter: execute.ExpectationTimeout}, nil
 	}
 	in, control := observed.in, observed.control
-	decision := Decide(in)
+	decision := decide.Decide(in)
 	gauges.record(request.NamespacedName, samplesOf(in, decision))
 	r.warnOfRange(set, decision.RangeWarning)
 	defer r.rest(set, in, decision.Status)
@@ -217,8 +227,8 @@ func soonest(a, b time.Duration) time.Duration {
 
 // observation is what one pass starts from.
 type observation struct {
-	in      Input
-	control *PodControl
+	in      decide.Input
+	control *execute.PodControl
 	// historyErr is why something in the history could not be written that no pod waits for.
 	historyErr error
 }
@@ -227,7 +237,7 @@ type observation struct {
 // brought up to date. Without a control nothing can be decided yet: the cache does not
 // show the last writes.
 func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observation, error) {
-	spec, err := SpecOf(set)
+	spec, err := decide.SpecOf(set)
 	if err != nil {
 		return observation{}, err
 	}
@@ -235,15 +245,15 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if err != nil {
 		return observation{}, err
 	}
-	if shown, err := r.caughtUp(ctx, set, pods); err != nil || !shown {
+	if shown, err := r.writer().CaughtUp(ctx, set, pods); err != nil || !shown {
 		return observation{}, err
 	}
 	now, known := r.now(), r.recall(set)
-	recorded, historyErr := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, revisionsOf(pods))
+	recorded, historyErr := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, observe.RevisionsOf(pods))
 	if recorded.Update == nil {
 		return observation{}, historyErr
 	}
-	in, objects, err := Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.read(ctx)
+	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.Read(ctx)
 	if err != nil {
 		return observation{}, err
 	}
@@ -252,21 +262,21 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 }
 
 // writer writes pods and claims.
-func (r *Reconciler) writer() Writer {
-	return Writer{Client: r.Client, Live: r.Live, Events: r.told, Expectations: r.expectations, Now: r.now}
+func (r *Reconciler) writer() execute.Writer {
+	return execute.Writer{Client: r.Client, Live: r.Live, Events: r.told, Expectations: r.expectations, Now: r.now}
 }
 
 // tell writes the status, at once when others act upon what is new, else not more
 // often than tellEvery. It returns when to come back for it.
-func (r *Reconciler) tell(ctx context.Context, c *PodControl, in Input, decision Decision, failed error) (time.Duration, error) {
-	set := c.set
+func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.Input, decision decide.Decision, failed error) (time.Duration, error) {
+	set := c.Set
 	known := r.recall(set)
-	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.stillUnpulled(known.unpulled)
-	if unsettled(failed) {
+	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.StillUnpulled(known.unpulled)
+	if execute.Unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}
 	defer func() { r.memorise(set, known) }()
-	status, later := statusOf(c.seen, in, decision, failed), time.Duration(0)
+	status, later := statusOf(c.Seen, in, decision, failed), time.Duration(0)
 	if left := r.unconfirmed(set, known); left > 0 && withhold(set, &status) {
 		later = left
 	}
@@ -279,11 +289,11 @@ func (r *Reconciler) tell(ctx context.Context, c *PodControl, in Input, decision
 	next := set.DeepCopy()
 	next.Status = status
 	err := r.Client.Status().Update(ctx, next)
-	recordWrite(writeStatus, err)
+	execute.RecordWrite(writeStatus, err)
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	c.set = next // what is written after this is written over it
+	c.Set = next // what is written after this is written over it
 	known.told = r.now()
 	known.wrote(next, r.now())
 	return later, nil

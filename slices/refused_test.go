@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -44,8 +46,8 @@ func TestRefusedRollout(t *testing.T) {
 			}
 			s.refuse = tc.refuse
 			s.image("b:1")
-			if err := s.passes(200); err != nil || s.serves("a:1") != 3 || !s.ears.has("RolledBack") {
-				t.Errorf("%d pods serve, and the template is %s: %v; %v", s.serves("a:1"), s.set().Spec.Template.Spec.Containers[0].Image, err, s.ears.lines)
+			if err := s.passes(200); err != nil || s.serves("a:1") != 3 || !s.ears.Has("RolledBack") {
+				t.Errorf("%d pods serve, and the template is %s: %v; %v", s.serves("a:1"), s.set().Spec.Template.Spec.Containers[0].Image, err, s.ears.Lines)
 			}
 		})
 	}
@@ -60,7 +62,7 @@ func TestRefusedGrowth(t *testing.T) {
 			grow := func(size, image string) {
 				s.change(func(spec *api.StatefulSetSpec) {
 					spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
-					spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", size)}
+					spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*slicetest.Sized("data", size)}
 					spec.Template.Spec.Containers[0].Image = image
 				})
 			}
@@ -77,7 +79,7 @@ func TestRefusedGrowth(t *testing.T) {
 			}
 			grow("2Gi", image)
 			_ = s.passes(500)
-			events := slices.DeleteFunc(slices.Clone(s.ears.lines), func(line string) bool { return !strings.Contains(line, "RolledBack") })
+			events := slices.DeleteFunc(slices.Clone(s.ears.Lines), func(line string) bool { return !strings.Contains(line, "RolledBack") })
 			if want := len(image) - len(strings.TrimPrefix(image, "b")); len(events) != want || s.serves("a:1") != 2 {
 				t.Errorf("%d pods serve, want %d roll-backs: %v", s.serves("a:1"), want, events)
 			}
@@ -123,10 +125,10 @@ func TestRollBack(t *testing.T) {
 			}
 			return nil
 		}
-		if err := s.passes(200); !errors.Is(err, errQuota) || !s.ears.has("FailedRollBack") {
-			t.Errorf("%v, events %v", err, s.ears.lines)
+		if err := s.passes(200); !errors.Is(err, errQuota) || !s.ears.Has("FailedRollBack") {
+			t.Errorf("%v, events %v", err, s.ears.Lines)
 		}
-		if c := s.condition(api.ConditionProgressing); c.Reason != reasonDeadline || !strings.Contains(c.Message, "exceeded quota") {
+		if c := s.condition(api.ConditionProgressing); c.Reason != decide.ReasonRolloutDeadline || !strings.Contains(c.Message, "exceeded quota") {
 			t.Errorf("condition %+v", c)
 		}
 		if c := s.condition(api.ConditionHeld); !strings.Contains(c.Message, "the API server refuses to take it back") {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -90,7 +91,7 @@ func (s *stage) fault(n int32, except string) string {
 	s.t.Helper()
 	all := s.pods()
 	for ordinal := range n {
-		name := podName("web", ordinal)
+		name := observe.PodName("web", ordinal)
 		if name == except {
 			continue
 		}
@@ -98,8 +99,8 @@ func (s *stage) fault(n int32, except string) string {
 		if pod == nil {
 			return name + " is missing"
 		}
-		if is, _ := readiness(pod); !is {
-			return fmt.Sprintf("%s does not serve: %s, gate %s", name, pod.Spec.Containers[0].Image, gateOf(pod))
+		if is, _ := observe.Readiness(pod); !is {
+			return fmt.Sprintf("%s does not serve: %s, gate %s", name, pod.Spec.Containers[0].Image, observe.GateOf(pod))
 		}
 	}
 	return ""
@@ -126,7 +127,7 @@ func TestRefusedWorld(t *testing.T) {
 				}
 				what := rapid.SampledFrom([]string{"lost", "failed", "closed", "spoilt"}).Draw(rt, "what")
 				for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, pods-1), 0, pods, rapid.ID).Draw(rt, "of") {
-					s.happen(what, podName("web", ordinal))
+					s.happen(what, observe.PodName("web", ordinal))
 				}
 				_ = s.passes(rapid.IntRange(0, 5).Draw(rt, "passes"))
 			}

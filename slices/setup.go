@@ -3,11 +3,10 @@ package slices
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,14 +19,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
+
+// templateOfSet names a claim template and the set that has it.
+type templateOfSet struct{ template, set string }
+
+// claimNames are what a claim's name may be made of: each of the two names may have dashes in
+// it. There are none when it does not end in an ordinal.
+func claimNames(claim string) (all []templateOfSet) {
+	last := strings.LastIndexByte(claim, '-')
+	if last < 0 {
+		return nil
+	}
+	if _, is := observe.OrdinalOf(claim[:last], claim); !is {
+		return nil
+	}
+	for at := 1; at < last-1; at++ {
+		if claim[at] == '-' {
+			all = append(all, templateOfSet{template: claim[:at], set: claim[at+1 : last]})
+		}
+	}
+	return all
+}
 
 // SetupWithManager registers the reconciler. At most concurrency sets are worked on at
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.expectations, r.told, r.memory = NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, ownerIndex, ownerOf); err != nil {
+	r.expectations, r.told, r.memory = execute.NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -62,24 +85,8 @@ func podEvents() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, was := e.ObjectOld.(*corev1.Pod)
 		after, is := e.ObjectNew.(*corev1.Pod)
-		return !was || !is || tells(before, after)
+		return !was || !is || observe.PodTells(before, after)
 	}}
-}
-
-// tells says whether there is anything in which a decision would see two states of a pod
-// differ. An update in place is followed by all that its pod says.
-func tells(before, after *corev1.Pod) bool {
-	if before.ResourceVersion == after.ResourceVersion {
-		return false
-	}
-	readyBefore, since := readiness(before)
-	readyAfter, now := readiness(after)
-	return inPlaceOf(before) != nil || inPlaceOf(after) != nil ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		after.Labels[api.PrePullLabelKey] != "" && pullEnded(before) != pullEnded(after) ||
-		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || gateOf(before) != gateOf(after) ||
-		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
-		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
 // claimEvents passes what can change a decision: a claim that is gone, or whose owners
@@ -91,14 +98,7 @@ func claimEvents() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, was := e.ObjectOld.(*corev1.PersistentVolumeClaim)
 			after, is := e.ObjectNew.(*corev1.PersistentVolumeClaim)
-			if !was || !is {
-				return false
-			}
-			return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
-				!equality.Semantic.DeepEqual(before.Spec.Resources, after.Spec.Resources) ||
-				!equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) || grown(before) != grown(after) ||
-				before.Status.Phase != after.Status.Phase || infeasible(before) != infeasible(after)
+			return was && is && observe.ClaimTells(before, after)
 		},
 	}
 }
@@ -110,7 +110,7 @@ func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reco
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
-		if owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
+		if owner.Kind != history.Kind.Kind || owner.APIVersion != history.Kind.GroupVersion().String() {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}}}

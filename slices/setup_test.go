@@ -6,50 +6,31 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
-
-// testScheme has the types of this package's objects.
-func testScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, api.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
-}
-
-func namedSet(name string, labels map[string]string) *api.StatefulSet {
-	return &api.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
-		Spec:       api.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
-	}
-}
 
 // TestSetsOfPod: which sets are looked at when a pod changes. A change or a release shows as
 // both states of the pod, and the sets of both are looked at.
 func TestSetsOfPod(t *testing.T) {
-	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})
-	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(web, also, other).Build()}
+	web, also, other := slicetest.NamedSet("web", map[string]string{"app": "web"}), slicetest.NamedSet("also", map[string]string{"app": "web"}), slicetest.NamedSet("other", map[string]string{"app": "other"})
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(web, also, other).Build()}
 	for name, tc := range map[string]struct {
 		owner  *metav1.OwnerReference
 		labels map[string]string
 		want   string
 	}{
-		"owned":                           {metav1.NewControllerRef(web, kind), map[string]string{"app": "web"}, "web"},
-		"owned by another":                {metav1.NewControllerRef(other, kind), map[string]string{"app": "web"}, "other"},
+		"owned":                           {metav1.NewControllerRef(web, history.Kind), map[string]string{"app": "web"}, "web"},
+		"owned by another":                {metav1.NewControllerRef(other, history.Kind), map[string]string{"app": "web"}, "other"},
 		"owned by another kind":           {&metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}, map[string]string{"app": "web"}, ""},
 		"K-146 an orphan that two select": {nil, map[string]string{"app": "web"}, "also web"},
 		"an orphan that one selects":      {nil, map[string]string{"app": "other"}, "other"},
@@ -79,14 +60,14 @@ func TestSetsOfPod(t *testing.T) {
 // TestSetsOfClaim: which sets are looked at when a claim changes: those that have one of its name.
 func TestSetsOfClaim(t *testing.T) {
 	having := func(name string, templates ...string) *api.StatefulSet {
-		set := namedSet(name, nil)
+		set := slicetest.NamedSet(name, nil)
 		set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
 		for _, template := range templates {
-			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, *sized(template, "1Gi"))
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, *slicetest.Sized(template, "1Gi"))
 		}
 		return set
 	}
-	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(
 		having("web", "data", "logs"), having("b-web", "data", "a"), having("bare")).Build()}
 	for name, tc := range map[string]struct{ claim, want string }{
 		"of an ordinal, without a label":     {"data-web-0", "web"},
@@ -122,12 +103,12 @@ func TestSetsOfClaim(t *testing.T) {
 
 // TestPodWatch: who looks when a pod is made, changes or goes.
 func TestPodWatch(t *testing.T) {
-	web, also, other := namedSet("web", map[string]string{"app": "web"}), namedSet("also", map[string]string{"app": "web"}), namedSet("other", map[string]string{"app": "other"})
-	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(web, also, other).Build()}
+	web, also, other := slicetest.NamedSet("web", map[string]string{"app": "web"}), slicetest.NamedSet("also", map[string]string{"app": "web"}), slicetest.NamedSet("other", map[string]string{"app": "other"})
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(web, also, other).Build()}
 	pod := func(app string, owner *api.StatefulSet) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", ResourceVersion: "1", Labels: map[string]string{"app": app}}}
 		if owner != nil {
-			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, history.Kind)}
 		}
 		return pod
 	}
@@ -198,12 +179,12 @@ func TestPodEvents(t *testing.T) {
 		"K-140 running":            {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, true},
 		"released":                 {func(p *corev1.Pod) { p.OwnerReferences = nil }, true},
 		"held":                     {func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} }, true},
-		"deleted":                  {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		"deleted":                  {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: slicetest.Noon} }, true},
 		"its gate is closed": {func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
 		}, true},
 		"anything, updating in place": {func(p *corev1.Pod) { p.Annotations = map[string]string{api.InPlaceUpdateAnnotationKey: "{}"} }, true},
-		"Ready":                       {func(p *corev1.Pod) { makeReady(p, noon) }, true},
+		"Ready":                       {func(p *corev1.Pod) { makeReady(p, slicetest.Noon) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -220,10 +201,10 @@ func TestPodEvents(t *testing.T) {
 	}
 	t.Run("Ready anew", func(t *testing.T) {
 		before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
-		makeReady(before, noon)
+		makeReady(before, slicetest.Noon)
 		after := before.DeepCopy()
 		after.ResourceVersion = "2"
-		makeReady(after, noon.Add(time.Second))
+		makeReady(after, slicetest.Noon.Add(time.Second))
 		if !podEvents().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 			t.Error("minReadySeconds count from another time, and it is not looked at")
 		}
@@ -233,4 +214,34 @@ func TestPodEvents(t *testing.T) {
 func makeReady(pod *corev1.Pod, since time.Time) {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}
+}
+
+// TestClaimEvents: which changes of a claim are looked at.
+func TestClaimEvents(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.PersistentVolumeClaim)
+		want   bool
+	}{
+		"labelled": {func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"a": "b"} }, false},
+		"bound":    {func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }, true},
+		"X-10 its driver says that it cannot": {func(c *corev1.PersistentVolumeClaim) {
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInfeasible}
+		}, true},
+		"owned":   {func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{{Name: "web"}} }, true},
+		"deleted": {func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: slicetest.Noon} }, true},
+		"larger":  {func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = c.Spec.Resources.Requests }, true},
+		"its file system grows with a pod": {func(c *corev1.PersistentVolumeClaim) {
+			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := slicetest.Sized("data-web-0", "2Gi")
+			before.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+			after := before.DeepCopy()
+			tc.change(after)
+			if got := claimEvents().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+				t.Errorf("looked at: %t, want %t", got, tc.want)
+			}
+		})
+	}
 }

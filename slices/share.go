@@ -1,12 +1,9 @@
 package slices
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -14,19 +11,6 @@ import (
 // answerWithin is how long an API server works on a request at most (--request-timeout of
 // kube-apiserver): one that has had no answer may be done until then.
 const answerWithin = time.Minute
-
-// unsettled says whether something that was asked for may be done yet: what the API server
-// has refused will not be, and of any other failure nobody knows.
-func unsettled(failed error) bool {
-	if several, is := failed.(interface{ Unwrap() []error }); is {
-		return slices.ContainsFunc(several.Unwrap(), unsettled)
-	}
-	var answer apierrors.APIStatus
-	if failed == nil || errors.As(failed, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500 {
-		return false
-	}
-	return true
-}
 
 // unconfirmed is how long a share, or a range that a migration has written, must not be
 // confirmed yet: a migration takes it that what was begun under the former one is to be seen

@@ -13,6 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -39,23 +43,23 @@ func TestShareIsConfirmed(t *testing.T) {
 		"of the same second":                  {nil, time.Second / 2, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := noon.Add(-c.since).Add(time.Second / 2)
-			set := namedSet("web", map[string]string{"app": "web"})
+			began := slicetest.Noon.Add(-c.since).Add(time.Second / 2)
+			set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 			set.CreationTimestamp = metav1.NewTime(began.Add(-c.age).Truncate(time.Second))
 			clock := clocktesting.NewFakePassiveClock(began)
 			r := &Reconciler{
 				Clock: clock, memory: map[types.NamespacedName]memory{},
-				Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(set).WithStatusSubresource(set).Build(),
+				Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(set).WithStatusSubresource(set).Build(),
 			}
 			r.began()
 			clock.SetTime(began.Add(c.since))
-			in := Input{Revisions: Revisions{Current: "r1", Update: "r1"}, Spec: Spec{Share: new(int32(0))}}
+			in := decide.Input{Revisions: decide.Revisions{Current: "r1", Update: "r1"}, Spec: decide.Spec{Share: new(int32(0))}}
 			tell := func(failed error) (*int32, time.Duration) {
 				live := &api.StatefulSet{}
 				if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(set), live); err != nil {
 					t.Fatal(err)
 				}
-				wait, err := r.tell(t.Context(), &PodControl{seen: seen{set: live}}, in, Decision{}, failed)
+				wait, err := r.tell(t.Context(), &execute.PodControl{Seen: observe.Seen{Set: live}}, in, decide.Decision{}, failed)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -28,7 +30,7 @@ type stage struct {
 	r      *Reconciler
 	server client.Client
 	clock  *testingclock.FakePassiveClock
-	ears   *heard
+	ears   *slicetest.Heard
 	key    client.ObjectKey
 	mu     sync.Mutex
 	// step is the time from one pass to the next.
@@ -43,7 +45,7 @@ type stage struct {
 // 5 minutes and are taken back after it.
 func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	t.Helper()
-	set := namedSet("web", map[string]string{"app": "web"})
+	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Generation = 1
 	set.Finalizers = []string{api.Finalizer}
 	set.Spec.Replicas, set.Spec.ProgressDeadlineSeconds = new(n), new(int32(300))
@@ -55,7 +57,7 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 			Containers:     []corev1.Container{{Name: "web", Image: "a:1"}},
 		},
 	}
-	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(noon), ears: &heard{}, key: client.ObjectKeyFromObject(set)}
+	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(slicetest.Noon), ears: &slicetest.Heard{}, key: client.ObjectKeyFromObject(set)}
 	server := serve(t, set, interceptor.Funcs{}, objects...)
 	s.server = server
 	s.r = newReconciler(interceptor.NewClient(server, s.funcs()), s.ears, s.clock)
@@ -159,10 +161,10 @@ func (s *stage) kubelets() {
 	s.t.Helper()
 	for _, pod := range s.pods() {
 		ready := corev1.ConditionFalse
-		if gateOf(pod) == corev1.ConditionTrue && pod.Spec.Containers[0].Image != "stuck" {
+		if observe.GateOf(pod) == corev1.ConditionTrue && pod.Spec.Containers[0].Image != "stuck" {
 			ready = corev1.ConditionTrue
 		}
-		if was, _ := readiness(pod); was == (ready == corev1.ConditionTrue) && pod.Status.Phase != "" || pod.Status.Phase == corev1.PodFailed {
+		if was, _ := observe.Readiness(pod); was == (ready == corev1.ConditionTrue) && pod.Status.Phase != "" || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		pod.Status.Phase = corev1.PodRunning
@@ -224,7 +226,7 @@ func (s *stage) condition(kind string) *metav1.Condition {
 func (s *stage) serves(image string) (count int) {
 	s.t.Helper()
 	for _, pod := range s.pods() {
-		if is, _ := readiness(pod); is && pod.Spec.Containers[0].Image == image {
+		if is, _ := observe.Readiness(pod); is && pod.Spec.Containers[0].Image == image {
 			count++
 		}
 	}
@@ -241,4 +243,9 @@ func refusesImage(image string) func(string, client.Object) error {
 		}
 		return nil
 	}
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }

@@ -7,143 +7,23 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
-
-// marked is a claim of ordinal 1, made for a pod that stands in, with the pods that own it.
-func marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
-	claim := sized("data-web-1", "1Gi")
-	claim.Namespace, claim.Annotations = "shop", map[string]string{api.SurgeAnnotationKey: "true"}
-	for _, uid := range pods {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: uid}}
-		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod")))
-	}
-	return claim
-}
-
-// TestStandInClaims: which claims nobody may stand in with, and which are as they shall be.
-func TestStandInClaims(t *testing.T) {
-	retained := marked()
-	retained.Annotations = nil
-	for name, tc := range map[string]struct {
-		claim *corev1.PersistentVolumeClaim
-		// alone and beside are whether it is taken without a pod and beside one; as is whether it is
-		// as it shall be of a pod that stands in, and of an ordinal's.
-		alone, beside bool
-		as            [2]bool
-	}{
-		"none":                             {nil, false, false, [2]bool{true, true}},
-		"one of a former ordinal":          {retained, true, true, [2]bool{true, true}},
-		"its own":                          {marked("u"), false, false, [2]bool{true, false}},
-		"that of a former one, on its way": {marked("former"), false, false, [2]bool{true, true}},
-		"one whose owner was taken off":    {marked(), true, false, [2]bool{false, false}},
-	} {
-		t.Run("X-12 "+name, func(t *testing.T) {
-			s := seen{set: namedSet("web", nil), claims: map[string]*corev1.PersistentVolumeClaim{}}
-			s.set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", "1Gi")}
-			if tc.claim != nil {
-				s.claims[tc.claim.Name] = tc.claim
-			}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "u"}}
-			if alone, beside := s.taken(1, nil), s.taken(1, pod); alone != tc.alone || beside != tc.beside {
-				t.Errorf("taken without a pod: %t, beside one: %t", alone, beside)
-			}
-			if got := [2]bool{s.claimsMatch(pod, 1, false), s.claimsMatch(pod, 1, true)}; got != tc.as {
-				t.Errorf("as it shall be: %v", got)
-			}
-		})
-	}
-}
-
-func get(t *testing.T, h *PodControl, o client.Object) error {
-	t.Helper()
-	return h.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-}
-
-func podOne() *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"}}
-}
-
-// TestCreateStandIn: its claims are its own, and it is not made where there are others.
-func TestCreateStandIn(t *testing.T) {
-	create := []Action{{Verb: Create, Ordinal: 1, Revision: "r1"}}
-	t.Run("X-12 its claims are its own", func(t *testing.T) {
-		h, _ := newControl(t, interceptor.Funcs{})
-		h.set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
-		if err := h.all(t.Context(), create); err != nil {
-			t.Fatal(err)
-		}
-		pod, claim := podOne(), marked()
-		if err := get(t, h, pod); err != nil {
-			t.Fatal(err)
-		}
-		if err := get(t, h, claim); err != nil || claim.Annotations["note"] != "kept" || claim.Annotations[api.SurgeAnnotationKey] == "" || len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" {
-			t.Errorf("claim %+v, %v", claim.ObjectMeta, err)
-		}
-	})
-	t.Run("X-12 a claim that the cache does not show", func(t *testing.T) {
-		claim := marked()
-		claim.Annotations = nil
-		h, ears := newControl(t, interceptor.Funcs{}, claim)
-		if err := h.all(t.Context(), create); !changedMeanwhile(err) || err == nil || len(ears.lines) > 0 {
-			t.Errorf("error %v, events %v", err, ears.lines)
-		}
-		if err := get(t, h, podOne()); !apierrors.IsNotFound(err) {
-			t.Errorf("it stands in with somebody's data: %v", err)
-		}
-	})
-}
-
-// TestClaimsOfAStandIn: those that it lacks are made beside it, and they become the ordinal's with it.
-func TestClaimsOfAStandIn(t *testing.T) {
-	t.Run("X-12 a claim that cannot be made is tried again beside the pod", func(t *testing.T) {
-		pod := podOne()
-		pod.UID, pod.Labels = "u", identityLabels("web", 1)
-		h, _ := newControl(t, interceptor.Funcs{}, pod)
-		h.pods[1] = pod
-		if err := h.all(t.Context(), []Action{{Verb: CreateClaims, Ordinal: 1, UID: "u"}}); err != nil {
-			t.Fatal(err)
-		}
-		if claim := marked(); get(t, h, claim) != nil || !metav1.IsControlledBy(claim, pod) || !standIn(claim) {
-			t.Errorf("claim %+v", claim.ObjectMeta)
-		}
-	})
-	t.Run("X-12 the ordinal comes to be the set's: its claims do, too", func(t *testing.T) {
-		pod := podOne()
-		pod.UID, pod.Labels = "u", identityLabels("web", 1)
-		h, _ := newControl(t, interceptor.Funcs{}, pod, marked("u"))
-		h.set.Spec.Replicas = new(int32(2))
-		claim := marked()
-		if err := get(t, h, claim); err != nil {
-			t.Fatal(err)
-		}
-		h.pods[1], h.claims[claim.Name] = pod, claim
-		if h.claimsMatch(pod, 1, true) {
-			t.Error("nothing is to be done")
-		}
-		if err := h.all(t.Context(), []Action{{Verb: OwnClaims, Ordinal: 1, UID: "u"}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := get(t, h, claim); err != nil || len(claim.OwnerReferences) > 0 || standIn(claim) {
-			t.Errorf("claim %+v: %v", claim.ObjectMeta, err)
-		}
-	})
-}
 
 // TestNextStandIn: the next pod that stands in waits until the claims of the one before it are gone.
 func TestNextStandIn(t *testing.T) {
 	t.Run("X-12 it is held", func(t *testing.T) {
 		s := newStage(t, 2)
 		s.change(func(spec *api.StatefulSetSpec) {
-			spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", "1Gi")}
+			spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*slicetest.Sized("data", "1Gi")}
 			spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
 		})
 		if err := s.passes(10); err != nil || s.serves("a:1") != 2 {
@@ -158,9 +38,9 @@ func TestNextStandIn(t *testing.T) {
 		if err != nil || observed.control == nil {
 			t.Fatalf("nothing is observed: %v", err)
 		}
-		d := Decide(observed.in)
-		if got := heldAs(d, 2); got != HeldStaleClaim || short(d) != "" {
-			t.Errorf("decided %q, and ordinal 2 is held for %q", short(d), got)
+		d := decide.Decide(observed.in)
+		if got := slicetest.HeldAs(d, 2); got != decide.HeldStaleClaim || slicetest.Short(d) != "" {
+			t.Errorf("decided %q, and ordinal 2 is held for %q", slicetest.Short(d), got)
 		}
 		(&disks{stage: s}).collect()
 		if s.passes(5) != nil || s.pods()["web-2"] == nil {
@@ -209,15 +89,15 @@ func (d *disks) collect() {
 // write has the pods that run write to their claims, and checks whose they are.
 func (d *disks) write() {
 	d.t.Helper()
-	spec, err := SpecOf(d.set())
+	spec, err := decide.SpecOf(d.set())
 	if err != nil {
 		d.t.Fatalf("%v", err)
 	}
 	pods, there := d.pods(), map[types.UID]bool{}
 	for _, claim := range d.claims() {
 		there[claim.UID] = true
-		ordinal, _ := ordinalOf("data-web", claim.Name)
-		if pod := pods[podName("web", ordinal)]; pod != nil && pod.Status.Phase == corev1.PodRunning {
+		ordinal, _ := observe.OrdinalOf("data-web", claim.Name)
+		if pod := pods[observe.PodName("web", ordinal)]; pod != nil && pod.Status.Phase == corev1.PodRunning {
 			d.writes(pod, &claim, spec.Owns(ordinal))
 		}
 	}
@@ -231,8 +111,8 @@ func (d *disks) write() {
 func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, owned bool) {
 	d.t.Helper()
 	d.owned[pod.UID] = d.owned[pod.UID] || owned
-	d.marked[claim.UID] = d.marked[claim.UID] || standIn(claim)
-	becameOrdinals := d.marked[claim.UID] && !standIn(claim)
+	d.marked[claim.UID] = d.marked[claim.UID] || slicetest.IsMarked(claim)
+	becameOrdinals := d.marked[claim.UID] && !slicetest.IsMarked(claim)
 	switch {
 	case !d.owned[pod.UID] && d.real[claim.UID] != "":
 		d.t.Fatalf("pod %s stands in with the data of a former ordinal", pod.Name)
@@ -240,7 +120,7 @@ func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, own
 		d.t.Fatalf("pod %s runs with what another one wrote that stood in", pod.Name)
 	case !d.owned[pod.UID]:
 		d.spoilt[claim.UID], d.stoodIn[pod.UID] = true, true
-	case owned && !standIn(claim):
+	case owned && !slicetest.IsMarked(claim):
 		d.real[claim.UID] = claim.Name
 		delete(d.spoilt, claim.UID)
 	}
@@ -268,7 +148,7 @@ func TestDisksOfStandIns(t *testing.T) {
 			d.t = rt
 			d.change(func(spec *api.StatefulSetSpec) {
 				spec.PodManagementPolicy = rapid.SampledFrom([]appsv1.PodManagementPolicyType{appsv1.ParallelPodManagement, appsv1.OrderedReadyPodManagement}).Draw(rt, "management")
-				spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*sized("data", "1Gi")}
+				spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*slicetest.Sized("data", "1Gi")}
 				spec.UpdateStrategy.RollingUpdate.MaxSurge, spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromInt32(1)), new(intstr.FromInt32(0))
 				spec.UpdateStrategy.RollingUpdate.OnFailure = api.Halt
 			})
@@ -283,9 +163,9 @@ func TestDisksOfStandIns(t *testing.T) {
 						spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(rapid.Int32Range(1, 2).Draw(rt, "surge")))
 					})
 				case "lost":
-					d.happen("lost", podName("web", rapid.Int32Range(0, 5).Draw(rt, "of")))
+					d.happen("lost", observe.PodName("web", rapid.Int32Range(0, 5).Draw(rt, "of")))
 				case "failed":
-					d.happen("failed", podName("web", rapid.Int32Range(0, 5).Draw(rt, "of")))
+					d.happen("failed", observe.PodName("web", rapid.Int32Range(0, 5).Draw(rt, "of")))
 				}
 				d.goOn(rt, rapid.IntRange(0, 6).Draw(rt, "passes"))
 			}
@@ -296,7 +176,7 @@ func TestDisksOfStandIns(t *testing.T) {
 				rt.Fatalf("%s; %+v", fault, d.set().Status.Conditions)
 			}
 			for _, claim := range d.claims() {
-				if standIn(&claim) {
+				if slicetest.IsMarked(&claim) {
 					rt.Fatalf("claim %s is left of a pod that stood in", claim.Name)
 				}
 			}

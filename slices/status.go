@@ -11,13 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // statusOf is what is to be told of a decision. failed is the error that ended its
 // actions, if any.
-func statusOf(s seen, in Input, decision Decision, failed error) api.StatefulSetStatus {
-	set := s.set
+func statusOf(s observe.Seen, in decide.Input, decision decide.Decision, failed error) api.StatefulSetStatus {
+	set := s.Set
 	status := *set.Status.DeepCopy()
 	count := decision.Status
 	status.ObservedGeneration = set.Generation
@@ -25,12 +28,12 @@ func statusOf(s seen, in Input, decision Decision, failed error) api.StatefulSet
 	status.CurrentReplicas, status.UpdatedReplicas = count.Current, count.Updated
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = count.UpdatedReady, count.UpdatedAvailable
 	status.CurrentRevision, status.UpdateRevision = count.CurrentRevision, in.Revisions.Update
-	if s.collisions > 0 {
-		status.CollisionCount = &s.collisions
+	if s.Collisions > 0 {
+		status.CollisionCount = &s.Collisions
 	}
 	status.ObservedMaxUnavailable = in.Spec.Share
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
-	status.VolumeClaims = s.volumeClaims(in.Spec.Ordinals())
+	status.VolumeClaims = s.VolumeClaims(in.Spec.Ordinals())
 	status.LastProgressTime = lastProgress(decision.Progress)
 	renderProgressing(set, &status, in, decision)
 	renderHeld(set, &status, decision)
@@ -49,27 +52,26 @@ func condition(set *api.StatefulSet, status *api.StatefulSetStatus, kind string,
 	})
 }
 
-// Reasons of the condition Progressing, in the words of Deployment.
+// Reasons of the condition Progressing, in the words of Deployment, beside those that a decision
+// gives as well.
 const (
 	reasonComplete = "StatefulSetComplete"
 	reasonUpdating = "StatefulSetUpdated"
-	reasonDeadline = "ProgressDeadlineExceeded"
-	reasonPaused   = "StatefulSetPaused"
 	reasonOnDelete = "StatefulSetOnDelete"
 )
 
-func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in Input, decision Decision) {
+func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in decide.Input, decision decide.Decision) {
 	switch {
 	case decision.Progress.Failed:
 		message := fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339))
 		if refused := decision.Progress.Refused; refused != "" {
 			message += "; it cannot be taken " + refused
 		}
-		condition(set, status, api.ConditionProgressing, false, reasonDeadline, message)
+		condition(set, status, api.ConditionProgressing, false, decide.ReasonRolloutDeadline, message)
 	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
-		condition(set, status, api.ConditionProgressing, true, reasonPaused, "the roll-out is paused")
+		condition(set, status, api.ConditionProgressing, true, decide.ReasonRolloutPaused, "the roll-out is paused")
 	case in.Spec.Strategy == api.OnDelete && int(status.UpdatedReplicas) < staying(in.Pods):
 		condition(set, status, api.ConditionProgressing, true, reasonOnDelete, "pods of other revisions get revision "+status.UpdateRevision+" when they are deleted")
 	default:
@@ -78,7 +80,7 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in I
 }
 
 // lastProgress is told of a roll-out that is not complete.
-func lastProgress(p Progress) *metav1.Time {
+func lastProgress(p decide.Progress) *metav1.Time {
 	if p.Revision == "" || p.Complete {
 		return nil
 	}
@@ -87,12 +89,12 @@ func lastProgress(p Progress) *metav1.Time {
 
 // toldProgress is the progress that a status tells of: a controller that starts in the
 // middle of a roll-out goes on counting where the former one was.
-func toldProgress(status api.StatefulSetStatus) Progress {
+func toldProgress(status api.StatefulSetStatus) decide.Progress {
 	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
-	if progressing == nil || progressing.Reason == reasonPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
-		return Progress{}
+	if progressing == nil || progressing.Reason == decide.ReasonRolloutPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
+		return decide.Progress{}
 	}
-	p := Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}
+	p := decide.Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}
 	if p.Complete = status.LastProgressTime == nil; !p.Complete {
 		p.Since = status.LastProgressTime.Time
 	}
@@ -100,7 +102,7 @@ func toldProgress(status api.StatefulSetStatus) Progress {
 }
 
 // staying counts the pods that are not on their way out.
-func staying(pods []Pod) (count int) {
+func staying(pods []decide.Pod) (count int) {
 	for i := range pods {
 		if !pods[i].Terminating {
 			count++
@@ -112,7 +114,7 @@ func staying(pods []Pod) (count int) {
 // told bounds how many held ordinals the condition names.
 const told = 5
 
-func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
+func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision decide.Decision) {
 	if len(decision.Held) == 0 {
 		if meta.FindStatusCondition(status.Conditions, api.ConditionHeld) != nil {
 			condition(set, status, api.ConditionHeld, false, "NothingHeld", "")
@@ -121,7 +123,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision De
 	}
 	words := make([]string, 0, told)
 	for _, hold := range decision.Held[:min(told, len(decision.Held))] {
-		words = append(words, fmt.Sprintf("%s: %s", podName(set.Name, hold.Ordinal), hold.Message))
+		words = append(words, fmt.Sprintf("%s: %s", observe.PodName(set.Name, hold.Ordinal), hold.Message))
 	}
 	if more := len(decision.Held) - told; more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))
@@ -130,9 +132,9 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision De
 }
 
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
-	for kind, verbs := range map[string][]Verb{
-		api.ConditionFailedCreatePod: {Create},
-		api.ConditionFailedUpdatePod: {BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, CreateClaims, OwnClaims, Repair, Relabel, Announce, Delete, openGate, closeGate, tellState},
+	for kind, verbs := range map[string][]decide.Verb{
+		api.ConditionFailedCreatePod: {decide.Create},
+		api.ConditionFailedUpdatePod: {decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.Announce, decide.Delete, execute.OpenGate, execute.CloseGate, execute.TellState},
 	} {
 		message := refusal(failed, verbs)
 		switch {
@@ -146,7 +148,7 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 
 // renderReady tells whoever waits for the set (kstatus, kubectl wait): Ready is always there, and while
 // it is False one of Reconciling and Stalled, unless somebody else is waited for.
-func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision Decision) {
+func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision decide.Decision) {
 	is, failed := decision.Readiness, decision.Progress.Failed
 	reason, message := is.Reason, is.Message
 	if !is.Ready && !failed {
@@ -171,7 +173,7 @@ func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision D
 
 // refusal is what the API server said to one of the verbs, of the first pod by name; empty:
 // nothing. A write that met a changed object is no refusal: it is done again at once.
-func refusal(failed error, verbs []Verb) (first string) {
+func refusal(failed error, verbs []decide.Verb) (first string) {
 	if several, is := failed.(interface{ Unwrap() []error }); is {
 		for _, each := range several.Unwrap() {
 			if text := refusal(each, verbs); first == "" || text != "" && text < first {
@@ -184,7 +186,7 @@ func refusal(failed error, verbs []Verb) (first string) {
 		return ""
 	}
 	text := failed.Error()
-	if !slices.ContainsFunc(verbs, func(v Verb) bool { return strings.HasPrefix(text, string(v)+" of pod") }) {
+	if !slices.ContainsFunc(verbs, func(v decide.Verb) bool { return strings.HasPrefix(text, string(v)+" of pod") }) {
 		return ""
 	}
 	return text

@@ -13,12 +13,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -34,11 +39,11 @@ type teller struct {
 
 func newTeller(t *testing.T) *teller {
 	t.Helper()
-	x := &teller{set: namedSet("web", map[string]string{"app": "web"}), clock: clocktesting.NewFakePassiveClock(noon)}
+	x := &teller{set: slicetest.NamedSet("web", map[string]string{"app": "web"}), clock: clocktesting.NewFakePassiveClock(slicetest.Noon)}
 	x.set.Generation = 2
 	x.r = &Reconciler{
 		Clock: x.clock, memory: map[types.NamespacedName]memory{},
-		Client: fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(x.set).WithStatusSubresource(x.set).WithInterceptorFuncs(interceptor.Funcs{
+		Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(x.set).WithStatusSubresource(x.set).WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 				if x.writes++; x.answer != nil {
 					return x.answer
@@ -61,12 +66,12 @@ func (x *teller) read(t *testing.T) *api.StatefulSet {
 
 func (x *teller) tell(t *testing.T, ready int32, failed error) (time.Duration, error) {
 	t.Helper()
-	in := Input{Revisions: Revisions{Current: "r1", Update: "r2"}}
-	decision := Decision{Status: Status{Replicas: 3, Ready: ready, Available: ready, CurrentRevision: "r1"}}
-	return x.r.tell(t.Context(), &PodControl{seen: seen{set: x.read(t)}}, in, decision, failed)
+	in := decide.Input{Revisions: decide.Revisions{Current: "r1", Update: "r2"}}
+	decision := decide.Decision{Status: decide.Status{Replicas: 3, Ready: ready, Available: ready, CurrentRevision: "r1"}}
+	return x.r.tell(t.Context(), &execute.PodControl{Seen: observe.Seen{Set: x.read(t)}}, in, decision, failed)
 }
 
-var errNoRoom = fmt.Errorf("%s of pod shop/web-0: no room", Create)
+var errNoRoom = fmt.Errorf("%s of pod shop/web-0: no room", decide.Create)
 
 // TestTell: the status is written once a pass, also when an action has failed; an error
 // of the write surfaces.
@@ -103,7 +108,7 @@ func TestCountsAreToldTogether(t *testing.T) {
 	if wait, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 1 || wait != tellEvery {
 		t.Errorf("counts at once: %d writes, wait %s, %v", x.writes, wait, err)
 	}
-	x.clock.SetTime(noon.Add(tellEvery))
+	x.clock.SetTime(slicetest.Noon.Add(tellEvery))
 	if _, err := x.tell(t, 1, errNoRoom); err != nil || x.writes != 2 {
 		t.Errorf("counts after a while: %d writes, %v", x.writes, err)
 	}
@@ -115,9 +120,9 @@ func TestCountsAreToldTogether(t *testing.T) {
 // TestConditionsOfOthersStay: the controller writes its own conditions and no others.
 func TestConditionsOfOthersStay(t *testing.T) {
 	t.Run("K-149: beside ours", func(t *testing.T) {
-		s := seen{set: namedSet("web", nil)}
-		meta.SetStatusCondition(&s.set.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs"})
-		status := statusOf(s, Input{}, Decision{}, nil)
+		s := observe.Seen{Set: slicetest.NamedSet("web", nil)}
+		meta.SetStatusCondition(&s.Set.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs"})
+		status := statusOf(s, decide.Input{}, decide.Decision{}, nil)
 		if !meta.IsStatusConditionTrue(status.Conditions, "Theirs") || meta.FindStatusCondition(status.Conditions, api.ConditionProgressing) == nil {
 			t.Errorf("conditions %+v", status.Conditions)
 		}
@@ -127,29 +132,29 @@ func TestConditionsOfOthersStay(t *testing.T) {
 // TestProgressIsTold: a roll-out under way is told so that another controller can go on
 // with it; of one that is complete or paused there is nothing to go on with.
 func TestProgressIsTold(t *testing.T) {
-	since := noon.Add(1500 * time.Millisecond)
+	since := slicetest.Noon.Add(1500 * time.Millisecond)
 	for _, c := range []struct {
 		name     string
-		progress Progress
+		progress decide.Progress
 		paused   bool
-		want     Progress
+		want     decide.Progress
 	}{
-		{"none", Progress{}, true, Progress{}},
-		{"under way", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, Progress{Revision: "r2", Since: noon.Add(time.Second), Updated: 2, Ready: 1}},
-		{"X-07 for no pod", Progress{}, false, Progress{}},
-		{"complete", Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
+		{"none", decide.Progress{}, true, decide.Progress{}},
+		{"under way", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, decide.Progress{Revision: "r2", Since: slicetest.Noon.Add(time.Second), Updated: 2, Ready: 1}},
+		{"X-07 for no pod", decide.Progress{}, false, decide.Progress{}},
+		{"complete", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, decide.Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := seen{set: namedSet("web", nil)}
-			status := statusOf(s, Input{Revisions: Revisions{Current: "r1", Update: "r2"}, Spec: Spec{Paused: c.paused}},
-				Decision{Progress: c.progress, Status: Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
+			s := observe.Seen{Set: slicetest.NamedSet("web", nil)}
+			status := statusOf(s, decide.Input{Revisions: decide.Revisions{Current: "r1", Update: "r2"}, Spec: decide.Spec{Paused: c.paused}},
+				decide.Decision{Progress: c.progress, Status: decide.Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
 			)
 			if got := toldProgress(status); got != c.want {
 				t.Errorf("progress %+v, want %+v", got, c.want)
 			}
 		})
 	}
-	if got := toldProgress(api.StatefulSetStatus{}); got != (Progress{}) {
+	if got := toldProgress(api.StatefulSetStatus{}); got != (decide.Progress{}) {
 		t.Errorf("progress of a new set: %+v", got)
 	}
 }
@@ -158,36 +163,38 @@ func TestProgressIsTold(t *testing.T) {
 // a scale-down is no roll-out, so that the condition, which others wait for, does not change with each
 // pod that goes; where nothing is rolled out, nothing is said to be.
 func TestProgressing(t *testing.T) {
-	complete := func(in *Input) { in.Progress = Progress{Revision: "b", Updated: 2, Ready: 2, Complete: true} }
-	ondelete := by(api.OnDelete)
+	complete := func(in *decide.Input) {
+		in.Progress = decide.Progress{Revision: "b", Updated: 2, Ready: 2, Complete: true}
+	}
+	ondelete := slicetest.By(api.OnDelete)
 	for _, c := range []struct {
 		name string
-		in   Input
+		in   decide.Input
 		want string
 	}{
-		{"all have it", slice(2, "b b", settledAt("b")), reasonComplete},
-		{"X-15 none of three is there", slice(3, "", settledAt("b")), reasonUpdating},
-		{"X-15 one of three is there", slice(3, "b", settledAt("b")), reasonUpdating},
-		{"X-15 the last is not Ready", slice(3, "b b b-", settledAt("b")), reasonUpdating},
-		{"X-15 the last is not available", slice(3, "b b b5", settledAt("b"), minReady(60)), reasonUpdating},
-		{"X-15 none is asked for", slice(0, "", settledAt("b")), reasonComplete},
-		{"X-15 one crashes long after", slice(2, "b b-", settledAt("b"), complete), reasonComplete},
-		{"X-15 one is lost long after", slice(2, "b .", settledAt("b"), complete), reasonComplete},
-		{"one is on its way out", slice(1, "b bt", settledAt("b")), reasonComplete},
-		{"one has another", slice(2, "a b", settledAt("b")), reasonUpdating},
-		{"in mid-way", slice(2, "b at"), reasonUpdating},
-		{"X-15 a canary", slice(2, "a b", partition(1)), reasonUpdating},
-		{"X-15 paused, all have it", slice(2, "b b", settledAt("b"), paused), reasonComplete},
-		{"X-15 paused, one is missing", slice(2, "b", settledAt("b"), paused), reasonPaused},
-		{"X-15 paused", slice(2, "a b", paused), reasonPaused},
-		{"X-15 OnDelete, pods wait for it", slice(2, "a a", ondelete), reasonOnDelete},
-		{"X-15 OnDelete, one waits for it", slice(2, "a b", ondelete), reasonOnDelete},
-		{"X-15 OnDelete, one is made again", slice(2, "b .", ondelete), reasonUpdating},
-		{"X-15 OnDelete, all have it", slice(2, "b b", ondelete), reasonComplete},
+		{"all have it", slicetest.Slice(2, "b b", slicetest.SettledAt("b")), reasonComplete},
+		{"X-15 none of three is there", slicetest.Slice(3, "", slicetest.SettledAt("b")), reasonUpdating},
+		{"X-15 one of three is there", slicetest.Slice(3, "b", slicetest.SettledAt("b")), reasonUpdating},
+		{"X-15 the last is not Ready", slicetest.Slice(3, "b b b-", slicetest.SettledAt("b")), reasonUpdating},
+		{"X-15 the last is not available", slicetest.Slice(3, "b b b5", slicetest.SettledAt("b"), slicetest.MinReady(60)), reasonUpdating},
+		{"X-15 none is asked for", slicetest.Slice(0, "", slicetest.SettledAt("b")), reasonComplete},
+		{"X-15 one crashes long after", slicetest.Slice(2, "b b-", slicetest.SettledAt("b"), complete), reasonComplete},
+		{"X-15 one is lost long after", slicetest.Slice(2, "b .", slicetest.SettledAt("b"), complete), reasonComplete},
+		{"one is on its way out", slicetest.Slice(1, "b bt", slicetest.SettledAt("b")), reasonComplete},
+		{"one has another", slicetest.Slice(2, "a b", slicetest.SettledAt("b")), reasonUpdating},
+		{"in mid-way", slicetest.Slice(2, "b at"), reasonUpdating},
+		{"X-15 a canary", slicetest.Slice(2, "a b", slicetest.Partition(1)), reasonUpdating},
+		{"X-15 paused, all have it", slicetest.Slice(2, "b b", slicetest.SettledAt("b"), slicetest.Paused), reasonComplete},
+		{"X-15 paused, one is missing", slicetest.Slice(2, "b", slicetest.SettledAt("b"), slicetest.Paused), decide.ReasonRolloutPaused},
+		{"X-15 paused", slicetest.Slice(2, "a b", slicetest.Paused), decide.ReasonRolloutPaused},
+		{"X-15 OnDelete, pods wait for it", slicetest.Slice(2, "a a", ondelete), reasonOnDelete},
+		{"X-15 OnDelete, one waits for it", slicetest.Slice(2, "a b", ondelete), reasonOnDelete},
+		{"X-15 OnDelete, one is made again", slicetest.Slice(2, "b .", ondelete), reasonUpdating},
+		{"X-15 OnDelete, all have it", slicetest.Slice(2, "b b", ondelete), reasonComplete},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decision := Decide(c.in)
-			status := statusOf(seen{set: namedSet("web", nil)}, c.in, decision, nil)
+			decision := decide.Decide(c.in)
+			status := statusOf(observe.Seen{Set: slicetest.NamedSet("web", nil)}, c.in, decision, nil)
 			got := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
 			if got == nil || got.Reason != c.want || got.Status != metav1.ConditionTrue {
 				t.Errorf("condition %+v, want reason %s", got, c.want)
@@ -198,43 +205,43 @@ func TestProgressing(t *testing.T) {
 
 // TestStatusTells: a status tells what was decided, of this generation of the set.
 func TestStatusTells(t *testing.T) {
-	set := namedSet("web", map[string]string{"app": "web"})
+	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Generation = 7
-	since := noon.Add(500 * time.Millisecond)
+	since := slicetest.Noon.Add(500 * time.Millisecond)
 	share := int32(1)
-	s := seen{set: set, collisions: 2}
-	in := Input{Spec: Spec{Share: &share}, Revisions: Revisions{Current: "r1", Update: "r2"}}
-	decision := Decision{
-		Status:    Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
-		Progress:  Progress{Revision: "r2", Since: since, Failed: true},
-		Readiness: Readiness{Reason: reasonDeadline, Message: "6 of 8 pods are available"},
+	s := observe.Seen{Set: set, Collisions: 2}
+	in := decide.Input{Spec: decide.Spec{Share: &share}, Revisions: decide.Revisions{Current: "r1", Update: "r2"}}
+	decision := decide.Decision{
+		Status:    decide.Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
+		Progress:  decide.Progress{Revision: "r2", Since: since, Failed: true},
+		Readiness: decide.Readiness{Reason: decide.ReasonRolloutDeadline, Message: "6 of 8 pods are available"},
 	}
 	got := statusOf(s, in, decision, nil)
 	want := api.StatefulSetStatus{
 		ObservedGeneration: 7, Replicas: 8, ReadyReplicas: 7, AvailableReplicas: 6, CurrentReplicas: 5, UpdatedReplicas: 4,
 		UpdatedReadyReplicas: 3, UpdatedAvailableReplicas: 2, CurrentRevision: "r1", UpdateRevision: "r2", CollisionCount: new(int32(2)),
-		ObservedMaxUnavailable: &share, LabelSelector: "app=web", LastProgressTime: &metav1.Time{Time: noon},
+		ObservedMaxUnavailable: &share, LabelSelector: "app=web", LastProgressTime: &metav1.Time{Time: slicetest.Noon},
 		Conditions: []metav1.Condition{{
-			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7,
+			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7,
 			Message: "the roll-out of revision r2 has made no progress since 2026-01-01T12:00:00Z",
 		}, {
-			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}, {
-			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reasonDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if got := statusOf(seen{set: set}, in, decision, nil); got.CollisionCount != nil {
+	if got := statusOf(observe.Seen{Set: set}, in, decision, nil); got.CollisionCount != nil {
 		t.Errorf("a history without collisions has %d", *got.CollisionCount)
 	}
 	in.Spec.Paused, decision.Progress.Failed = true, false
 	paused := statusOf(s, in, decision, nil)
-	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != reasonPaused || c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(paused.Conditions, api.ConditionProgressing); c == nil || c.Reason != decide.ReasonRolloutPaused || c.Status != metav1.ConditionTrue {
 		t.Errorf("paused: %+v", c)
 	}
-	if got := toldProgress(paused); got != (Progress{}) {
+	if got := toldProgress(paused); got != (decide.Progress{}) {
 		t.Errorf("paused, there is progress to go on with: %+v", got)
 	}
 }
@@ -244,11 +251,11 @@ func TestStatusTells(t *testing.T) {
 func TestHeldIsTold(t *testing.T) {
 	status := api.StatefulSetStatus{}
 	held := func(n int) *metav1.Condition {
-		decision := Decision{}
+		decision := decide.Decision{}
 		for i := range n {
-			decision.Held = append(decision.Held, Hold{Ordinal: int32(i), Reason: fmt.Sprintf("Reason%d", i), Message: "waits"})
+			decision.Held = append(decision.Held, decide.Hold{Ordinal: int32(i), Reason: fmt.Sprintf("Reason%d", i), Message: "waits"})
 		}
-		renderHeld(namedSet("web", nil), &status, decision)
+		renderHeld(slicetest.NamedSet("web", nil), &status, decision)
 		return meta.FindStatusCondition(status.Conditions, api.ConditionHeld)
 	}
 	if got := held(0); got != nil {
@@ -272,19 +279,19 @@ func TestHeldIsTold(t *testing.T) {
 func TestFailureIsTold(t *testing.T) {
 	status := api.StatefulSetStatus{}
 	kinds := func(failed error) (kinds []string) {
-		renderFailure(namedSet("web", nil), &status, failed)
+		renderFailure(slicetest.NamedSet("web", nil), &status, failed)
 		for _, c := range status.Conditions {
 			kinds = append(kinds, c.Type+" "+string(c.Status)+" "+c.Reason)
 		}
 		slices.Sort(kinds)
 		return kinds
 	}
-	for _, verb := range []Verb{BeginInPlace, PatchInPlace, FinishInPlace, GrowClaims, CreateClaims, OwnClaims, Repair, Relabel, Announce, Delete} {
+	for _, verb := range []decide.Verb{decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.Announce, decide.Delete} {
 		if got := kinds(fmt.Errorf("%s of pod a/web-0: no", verb)); !slices.Equal(got, []string{api.ConditionFailedUpdatePod + " True Refused"}) {
 			t.Errorf("%s was refused: %v", verb, got)
 		}
 	}
-	if got := kinds(fmt.Errorf("%s of pod a/web-0: no", Create)); !slices.Equal(got, []string{api.ConditionFailedCreatePod + " True Refused"}) {
+	if got := kinds(fmt.Errorf("%s of pod a/web-0: no", decide.Create)); !slices.Equal(got, []string{api.ConditionFailedCreatePod + " True Refused"}) {
 		t.Errorf("a pod was refused: %v", got)
 	}
 	if got := kinds(nil); len(got) > 0 {
@@ -299,7 +306,7 @@ func TestUrgent(t *testing.T) {
 			ObservedGeneration: 1, CurrentRevision: "r1", UpdateRevision: "r1", LabelSelector: "app=web", ObservedMaxUnavailable: new(int32(1)),
 			Conditions: []metav1.Condition{
 				{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonUpdating},
-				{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonUnavailable},
+				{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: "PodsUnavailable"},
 			},
 		}
 	}
@@ -319,10 +326,10 @@ func TestUrgent(t *testing.T) {
 		"the current":  {func(s *api.StatefulSetStatus) { s.CurrentRevision = "r2" }, true},
 		"the newest":   {func(s *api.StatefulSetStatus) { s.UpdateRevision = "r2" }, true},
 		"the selector": {func(s *api.StatefulSetStatus) { s.LabelSelector = "app=db" }, true},
-		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = reasonDeadline }, true},
+		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = decide.ReasonRolloutDeadline }, true},
 		"the state":    {func(s *api.StatefulSetStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
 		"U-01 Ready":   {func(s *api.StatefulSetStatus) { s.Conditions[1].Status = metav1.ConditionTrue }, true},
-		"U-01 why not": {func(s *api.StatefulSetStatus) { s.Conditions[1].Reason = reasonOutdated }, false},
+		"U-01 why not": {func(s *api.StatefulSetStatus) { s.Conditions[1].Reason = "PodsOutdated" }, false},
 	} {
 		after := base()
 		if tc.change(&after); urgent(base(), after) != tc.want {
@@ -348,5 +355,56 @@ func TestSettled(t *testing.T) {
 		if spoil(&s); settled(s, 3) {
 			t.Errorf("%s: settled", name)
 		}
+	}
+}
+
+// TestTold: what the status tells of a set with one collision, with claims, and of many that are held.
+func TestTold(t *testing.T) {
+	s := observe.Seen{Set: slicetest.WithClaims(), Collisions: 1}
+	decision := decide.Decision{Held: []decide.Hold{{Reason: "A"}, {}, {}, {}, {}, {Message: "the last one"}}}
+	got := statusOf(s, decide.Input{Spec: decide.Spec{Replicas: 1}, Revisions: decide.Revisions{Update: "r2"}}, decision, nil)
+	if got.CollisionCount == nil || *got.CollisionCount != 1 || len(got.VolumeClaims) != 2 {
+		t.Errorf("status %+v", got)
+	}
+	states := map[string]metav1.Condition{}
+	for _, c := range got.Conditions {
+		states[c.Type] = c
+	}
+	if c := states[api.ConditionHeld]; c.Status != metav1.ConditionTrue || c.Message[len(c.Message)-len("and 1 more"):] != "and 1 more" {
+		t.Errorf("held: %+v", c)
+	}
+	if c := states[api.ConditionProgressing]; c.Status != metav1.ConditionTrue || c.Reason != reasonUpdating {
+		t.Errorf("progressing: %+v", c)
+	}
+	decision.Status.CurrentRevision, decision.Complete = "r2", true
+	got = statusOf(s, decide.Input{Spec: decide.Spec{Replicas: 1}, Revisions: decide.Revisions{Update: "r2"}}, decision, nil)
+	for _, c := range got.Conditions {
+		if c.Type == api.ConditionProgressing && (c.Status != metav1.ConditionTrue || c.Reason != reasonComplete) {
+			t.Errorf("complete: %+v", c)
+		}
+	}
+}
+
+// TestRefusal: a condition says what the API server refused, whichever of several
+// writes that was, and says nothing of a conflict.
+func TestRefusal(t *testing.T) {
+	quota := fmt.Errorf("%s of pod a/web-1: exceeded quota", decide.Create)
+	gone := fmt.Errorf("%s of pod a/web-0: no", decide.Delete)
+	conflict := fmt.Errorf("%s of pod a/web-0: %w", decide.Create, apierrors.NewConflict(schema.GroupResource{}, "web-0", errors.New("changed")))
+	room := fmt.Errorf("%s of pod a/web-2: exceeded quota", decide.Create)
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing": {nil, ""}, "another verb": {gone, ""}, "a conflict": {conflict, ""}, "one of several": {errors.Join(gone, quota), quota.Error()},
+		"X-21 beside a conflict":         {errors.Join(conflict, quota), quota.Error()},
+		"X-21 whichever was heard first": {errors.Join(room, quota), quota.Error()},
+		"X-21 of several in another":     {errors.Join(errors.Join(conflict, room), gone), room.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := refusal(tc.err, []decide.Verb{decide.Create}); got != tc.want {
+				t.Errorf("refusal(%v) is %q", tc.err, got)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,6 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/execute"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -42,30 +47,30 @@ func refusing(err error) interceptor.Funcs {
 func TestToldOfWrites(t *testing.T) {
 	quota := errors.New("no room")
 	conflict := apierrors.NewConflict(corev1.Resource("pods"), "web-0", errors.New("changed"))
-	update := func(verb Verb) Action {
-		return Action{Verb: verb, UID: "u", Revision: "r1", Reason: api.TerminationUpdate}
+	update := func(verb decide.Verb) decide.Action {
+		return decide.Action{Verb: verb, UID: "u", Revision: "r1", Reason: api.TerminationUpdate}
 	}
 	for name, tc := range map[string]struct {
-		action  Action
+		action  decide.Action
 		refused error
 		// phase is that of the pod; without one there is none.
 		phase corev1.PodPhase
 		want  []string
 		says  string
 	}{
-		"K-171 created":           {action: Action{Verb: Create, Revision: "r1"}, want: []string{"Normal SuccessfulCreate: created pod web-0"}},
-		"K-171 R-081 not created": {action: Action{Verb: Create, Revision: "r1"}, refused: quota, want: []string{"Warning FailedCreate: claims of pod web-0: creating claim data-web-0: no room"}, says: api.ConditionFailedCreatePod},
-		"K-171 deleted":           {action: update(Delete), phase: corev1.PodRunning, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (Update)"}},
-		"deleted, it has ended":   {action: Action{Verb: Delete, UID: "u"}, phase: corev1.PodFailed, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (it has ended)"}},
-		"K-171 R-081 not deleted": {action: update(Delete), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedDelete: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
-		"X-21 not announced":      {action: update(Announce), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
-		"X-21 not relabelled":     {action: update(Relabel), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
-		"X-21 not repaired":       {action: update(Repair), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
-		"R-081 updated in place":  {action: update(FinishInPlace), phase: corev1.PodRunning, want: []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}},
-		"R-081 not begun":         {action: update(BeginInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
-		"R-081 not patched":       {action: update(PatchInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
-		"patched meanwhile":       {action: update(PatchInPlace), phase: corev1.PodRunning, refused: conflict},
-		"the claim stays small":   {action: update(GrowClaims), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePVC: claim data-web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"K-171 created":           {action: decide.Action{Verb: decide.Create, Revision: "r1"}, want: []string{"Normal SuccessfulCreate: created pod web-0"}},
+		"K-171 R-081 not created": {action: decide.Action{Verb: decide.Create, Revision: "r1"}, refused: quota, want: []string{"Warning FailedCreate: claims of pod web-0: creating claim data-web-0: no room"}, says: api.ConditionFailedCreatePod},
+		"K-171 deleted":           {action: update(decide.Delete), phase: corev1.PodRunning, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (Update)"}},
+		"deleted, it has ended":   {action: decide.Action{Verb: decide.Delete, UID: "u"}, phase: corev1.PodFailed, want: []string{"Normal SuccessfulDelete: deleted pod web-0 (it has ended)"}},
+		"K-171 R-081 not deleted": {action: update(decide.Delete), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedDelete: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"X-21 not announced":      {action: update(decide.Announce), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
+		"X-21 not relabelled":     {action: update(decide.Relabel), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
+		"X-21 not repaired":       {action: update(decide.Repair), phase: corev1.PodRunning, refused: quota, says: api.ConditionFailedUpdatePod},
+		"R-081 updated in place":  {action: update(decide.FinishInPlace), phase: corev1.PodRunning, want: []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}},
+		"R-081 not begun":         {action: update(decide.BeginInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"R-081 not patched":       {action: update(decide.PatchInPlace), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePodInPlace: pod web-0: no room"}, says: api.ConditionFailedUpdatePod},
+		"patched meanwhile":       {action: update(decide.PatchInPlace), phase: corev1.PodRunning, refused: conflict},
+		"the claim stays small":   {action: update(decide.GrowClaims), phase: corev1.PodRunning, refused: quota, want: []string{"Warning FailedUpdatePVC: claim data-web-0: no room"}, says: api.ConditionFailedUpdatePod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := interceptor.Funcs{}
@@ -83,26 +88,32 @@ func TestToldOfWrites(t *testing.T) {
 			if tc.phase != "" {
 				objects = append(objects, pod)
 			}
-			h, ears := newControl(t, fails, objects...)
+			ears, pods := &slicetest.Heard{}, map[int32]*corev1.Pod{}
+			server := fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(objects...).WithInterceptorFuncs(fails).Build()
 			for _, object := range objects {
-				if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
+				if err := server.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
 					t.Fatal(err)
 				}
-				h.pods[0] = pod
+				pods[0] = pod
 			}
-			if tc.action.Verb == GrowClaims {
-				h.set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
-				h.claims["data-web-0"] = newClaim(h.set, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}, 0)
-				h.claims["data-web-0"].Status.Phase = corev1.ClaimBound
+			set, claims := slicetest.NamedSet("web", map[string]string{"app": "web"}), map[string]*corev1.PersistentVolumeClaim{}
+			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+			if tc.action.Verb == decide.GrowClaims {
+				claims["data-web-0"] = observe.NewClaim(set, &set.Spec.VolumeClaimTemplates[0], 0)
+				claims["data-web-0"].Status.Phase = corev1.ClaimBound
+				set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 			}
-			failed := h.all(t.Context(), []Action{tc.action})
+			objectsSeen := observe.Seen{Set: set, Claims: claims, Templates: map[string]*corev1.PodTemplateSpec{"r1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}}}
+			writer := execute.Writer{Client: server, Live: server, Events: ears, Expectations: execute.NewExpectations(), Now: func() time.Time { return slicetest.Noon }}
+			h := writer.For(objectsSeen, pods)
+			failed := h.Execute(t.Context(), decide.Decision{Actions: []decide.Action{tc.action}})
 			if !errors.Is(failed, tc.refused) {
 				t.Errorf("error %v", failed)
 			}
-			if diff := cmp.Diff(tc.want, ears.lines); diff != "" {
+			if diff := cmp.Diff(tc.want, ears.Lines); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
-			status := statusOf(h.seen, Input{}, Decision{}, failed)
+			status := statusOf(h.Seen, decide.Input{}, decide.Decision{}, failed)
 			for _, kind := range []string{api.ConditionFailedCreatePod, api.ConditionFailedUpdatePod} {
 				said := meta.FindStatusCondition(status.Conditions, kind)
 				if (said != nil) != (kind == tc.says) || said != nil && !strings.Contains(said.Message, "pod shop/web-0: ") {
@@ -115,7 +126,7 @@ func TestToldOfWrites(t *testing.T) {
 
 // rollingSet is shop/web as it is once the controller has seen it.
 func rollingSet() *api.StatefulSet {
-	set := namedSet("web", map[string]string{"app": "web"})
+	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Finalizers = []string{api.Finalizer}
 	set.Spec.UpdateStrategy.Type = api.RollingUpdate
 	set.Spec.Template.Labels = map[string]string{"app": "web"}
@@ -125,12 +136,12 @@ func rollingSet() *api.StatefulSet {
 // serve is an API server with a set and other objects, whose clients call funcs.
 func serve(t *testing.T, set *api.StatefulSet, funcs interceptor.Funcs, others ...client.Object) client.WithWatch {
 	t.Helper()
-	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
-		WithIndex(&corev1.Pod{}, ownerIndex, ownerOf).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, nameOf).WithInterceptorFuncs(funcs).Build()
+	return fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
+		WithIndex(&corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, nameOf).WithInterceptorFuncs(funcs).Build()
 }
 
-func newReconciler(server client.WithWatch, ears *heard, clock *testingclock.FakePassiveClock) *Reconciler {
-	return &Reconciler{Client: server, Live: server, Clock: clock, expectations: NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
+func newReconciler(server client.WithWatch, ears *slicetest.Heard, clock *testingclock.FakePassiveClock) *Reconciler {
+	return &Reconciler{Client: server, Live: server, Clock: clock, expectations: execute.NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
 }
 
 // TestBothFail: a pass whose write of a pod fails, and whose write of the status fails.
@@ -149,7 +160,7 @@ func TestBothFail(t *testing.T) {
 				return noStatus
 			},
 		})
-		_, err := newReconciler(server, &heard{}, testingclock.NewFakePassiveClock(noon)).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+		_, err := newReconciler(server, &slicetest.Heard{}, testingclock.NewFakePassiveClock(slicetest.Noon)).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(set)})
 		if !errors.Is(err, noPod) || !errors.Is(err, noStatus) || writes != 1 {
 			t.Errorf("%d writes of the status: %v", writes, err)
 		}
@@ -162,7 +173,7 @@ func TestConflictIsNotTold(t *testing.T) {
 	t.Run("K-169: it is written in the next pass, and told of once", func(t *testing.T) {
 		set := rollingSet()
 		set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: api.InPlaceUpdateReady}}
-		changed, ears, clock := true, &heard{}, testingclock.NewFakePassiveClock(noon)
+		changed, ears, clock := true, &slicetest.Heard{}, testingclock.NewFakePassiveClock(slicetest.Noon)
 		server := serve(t, set, interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 				if _, isPod := o.(*corev1.Pod); isPod && changed {
@@ -188,7 +199,7 @@ func TestConflictIsNotTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		patched := clock.Now()
-		note, err := json.Marshal(progressInPlace{Revision: pod.Labels[appsv1.StatefulSetRevisionLabel], Patched: &patched})
+		note, err := json.Marshal(observe.ProgressInPlace{Revision: pod.Labels[appsv1.StatefulSetRevisionLabel], Patched: &patched})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,15 +211,15 @@ func TestConflictIsNotTold(t *testing.T) {
 		if err := server.Status().Update(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
-		ears.lines = nil
-		if result := reconcile(); result.RequeueAfter != retryChanged || changed || len(ears.lines) > 0 {
-			t.Errorf("after a conflict: %+v, events %v", result, ears.lines)
+		ears.Lines = nil
+		if result := reconcile(); result.RequeueAfter != retryChanged || changed || len(ears.Lines) > 0 {
+			t.Errorf("after a conflict: %+v, events %v", result, ears.Lines)
 		}
 		reconcile()
-		if !slices.Equal(ears.lines, []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}) {
-			t.Errorf("events %v", ears.lines)
+		if !slices.Equal(ears.Lines, []string{"Normal SuccessfulUpdatePodInPlace: updated pod web-0 in place"}) {
+			t.Errorf("events %v", ears.Lines)
 		}
-		if err := server.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || inPlaceOf(pod) != nil || gateOf(pod) != corev1.ConditionTrue {
+		if err := server.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || observe.InPlaceOf(pod) != nil || observe.GateOf(pod) != corev1.ConditionTrue {
 			t.Errorf("the pod is not done: %v, %v", pod.Annotations, err)
 		}
 	})

@@ -29,6 +29,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/observe"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -106,7 +107,7 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	if settings.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{settings.WatchNamespace: {}}
 	}
-	options.Cache = stsslices.CacheOptions(options.Cache)
+	options.Cache = observe.CacheOptions(options.Cache)
 	mgr, err := ctrl.NewManager(own, options)
 	if err != nil {
 		return nil, err

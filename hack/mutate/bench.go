@@ -24,6 +24,9 @@ var switches string
 // layers are the packages of a migration, each with tests that are built on those before it.
 var layers = []string{"migration/plan", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
 
+// rooms are likewise those of the slice controller.
+var rooms = []string{"slices/decide", "slices/observe", "slices/execute", "slices"}
+
 // modelTest explores the states of a migration: it is asked last, for it takes long.
 const modelTest = "TestModel"
 
@@ -94,14 +97,12 @@ func concerned(sources []*source) []string {
 // testers are the packages whose tests may notice a fault in a package, in the order in which
 // they are asked.
 func testers(pkg string) []string {
-	switch at := slices.Index(layers, pkg); {
-	case pkg == "slices":
-		return []string{pkg}
-	case at < 0:
-		return slices.Concat([]string{pkg}, layers)
-	default:
-		return layers[at:]
+	for _, each := range [][]string{layers, rooms} {
+		if at := slices.Index(each, pkg); at >= 0 {
+			return each[at:]
+		}
 	}
+	return slices.Concat([]string{pkg}, layers)
 }
 
 func (b *bench) binary(pkg string) string {

@@ -17,8 +17,11 @@ import (
 // ofEngine are the packages that a migration's writes come from.
 var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "migration/pass", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
 
+// ofSlices are those that the writes of our own StatefulSet controller come from.
+var ofSlices = []string{"slices", "slices/decide", "slices/observe", "slices/execute"}
+
 // ofDecisions are those in which faults are made.
-var ofDecisions = append(slices.Clone(ofEngine), "slices")
+var ofDecisions = slices.Concat(ofEngine, ofSlices)
 
 // ofPrograms are those of the whole way to an API server.
 var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
@@ -31,9 +34,9 @@ var about = map[string][]string{
 	"swing":        ofPrograms,
 	"hostile":      ofPrograms,
 	"bench":        ofPrograms,
-	"bench-slices": {"slices", "cmd/manager"},
-	"duel":         {"slices"},
-	"soak":         {"slices"},
+	"bench-slices": append(slices.Clone(ofSlices), "cmd/manager"),
+	"duel":         ofSlices,
+	"soak":         ofSlices,
 	"e2e-etcd":     ofPrograms,
 	"mutants":      ofDecisions,
 	"mutants-list": ofDecisions,

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/decide"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -108,7 +108,7 @@ func convertPartition(spec map[string]any, into schema.GroupVersion) {
 		replicas = 1
 	}
 	if into == appsv1.SchemeGroupVersion {
-		partition = int64(stsslices.LocalPartition(int32(partition), int32(start), int32(replicas)))
+		partition = int64(decide.LocalPartition(int32(partition), int32(start), int32(replicas)))
 	} else {
 		// Beyond the range it holds every pod back in either kind; ours must lie in it.
 		partition = start + min(partition, replicas)

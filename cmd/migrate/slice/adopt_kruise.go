@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/decide"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -36,7 +36,7 @@ func convertKruise(spec map[string]any) {
 		return // the checks refuse it
 	}
 	set.Spec.Replicas = new(int32(min(kept, int64(cmp.Or(replicasOf(set), mostReplicas)))))
-	if known, err := stsslices.SpecOf(set); err == nil {
+	if known, err := decide.SpecOf(set); err == nil {
 		ordinals := known.Ordinals()
 		_ = unstructured.SetNestedField(spec, int64(ordinals[len(ordinals)-1])+1, path...) // the path was found
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -42,7 +42,7 @@ const noPrePull = "remove it, and set updateStrategy.rollingUpdate.prePull after
 func (a *adoption) kruiseProblems(ctx context.Context) []string {
 	set := &slicesapi.StatefulSet{}
 	problems := unknownFields(a.new, slicesapi.GroupVersion, set)
-	if _, err := stsslices.SpecOf(set); err != nil {
+	if _, err := decide.SpecOf(set); err != nil {
 		problems = append(problems, fmt.Sprintf("it cannot be read: %v: correct it", err))
 	}
 	problems = append(problems, a.kruiseOnly(set)...)

@@ -18,7 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
-	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // kruiseSet is shop/web of OpenKruise, settled, with what it has beyond apps/v1 and we have,
@@ -334,7 +334,7 @@ func TestKruisePartitionKeepsAsMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known, err := stsslices.SpecOf(set)
+		known, err := decide.SpecOf(set)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	stsslices "github.com/sliceshift/sliceshift/slices"
+	"github.com/sliceshift/sliceshift/slices/decide"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -115,7 +115,7 @@ func observed(set *slicesapi.StatefulSet) bool {
 
 // rolloutState says how far a roll-out is, in the words of kubectl.
 func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error) {
-	spec, err := stsslices.SpecOf(set)
+	spec, err := decide.SpecOf(set)
 	if err != nil {
 		return "", false, fmt.Errorf("StatefulSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
@@ -146,7 +146,7 @@ func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error
 }
 
 // inScope is how many ordinals the partition lets have the new revision.
-func inScope(spec stsslices.Spec) int32 {
+func inScope(spec decide.Spec) int32 {
 	if spec.Partition <= spec.Start {
 		return spec.Replicas
 	}

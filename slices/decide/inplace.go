@@ -1,0 +1,73 @@
+package decide
+
+import (
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// inPlace says whether a pod is updated in place. One that has to be made anew for its claims
+// is not, where that is allowed.
+func (d *facts) inPlace(pod *Pod) bool {
+	if !pod.Change.InPlace || d.infeasible(pod) {
+		return false
+	}
+	return d.Spec.Policy == api.InPlaceOnly || d.Spec.Policy == api.InPlaceIfPossible && !d.remounts(pod)
+}
+
+// infeasible says whether a pod was to be changed in place to what its node can never
+// give it: it does not get there but as another pod.
+func (d *facts) infeasible(pod *Pod) bool {
+	switch in := pod.InPlace; {
+	case in == nil || !in.Infeasible:
+		return false
+	case in.Patched:
+		return pod.Revision == d.Revisions.Update
+	default:
+		return in.Revision == d.Revisions.Update
+	}
+}
+
+// settleInPlace ends updates in place: those that are done, and those that were begun
+// and are not wanted any more. One that is wanted is left to the update.
+func (d *decider) settleInPlace() {
+	for _, pod := range d.pods {
+		if pod.InPlace == nil || pod.Terminating || ended(pod) {
+			continue
+		}
+		wanted := d.toUpdate(pod) && (d.infeasible(pod) || d.updating() && !d.impossible(pod))
+		switch {
+		case wanted:
+		case pod.InPlace.Done:
+			d.act(FinishInPlace, pod, pod.Revision, "")
+		case pod.InPlace.Waits != "":
+			d.hold(pod.Ordinal, HeldResize, "its node does not resize it: "+pod.InPlace.Waits)
+		default:
+			d.hold(pod.Ordinal, HeldInPlace, "its containers do not run what it was updated to yet")
+		}
+	}
+}
+
+// changeInPlace takes a pod one step on: its readiness gate is closed, and after a
+// while it is patched. A pod that is on its way to another revision begins anew. Until
+// the kubelet says that the pod is not Ready it would look available again too early.
+func (d *decider) changeInPlace(pod *Pod) {
+	begun := pod.InPlace != nil && pod.InPlace.Revision == d.Revisions.Update
+	switch {
+	case pod.HeldForUpdate:
+		d.hold(pod.Ordinal, HeldInPlaceUpdate, "lifecycle.inPlaceUpdate holds it back before it is updated")
+	case !begun && pod.InPlace != nil && pod.InPlace.Unseen:
+		d.hold(pod.Ordinal, HeldInPlace, "its kubelet has not taken up the change in place before this one")
+	case !begun:
+		d.act(BeginInPlace, pod, d.Revisions.Update, "")
+	default:
+		if left := d.Spec.InPlaceGrace - d.Now.Sub(pod.InPlace.Since); left > 0 {
+			d.hold(pod.Ordinal, HeldInPlaceGrace, "it is not Ready for inPlaceUpdateStrategy.gracePeriodSeconds before it is patched")
+			d.lookAgain(left)
+			return
+		}
+		if ready(pod) {
+			d.hold(pod.Ordinal, HeldInPlaceGrace, "its readiness gate is closed, and its kubelet has not said so yet")
+			return
+		}
+		d.act(PatchInPlace, pod, d.Revisions.Update, "")
+	}
+}

@@ -1,0 +1,26 @@
+package decide
+
+import (
+	"fmt"
+)
+
+// rangeWarning is what to say of a range that is moved by more than it keeps: more ordinals are
+// given up, and more begun, than stay; empty: nothing. Which those are is seen in the pods.
+func (d *decider) rangeWarning() string {
+	var kept, begun, givenUp int
+	for _, ordinal := range d.owned {
+		if d.at[ordinal] == nil {
+			begun++
+		} else {
+			kept++
+		}
+	}
+	for _, pod := range d.condemned() {
+		givenUp += int(one(!pod.Terminating))
+	}
+	if d.Spec.Deleting || givenUp <= kept || begun <= kept {
+		return ""
+	}
+	return fmt.Sprintf("%d ordinals are given up and %d begun in one step, and %d stay: what the application keeps in a majority of its pods may be lost; "+
+		"to keep more of them, change ordinals.start and replicas in smaller steps", givenUp, begun, kept)
+}

@@ -1,0 +1,157 @@
+package decide
+
+import (
+	"testing"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestDeletionTakesNothingBack: a set that is being deleted takes no failed roll-out back.
+func TestDeletionTakesNothingBack(t *testing.T) {
+	for _, deleting := range []bool{false, true} {
+		in := slice(2, "a b-", since(time.Hour, Progress{Updated: 1, Failed: true}))
+		in.Spec.Deleting = deleting
+		if d := Decide(in); d.RollBack == deleting || !d.Progress.Failed {
+			t.Errorf("deleting %t: taken back %t, failed %t", deleting, d.RollBack, d.Progress.Failed)
+		}
+	}
+}
+
+// TestDeadlineOfThoseThatRoll: minReadySeconds are added for a pod that has what is rolled out, and is
+// not available yet; not for an old one, nor when all are.
+func TestDeadlineOfThoseThatRoll(t *testing.T) {
+	for pods, want := range map[string]time.Duration{"a b5": 11 * time.Minute, "a5 b": 10 * time.Minute, "a b": 10 * time.Minute, "a b5t": 10 * time.Minute} {
+		if got := (rollout{newDecider(slice(2, pods, minReady(60), since(0, Progress{})))}).deadline(); got != want {
+			t.Errorf("%s: %s, want %s", pods, got, want)
+		}
+	}
+}
+
+// TestRolled: a pod has what is rolled out when it stays and means the same; it counts for the revision
+// when it has its label.
+func TestRolled(t *testing.T) {
+	d := rollout{newDecider(slice(4, "b c bt a b", surge(1)).with(1, same))}
+	for ordinal, want := range map[int32]bool{0: true, 1: true, 2: false, 3: false, 4: true} {
+		if got := d.rolled(d.at[ordinal]); got != want {
+			t.Errorf("ordinal %d is rolled out: %t", ordinal, got)
+		}
+	}
+	if updated, isReady, available := d.got(); updated != 2 || isReady != 2 || available != 2 {
+		t.Errorf("%d have it, %d are Ready, %d available", updated, isReady, available)
+	}
+}
+
+// TestWaitsUntil: until when a roll-out waits for one pod, by what it is in; it never waits longer than
+// until now.
+func TestWaitsUntil(t *testing.T) {
+	never, hourAgo := time.Time{}, noon.Add(-time.Hour)
+	reason := func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationUpdate, noon.Add(-30*time.Minute) }
+	grown := func(p *Pod) { p.Growth.State = Grown }
+	hooked := func(p *Pod) { p.HeldForUpdate = true }
+	possibly := func(p *Pod) { p.Change, p.HeldForUpdate = Change{InPlace: true}, true }
+	inPlace := func(patched bool) func(*Pod) {
+		return func(p *Pod) { p.Ready, p.InPlace = false, &InPlace{Revision: "b", Since: hourAgo, Patched: patched} }
+	}
+	for name, tc := range map[string]struct {
+		word   string
+		change func(*Pod)
+		want   time.Time
+	}{
+		"a reason, and no hook":                 {"a", reason, noon.Add(-20 * time.Minute)},
+		"claims that have grown":                {"b", grown, never},
+		"a hook that an update does not ask":    {"a", hooked, hourAgo},
+		"a hook of a pod that has it already":   {"b", possibly, never},
+		"a hook of a pod that is updated":       {"a", possibly, noon},
+		"a patch to come":                       {"a", inPlace(false), hourAgo.Add(5 * time.Minute)},
+		"a patch that has been made":            {"a", inPlace(true), never},
+		"an old pod that serves":                {"a", nil, hourAgo},
+		"an old pod that is not Ready":          {"a-", nil, never},
+		"a new pod":                             {"b", nil, never},
+		"a pod on its way out, by its own time": {"at", func(p *Pod) { p.GoneBy = hourAgo }, hourAgo},
+	} {
+		in := slice(1, tc.word)
+		in.Spec.Policy, in.Spec.TerminationGrace, in.Spec.InPlaceGrace = api.InPlaceIfPossible, 10*time.Minute, 5*time.Minute
+		if tc.change != nil {
+			tc.change(&in.Pods[0])
+		}
+		d := rollout{newDecider(in)}
+		if got := d.waitsUntil(d.pods[0]); !got.Equal(tc.want) {
+			t.Errorf("%s: until %s, want %s", name, got, tc.want)
+		}
+	}
+	for left, want := range map[time.Duration]time.Time{time.Minute: noon, -time.Minute: noon.Add(-time.Minute)} {
+		d := rollout{newDecider(slice(2, "a at").with(1, func(p *Pod) { p.GoneBy = noon.Add(left) }))}
+		if got := d.waitedUntil(); !got.Equal(want) {
+			t.Errorf("of a pod that is gone in %s: until %s", left, got)
+		}
+	}
+}
+
+// TestLacksPod: an ordinal without a pod is the roll-out's fault, unless a pod that is not available keeps
+// it from being made: in order one below it, with scaleStrategy any; with Recreate an old one.
+func TestLacksPod(t *testing.T) {
+	scale := func(in *Input) { in.Spec.Parallel, in.Spec.ScaleMaxUnavailable = true, 1 }
+	for name, tc := range map[string]struct {
+		in   Input
+		want bool
+	}{
+		"none":                             {slice(2, "a b"), false},
+		"in order":                         {slice(2, "a ."), true},
+		"the first one":                    {slice(2, ". a"), true},
+		"in order, above one that is not":  {slice(2, "a- ."), false},
+		"in order, below one that is not":  {slice(2, ". a-"), true},
+		"at once":                          {slice(2, "a- .", parallel), true},
+		"scaleStrategy":                    {slice(2, "a .", scale), true},
+		"scaleStrategy, below one of them": {slice(2, ". a-", scale), false},
+		"Recreate, an old one":             {slice(2, "a .", by(api.Recreate)), false},
+		"Recreate, none":                   {slice(2, "b .", by(api.Recreate)), true},
+	} {
+		if got := (rollout{newDecider(tc.in)}).lacksPod(); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestCurrentWithPartition: where all pods have the revision of the template it is the current one,
+// whatever the partition; without replicas the partition keeps it.
+func TestCurrentWithPartition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"all have it":                  {slice(2, "b b", partition(1)), "b"},
+		"one has not":                  {slice(2, "a b", partition(1)), "a"},
+		"no replicas":                  {slice(0, "", partition(1)), "a"},
+		"no replicas and no partition": {slice(0, ""), "b"},
+	} {
+		if got := Decide(tc.in).Status.CurrentRevision; got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestNothingLeftToRollOut: a roll-out is complete when the revision is the current one, no pod that stays
+// has another one, and each was available; where nobody looked at that, each is there.
+func TestNothingLeftToRollOut(t *testing.T) {
+	driven := Progress{Revision: "b", Complete: true}
+	for name, tc := range map[string]struct {
+		pods, current string
+		progress      Progress
+		want          bool
+	}{
+		"all have it":                     {"b b", "b", driven, true},
+		"one has not":                     {"a b", "b", driven, false},
+		"one has not, and goes":           {"at b", "b", driven, true},
+		"it is not the current one":       {"b b", "a", driven, false},
+		"they were never available":       {"b b", "b", Progress{Revision: "b"}, false},
+		"nobody looked, and all are here": {"b b-", "b", Progress{}, true},
+		"nobody looked, and one goes":     {"b bt", "b", Progress{}, false},
+		"nobody looked, and one is not":   {"b .", "b", Progress{}, false},
+	} {
+		d := rollout{newDecider(slice(2, tc.pods))}
+		if got := d.complete(Status{CurrentRevision: tc.current}, tc.progress); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// scaling makes the pods that are missing, and removes those that the slice does not own.
+type scaling struct{ *decider }
+
+// mend puts right what is wrong with pods that stay, and the claims of those that go, and
+// replaces those that have ended. None of it waits for other pods.
+func (d scaling) mend() {
+	for _, pod := range d.pods {
+		stays := d.ours[pod.Ordinal] || d.stands[pod.Ordinal]
+		switch {
+		case !stays:
+			d.ownClaims(pod)
+		case pod.Terminating:
+			// An ordinal that comes back in time keeps its claims, which would go with the pod.
+			if !pod.StandIn {
+				d.ownClaims(pod)
+			}
+		case ended(pod):
+			d.replaceEnded(pod)
+		default:
+			d.mendPod(pod)
+		}
+	}
+}
+
+func (d scaling) mendPod(pod *Pod) {
+	if pod.ClaimsMissing {
+		d.act(CreateClaims, pod, pod.Revision, "")
+	}
+	d.ownClaims(pod)
+	if !pod.IdentityOK {
+		d.act(Repair, pod, pod.Revision, "")
+	}
+}
+
+func (d scaling) ownClaims(pod *Pod) {
+	if !pod.ClaimsOK {
+		d.act(OwnClaims, pod, pod.Revision, "")
+	}
+}
+
+// create makes what is missing, the lowest ordinal first.
+func (d scaling) create() {
+	rest := d.missing()
+	if len(rest) == 0 {
+		return
+	}
+	if d.strategy.together && !d.Spec.Paused && d.oldRemain() {
+		for _, ordinal := range rest {
+			d.hold(ordinal, HeldOldPods, "it is made when all pods of old revisions are gone")
+		}
+		return
+	}
+	if d.Spec.Parallel {
+		d.createFreely(rest)
+		return
+	}
+	d.createInOrder(rest)
+}
+
+// missing are the ordinals without a pod that shall have one. Those that stand in for
+// others are made only while there is something to update.
+func (d scaling) missing() []int32 {
+	wanted := d.owned
+	if d.standInsWanted() {
+		wanted = slices.Concat(d.owned, d.surge)
+	}
+	var out []int32
+	for _, ordinal := range wanted {
+		if d.at[ordinal] == nil {
+			out = append(out, ordinal)
+		}
+	}
+	return out
+}
+
+// standInsWanted says whether ordinals above the range shall run: as long as the update
+// has work, and when a pod is asked to go that no budget lets go.
+func (d *facts) standInsWanted() bool {
+	if len(d.surge) == 0 {
+		return false
+	}
+	asked := d.Spec.MaxUnavailable == 0 && slices.ContainsFunc(d.pods, func(pod *Pod) bool {
+		return d.ours[pod.Ordinal] && pod.AskedToGo && !pod.Terminating
+	})
+	return asked || !d.Spec.Paused && d.remaining()
+}
+
+// createInOrder makes one pod, once all below are available. Ordinals above are of no
+// account: a pod that is lost is made again though a later one never gets Ready.
+//
+// While a migration drives the slice, the first ordinal may be the one that is being
+// handed over: the slice began to own it last, so that it does not hold up the others,
+// which have run before it.
+func (d scaling) createInOrder(missing []int32) {
+	next := missing[0]
+	waitsFor := int32(-1)
+	for i, ordinal := range slices.Concat(d.owned, d.surge) {
+		if ordinal >= next {
+			break
+		}
+		if handedOver := i == 0 && d.Spec.Migrating; !d.serving(d.at[ordinal]) && !handedOver {
+			waitsFor = ordinal
+			break
+		}
+	}
+	if waitsFor < 0 && d.makeable(next) {
+		d.make(next)
+		waitsFor = next
+	} else if waitsFor < 0 {
+		waitsFor = next
+	}
+	for _, ordinal := range missing {
+		if ordinal != waitsFor {
+			d.hold(ordinal, HeldPredecessor, fmt.Sprintf("it is made when ordinal %d is available", waitsFor))
+		}
+	}
+}
+
+// createFreely makes all pods at once, as far as scaleStrategy allows.
+func (d scaling) createFreely(missing []int32) {
+	most := int32(len(missing))
+	if d.Spec.ScaleMaxUnavailable > 0 {
+		most = d.Spec.ScaleMaxUnavailable
+		for _, ordinal := range d.owned {
+			if pod := d.at[ordinal]; pod != nil && !d.serving(pod) {
+				most--
+			}
+		}
+	}
+	for _, ordinal := range missing {
+		switch {
+		case !d.makeable(ordinal):
+		case most <= 0:
+			d.hold(ordinal, HeldScaleStrategy, fmt.Sprintf("it is made when fewer than %d pods are unavailable (scaleStrategy)", d.Spec.ScaleMaxUnavailable))
+		default:
+			d.make(ordinal)
+			most--
+		}
+	}
+}
+
+func (d scaling) makeable(ordinal int32) bool {
+	if slices.Contains(d.StaleClaims, ordinal) {
+		d.hold(ordinal, HeldStaleClaim, "a claim belongs to its former pod, and must be gone first")
+		return false
+	}
+	return true
+}
+
+func (d scaling) make(ordinal int32) {
+	d.act(Create, &Pod{Ordinal: ordinal}, d.revisionOfNew(ordinal), "")
+}
+
+// revisionOfNew is the revision that a new pod gets: the current one below the
+// partition, and otherwise that of the template, whatever the strategy. A paused
+// Recreate heals with the old one, for it never mixes the two.
+func (d *facts) revisionOfNew(ordinal int32) string {
+	if ordinal < d.partition() || d.strategy.together && d.Spec.Paused && d.oldRemain() {
+		return d.Revisions.Current
+	}
+	return d.Revisions.Update
+}
+
+// oldRemain says whether a pod of an old revision exists, wherever.
+func (d *facts) oldRemain() bool { return slices.ContainsFunc(d.pods, d.outdated) }
+
+// condemned are the pods that the slice does not own, the highest ordinal first.
+func (d *facts) condemned() []*Pod {
+	var out []*Pod
+	for _, pod := range slices.Backward(d.pods) {
+		if !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal] {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+// leaving is why pods leave that the slice does not own.
+func (d *decider) leaving() api.TerminationReason {
+	if d.Spec.Migrating {
+		return api.TerminationMigration
+	}
+	return api.TerminationScaleDown
+}
+
+// scaleDown removes the pods that the slice does not own: what it owns is made first,
+// so that there are never fewer pods than replicas.
+func (d scaling) scaleDown() {
+	condemned := d.condemned()
+	for _, pod := range condemned {
+		d.going[pod.Ordinal] = true
+	}
+	if d.strategy.together && d.updating() {
+		for _, pod := range condemned {
+			if d.outdated(pod) && !pod.Terminating {
+				d.remove(pod, d.leaving())
+			}
+		}
+		condemned = slices.DeleteFunc(condemned, d.outdated)
+	}
+	if d.Spec.Parallel {
+		d.scaleDownFreely(condemned)
+	} else {
+		d.scaleDownInOrder(condemned)
+	}
+}
+
+// scaleDownFreely removes all at once, but for as many as there are ordinals without a
+// pod.
+func (d scaling) scaleDownFreely(condemned []*Pod) {
+	condemned = slices.DeleteFunc(condemned, func(pod *Pod) bool { return pod.Terminating })
+	most := len(condemned)
+	for _, ordinal := range d.owned {
+		if d.at[ordinal] == nil {
+			most--
+		}
+	}
+	for i, pod := range condemned {
+		if i < most {
+			d.remove(pod, d.leaving())
+			continue
+		}
+		d.hold(pod.Ordinal, HeldScaleDown, "it goes when a pod has been made for every ordinal")
+	}
+}
+
+// scaleDownInOrder removes the highest ordinal when all pods below are available; one
+// that is not itself goes when it is the only one (apps/v1). An old revision may be
+// what keeps a pod from being available, so that it is not waited for.
+func (d scaling) scaleDownInOrder(condemned []*Pod) {
+	if len(condemned) == 0 {
+		return
+	}
+	first, last := condemned[0], firstUnavailable(d.decider, condemned)
+	blocker := ""
+	switch {
+	case first.Terminating:
+		blocker = fmt.Sprintf("it goes when ordinal %d is gone", first.Ordinal)
+	case d.firstOwnedUnavailable() >= 0:
+		blocker = fmt.Sprintf("it goes when ordinal %d is available", d.firstOwnedUnavailable())
+	case !d.serving(first) && first != last && !ended(first) && !d.outdated(first):
+		blocker = fmt.Sprintf("it goes when it is available, or ordinal %d is", last.Ordinal)
+	default:
+		d.remove(first, d.leaving())
+		blocker = fmt.Sprintf("it goes when ordinal %d is gone", first.Ordinal)
+		condemned = condemned[1:]
+	}
+	for _, pod := range condemned {
+		if !pod.Terminating {
+			d.hold(pod.Ordinal, HeldScaleDown, blocker)
+		}
+	}
+}
+
+// firstOwnedUnavailable is the lowest owned ordinal that is not available; -1: none.
+func (d scaling) firstOwnedUnavailable() int32 {
+	for _, ordinal := range d.owned {
+		if !d.serving(d.at[ordinal]) {
+			return ordinal
+		}
+	}
+	return -1
+}
+
+// firstUnavailable is the pod with the lowest ordinal that is not available; nil: none.
+func firstUnavailable(d *decider, descending []*Pod) *Pod {
+	for _, pod := range slices.Backward(descending) {
+		if !d.serving(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// scalesFirst says whether a pod that the slice does not own is still to be deleted,
+// or in OrderedReady to be gone: scaling comes before updating.
+func (d *decider) scalesFirst() bool {
+	return slices.ContainsFunc(d.condemned(), func(pod *Pod) bool {
+		return !d.Spec.Parallel || !pod.Terminating && !d.deletes(pod)
+	})
+}
+
+func (d *decider) deletes(pod *Pod) bool {
+	return slices.ContainsFunc(d.actions, func(a Action) bool { return a.Verb == Delete && a.Ordinal == pod.Ordinal })
+}
+
+// endSurge removes the pods above the range that stand in for others, the highest
+// first: those of an old revision, and at the end of the update all. They count as
+// available until then, so that their going is paid for.
+func (d scaling) endSurge() {
+	over := !d.standInsWanted() && !d.remaining()
+	// In OrderedReady one by one, after those further up.
+	before := int32(-1)
+	if condemned := d.condemned(); !d.Spec.Parallel && len(condemned) > 0 {
+		before = condemned[0].Ordinal
+	}
+	for _, ordinal := range slices.Backward(d.surge) {
+		pod := d.at[ordinal]
+		if pod == nil || !over && !d.outdated(pod) {
+			continue
+		}
+		d.going[ordinal] = true
+		if before >= 0 && !pod.Terminating && !ended(pod) {
+			d.hold(ordinal, HeldScaleDown, fmt.Sprintf("it goes when ordinal %d is gone", before))
+			continue
+		}
+		d.endStandIn(pod)
+		if !d.Spec.Parallel {
+			before = ordinal
+		}
+	}
+}
+
+func (d scaling) endStandIn(pod *Pod) {
+	switch {
+	case pod.Terminating || ended(pod):
+	case d.spend(pod):
+		d.remove(pod, d.leaving())
+	default:
+		d.hold(pod.Ordinal, HeldBudget, "it goes when others are available in its place")
+	}
+}

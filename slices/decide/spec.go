@@ -1,0 +1,342 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// defaultDeadlineSeconds is progressDeadlineSeconds where the API server filled in none.
+const defaultDeadlineSeconds = 600
+
+// SpecOf is what a StatefulSet asks for, with defaults filled in and numbers resolved.
+func SpecOf(set *api.StatefulSet) (Spec, error) {
+	_, migrating := set.Annotations[api.MigratingAnnotationKey]
+	spec := Spec{
+		Replicas:         valueOr(set.Spec.Replicas, 1),
+		Parallel:         set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement,
+		Strategy:         cmp.Or(set.Spec.UpdateStrategy.Type, api.RollingUpdate),
+		MaxUnavailable:   1,
+		MinReady:         seconds(set.Spec.MinReadySeconds),
+		Paused:           set.Spec.Paused,
+		Policy:           api.ReCreate,
+		OnFailure:        api.Halt,
+		Deadline:         seconds(valueOr(set.Spec.ProgressDeadlineSeconds, defaultDeadlineSeconds)),
+		Tell:             tellOf(set),
+		TerminationGrace: seconds(set.Spec.TerminationReasonGraceSeconds),
+		Migrating:        migrating,
+		Deleting:         set.DeletionTimestamp != nil,
+		Orphaning:        slices.Contains(set.Finalizers, metav1.FinalizerOrphanDependents),
+	}
+	if spec.Deleting {
+		spec.DeletingSince = set.DeletionTimestamp.Time
+	}
+	if set.Spec.Ordinals != nil {
+		spec.Start = set.Spec.Ordinals.Start
+	}
+	var err error
+	if spec.Reserved, err = reservedOf(set.Spec.ReserveOrdinals); err != nil {
+		return Spec{}, err
+	}
+	if err := spec.boundScaling(set.Spec.ScaleStrategy); err != nil {
+		return Spec{}, err
+	}
+	// A block that is missing means its defaults; one of another strategy means nothing.
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && spec.Strategy == api.RollingUpdate {
+		if err := spec.roll(rolling); err != nil {
+			return Spec{}, err
+		}
+	}
+	if recreate := set.Spec.UpdateStrategy.Recreate; recreate != nil && spec.Strategy == api.Recreate {
+		spec.OnFailure = cmp.Or(recreate.OnFailure, api.Halt)
+	}
+	_, spec.Split = set.Annotations[api.SplitAnnotationKey]
+	if spec.Migrating {
+		spec.besideMigration(api.ShareOf(set.Annotations))
+	}
+	if spec.Migrating || spec.Split {
+		// Pods above the range, which would stand in for those that are down, may run elsewhere.
+		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
+	}
+	return spec, nil
+}
+
+// tellOf is which pods are told why they are deleted. A set with a grace asks for it, and one
+// with a hook: the reason tells the hook's owner of its turn.
+func tellOf(set *api.StatefulSet) api.TerminationReasonPolicy {
+	policy, lifecycle := cmp.Or(set.Spec.TerminationReasonPolicy, api.AnnounceIfRead), set.Spec.Lifecycle
+	if policy == api.AnnounceIfRead && (set.Spec.TerminationReasonGraceSeconds > 0 || lifecycle != nil && lifecycle.PreDelete != nil) {
+		return api.AnnounceAlways
+	}
+	return policy
+}
+
+// besideMigration makes the updates of a slice fit to go on beside a migration: all pods at
+// once are more than any budget.
+func (s *Spec) besideMigration(share *int32) {
+	s.Share = share
+	s.Paused = s.Paused || s.Strategy == api.Recreate
+}
+
+// MostUnavailable is how many pods may be unavailable for an available one to be updated.
+func (s Spec) MostUnavailable() int32 {
+	if s.Share == nil {
+		return s.MaxUnavailable
+	}
+	return min(s.MaxUnavailable, *s.Share)
+}
+
+// boundScaling takes over scaleStrategy.
+func (s *Spec) boundScaling(scale *api.ScaleStrategy) error {
+	if scale == nil || scale.MaxUnavailable == nil || !s.Parallel {
+		return nil
+	}
+	most, err := roundedUp(scale.MaxUnavailable, s.Replicas)
+	if err != nil {
+		return fmt.Errorf("scaleStrategy.maxUnavailable: %w", err)
+	}
+	s.ScaleMaxUnavailable = max(most, 1)
+	return nil
+}
+
+// roll takes over rollingUpdate.
+func (s *Spec) roll(rolling *api.RollingUpdateStrategy) error {
+	surge, err := roundedUp(rolling.MaxSurge, s.Replicas)
+	if err != nil {
+		return fmt.Errorf("maxSurge: %w", err)
+	}
+	// There is nothing that more pods could stand in for.
+	s.MaxSurge = min(surge, s.Replicas)
+	if rolling.MaxUnavailable != nil {
+		if s.MaxUnavailable, err = roundedUp(rolling.MaxUnavailable, s.Replicas); err != nil {
+			return fmt.Errorf("maxUnavailable: %w", err)
+		}
+		if s.MaxSurge == 0 {
+			s.MaxUnavailable = max(s.MaxUnavailable, 1)
+		}
+	}
+	s.Partition = valueOr(rolling.Partition, 0)
+	s.MinReady = max(s.MinReady, seconds(valueOr(rolling.MinReadySeconds, 0)))
+	s.Paused = s.Paused || rolling.Paused
+	s.PrePull = rolling.PrePull
+	s.Policy = cmp.Or(rolling.PodUpdatePolicy, api.ReCreate)
+	s.OnFailure = cmp.Or(rolling.OnFailure, api.Halt)
+	if rolling.InPlaceUpdateStrategy != nil {
+		s.InPlaceGrace = seconds(rolling.InPlaceUpdateStrategy.GracePeriodSeconds)
+	}
+	s.Unordered = s.Parallel && rolling.UnorderedUpdate != nil && rolling.UnorderedUpdate.PriorityStrategy != nil
+	return nil
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+func valueOr(value *int32, missing int32) int32 {
+	if value == nil {
+		return missing
+	}
+	return *value
+}
+
+// roundedUp is a number, or a percentage of replicas rounded up; 0 when missing.
+func roundedUp(value *intstr.IntOrString, replicas int32) (int32, error) {
+	if value == nil {
+		return 0, nil
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, int(replicas), true)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%s is out of range", value)
+	}
+	return int32(n), nil
+}
+
+// reservedOf reads numbers and ranges like "3-5". They stay ranges: one may be larger
+// than memory.
+func reservedOf(reserve []intstr.IntOrString) ([]Range, error) {
+	read := make([]Range, 0, len(reserve))
+	for i := range reserve {
+		r, err := rangeOf(&reserve[i])
+		if err != nil {
+			return nil, fmt.Errorf("reserveOrdinals %q: %w", reserve[i].String(), err)
+		}
+		read = append(read, r)
+	}
+	slices.SortFunc(read, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
+	var merged []Range
+	for _, r := range read {
+		last := len(merged) - 1
+		// In 64 bits: the last ordinal may be the largest there is.
+		if last >= 0 && int64(r.First) <= int64(merged[last].Last)+1 {
+			merged[last].Last = max(merged[last].Last, r.Last)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged, nil
+}
+
+func rangeOf(value *intstr.IntOrString) (Range, error) {
+	if value.Type == intstr.Int {
+		if value.IntVal < 0 {
+			return Range{}, fmt.Errorf("%d is negative", value.IntVal)
+		}
+		return Range{value.IntVal, value.IntVal}, nil
+	}
+	from, to, ranged := strings.Cut(value.StrVal, "-")
+	first, err := strconv.ParseUint(from, 10, 31)
+	if err != nil {
+		return Range{}, err
+	}
+	if !ranged {
+		return Range{int32(first), int32(first)}, nil
+	}
+	last, err := strconv.ParseUint(to, 10, 31)
+	if err != nil {
+		return Range{}, err
+	}
+	if last < first {
+		return Range{}, fmt.Errorf("%d is smaller than %d", last, first)
+	}
+	return Range{int32(first), int32(last)}, nil
+}
+
+// Ordinals are the ordinals that the slice owns, ascending.
+func (s Spec) Ordinals() []int32 { return s.Next(int64(s.Start), s.Replicas) }
+
+// Next are the first count ordinals from an ordinal on that are not reserved. There
+// are fewer when the numbers end.
+func (s Spec) Next(from int64, count int32) []int32 {
+	var out []int32
+	reserved := s.Reserved
+	for at := from; int32(len(out)) < count && at <= math.MaxInt32; at++ {
+		for len(reserved) > 0 && int64(reserved[0].Last) < at {
+			reserved = reserved[1:]
+		}
+		if len(reserved) > 0 && int64(reserved[0].First) <= at {
+			at = int64(reserved[0].Last)
+			continue
+		}
+		out = append(out, int32(at))
+	}
+	return out
+}
+
+// Owns says whether an ordinal is one of Ordinals.
+func (s Spec) Owns(ordinal int32) bool {
+	if ordinal < s.Start {
+		return false
+	}
+	rank := int64(ordinal) - int64(s.Start)
+	for _, r := range s.Reserved {
+		if r.First > ordinal {
+			break
+		}
+		if r.Last >= ordinal {
+			return false
+		}
+		if r.Last >= s.Start {
+			rank -= int64(r.Last) - int64(max(r.First, s.Start)) + 1
+		}
+	}
+	return rank < int64(s.Replicas)
+}
+
+// Above is the first ordinal at which a pod may stand in during an update; false: none may. In
+// a migration, and in an application that is split, those above the range may run elsewhere.
+func (s Spec) Above() (first int64, may bool) {
+	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Split || s.Replicas == 0 {
+		return 0, false
+	}
+	owned := s.Ordinals()
+	return int64(owned[len(owned)-1]) + 1, true
+}
+
+// Surges are the ordinals above the range that may run during an update, ascending: those that
+// do, and the next ones that nobody else has claims of.
+func (in Input) Surges() []int32 {
+	first, may := in.Spec.Above()
+	if !may {
+		return nil
+	}
+	var out []int32
+	for i := range in.Pods {
+		at := in.Pods[i].Ordinal
+		if in.Pods[i].StandIn && int64(at) >= first && slices.Contains(in.Spec.Next(int64(at), 1), at) {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	for _, at := range in.Spec.Next(first, in.Spec.MaxSurge+int32(len(in.Taken)+len(out))) {
+		if !slices.Contains(in.Taken, at) && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	out = out[:min(len(out), int(in.Spec.MaxSurge))]
+	slices.Sort(out)
+	return out
+}
+
+// LocalPartition is a partition as apps/v1 reads it: not an ordinal, but a number of
+// pods counted from the first one (kubernetes/kubernetes#128529).
+func LocalPartition(partition, start, replicas int32) int32 {
+	return int32(min(max(int64(partition)-int64(start), 0), int64(replicas)))
+}
+
+// Priority orders pods by their labels: compared element by element, the larger one is
+// updated first. Weights add up to one element. Of each ordered key there is one: the
+// number that the label's value ends in, and less than any when the label is missing.
+func Priority(strategy *api.PriorityStrategy, of map[string]string) ([]int64, error) {
+	if strategy == nil {
+		return nil, nil
+	}
+	if len(strategy.WeightPriority) > 0 {
+		var sum int64
+		for i := range strategy.WeightPriority {
+			term := &strategy.WeightPriority[i]
+			selector, err := metav1.LabelSelectorAsSelector(&term.MatchSelector)
+			if err != nil {
+				return nil, fmt.Errorf("weightPriority: %w", err)
+			}
+			if selector.Matches(labels.Set(of)) {
+				sum += int64(term.Weight)
+			}
+		}
+		return []int64{sum}, nil
+	}
+	var numbers []int64
+	for _, term := range strategy.OrderPriority {
+		number := int64(-1)
+		if value, found := of[term.OrderedKey]; found {
+			number = trailingNumber(value)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
+
+// trailingNumber is the number that a text ends in; 0 when it ends in none, and the
+// largest there is when it ends in a larger one.
+func trailingNumber(text string) int64 {
+	digits := text[len(strings.TrimRight(text, "0123456789")):]
+	if digits == "" {
+		return 0
+	}
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return number
+}

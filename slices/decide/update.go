@@ -1,0 +1,205 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// updates bring the pods to the revision of the template.
+type updates struct{ *decider }
+
+// release deletes the pods that a person asked to go, as far as the budget allows. Those
+// that the slice does not own are going anyway.
+func (d updates) release() {
+	for _, pod := range slices.Backward(d.pods) {
+		if !pod.AskedToGo || pod.Terminating || d.going[pod.Ordinal] {
+			continue
+		}
+		if d.strategy.together && d.updating() && d.toUpdate(pod) {
+			continue // it goes with all others
+		}
+		d.going[pod.Ordinal] = true
+		if d.spend(pod) {
+			d.remove(pod, api.TerminationDeletion)
+			continue
+		}
+		d.hold(pod.Ordinal, HeldBudget, d.budgetMessage())
+	}
+}
+
+// update brings pods to the revision of the template, and their claims to its sizes. Those
+// that are not Ready come first, and cost nothing; neither order nor scaling holds them up,
+// for they may be what holds up those.
+func (d updates) update() {
+	d.relabel()
+	var rest []*Pod
+	for _, pod := range d.targets() {
+		switch {
+		case d.strategy.together && d.outdated(pod):
+			d.remove(pod, api.TerminationUpdate)
+		case free(pod), d.infeasible(pod) && d.spend(pod):
+			d.advance(pod)
+		case d.begun(pod):
+			d.spend(pod) // others wait for it
+			d.advance(pod)
+		default:
+			rest = append(rest, pod)
+		}
+	}
+	reason, message := d.gate()
+	for _, pod := range rest {
+		switch {
+		case reason != "":
+			d.hold(pod.Ordinal, reason, message)
+		case d.spend(pod):
+			d.advance(pod)
+		default:
+			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage())
+		}
+	}
+}
+
+func (d updates) budgetMessage() string {
+	if most := d.Spec.MostUnavailable(); most < d.Spec.MaxUnavailable {
+		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
+	}
+	message := fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
+	if d.Spec.Split && d.Spec.MaxSurge > 0 {
+		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s)", api.SplitAnnotationKey)
+	}
+	return message
+}
+
+// stays says whether the update is for a pod that nothing has removed.
+func (d updates) stays(pod *Pod) bool {
+	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal]
+}
+
+// relabel gives pods the label of a revision that means the same as their own: no pod
+// is the worse for it, so that neither a pause nor a strategy matters. One whose claims are
+// to grow for it gets the label when they have.
+func (d updates) relabel() {
+	for _, pod := range d.pods {
+		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same && pod.Growth.State == Grown {
+			d.act(Relabel, pod, d.Revisions.Update, "")
+		}
+	}
+}
+
+// merge gives the pods that nothing else is done to the label of the revision that stays
+// of those that mean the same as their own, so that the others can go.
+func (d updates) merge() {
+	for _, pod := range d.pods {
+		acted := func(a Action) bool { return a.Ordinal == pod.Ordinal }
+		if pod.SameAs != "" && !pod.Terminating && !ended(pod) && pod.InPlace == nil && !slices.ContainsFunc(d.actions, acted) {
+			d.act(Relabel, pod, pod.SameAs, "")
+		}
+	}
+}
+
+// targets are the pods to be updated, in the order of the strategy. Those that are not
+// updated now are held.
+func (d updates) targets() []*Pod {
+	var out []*Pod
+	for _, pod := range d.pods {
+		if !d.unfinished(pod) || d.going[pod.Ordinal] {
+			continue
+		}
+		if reason, message := d.excluded(pod); reason != "" {
+			d.hold(pod.Ordinal, reason, message)
+			continue
+		}
+		out = append(out, pod)
+	}
+	if d.strategy.order != nil {
+		slices.SortFunc(out, d.strategy.order)
+	}
+	return out
+}
+
+// excluded says why a pod is not updated, whatever the others are like; empty: it is.
+func (d updates) excluded(pod *Pod) (reason, message string) {
+	switch {
+	case d.strategy.order == nil && d.outdated(pod):
+		return HeldOnDelete, "it gets the new revision when it is deleted"
+	case d.strategy.order == nil && (pod.Revision != d.Revisions.Update || d.remounts(pod)):
+		return HeldOnDelete, fmt.Sprintf("claim %s grows when the pod is deleted", pod.Growth.Claim)
+	case d.Spec.Paused:
+		return HeldPaused, d.pausedMessage()
+	case d.rollingBack:
+		return HeldRollback, d.rollBackMessage()
+	case d.impossible(pod) && !d.outdated(pod):
+		return HeldInPlaceOnly, fmt.Sprintf("the file system of claim %s grows when the pod is made anew, and the policy is InPlaceOnly: delete the pod", pod.Growth.Claim)
+	case d.impossible(pod):
+		return HeldInPlaceOnly, d.impossibleMessage(pod)
+	default:
+		return "", ""
+	}
+}
+
+// impossibleMessage names the field, and the way out.
+func (d updates) impossibleMessage(pod *Pod) string {
+	message := cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
+	if d.infeasible(pod) {
+		message += ", and its node says: " + pod.InPlace.Waits
+	}
+	return message + "; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to have the pod made anew"
+}
+
+func (d updates) rollBackMessage() string {
+	if d.Progress.Refused != "" {
+		return "the update has failed, and the API server refuses to take it back"
+	}
+	return "the update has failed and is taken back"
+}
+
+func (d updates) pausedMessage() string {
+	if d.Spec.Migrating && d.strategy.together {
+		return "Recreate takes all pods down at once: it waits for the end of the migration"
+	}
+	return "the update is paused"
+}
+
+// gate says what must come before an available pod is updated; empty: nothing.
+func (d updates) gate() (reason, message string) {
+	if d.scalesFirst() {
+		return HeldScaleFirst, "it is updated when no pod is left that the slice does not own"
+	}
+	if at := slices.IndexFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && pod.Growth.State == Infeasible }); at >= 0 {
+		return HeldInfeasible, infeasibleMessage(d.pods[at])
+	}
+	if d.strategy.batches && d.batchOpen() {
+		return HeldBatch, "it is updated when the pods updated before are available"
+	}
+	return "", ""
+}
+
+// batchOpen says whether pods that were updated last are still missing or not
+// available. One that is on its way out, or is being changed in place, belongs to a
+// batch that others may still join, unless an ordinal above it is through already.
+func (d updates) batchOpen() bool {
+	updated := false
+	for _, ordinal := range slices.Backward(d.owned) {
+		if !d.inScope(ordinal) {
+			break
+		}
+		pod := d.at[ordinal]
+		switch {
+		case pod == nil:
+			return true
+		case pod.Terminating || pod.InPlace != nil && d.outdated(pod):
+			if updated {
+				return true
+			}
+		case d.outdated(pod):
+		case !d.available(pod):
+			return true
+		default:
+			updated = true
+		}
+	}
+	return false
+}

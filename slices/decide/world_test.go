@@ -1,0 +1,560 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// world is a cluster with one slice, in which Decide is all that acts on purpose. A
+// revision is a letter and a number: from one to another with the same letter a pod
+// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end, those
+// of a "u" are never scheduled; to the number 9 no node resizes a pod. With each + after it
+// claims are to be larger.
+type world struct {
+	t    failer
+	in   Input
+	pods map[int32]*Pod
+	// claims stay when their pods go. driver is how they grow.
+	claims map[int32]*worldClaim
+	driver string
+	made   int
+	// lingers is how long a pod is Terminating.
+	lingers time.Duration
+	// broken is true when no pod gets Ready any more.
+	broken bool
+	// pulled are the revisions whose images were asked for, by the pod beside which they are
+	// pulled; a pull of a revision "b3" never ends.
+	pulled map[types.UID]string
+	// rolledBack counts roll-outs that were taken back.
+	rolledBack int
+}
+
+func newWorld(t failer, spec Spec) *world {
+	return &world{
+		t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}},
+		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{},
+	}
+}
+
+func (w *world) observe() Input {
+	in := w.in
+	in.Revisions.SameTemplate = meaning(in.Revisions.Current) == meaning(in.Revisions.Update)
+	for _, pod := range w.pods {
+		seen := *pod
+		seen.Change = Change{Same: meaning(pod.Revision) == meaning(in.Revisions.Update), InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
+		seen.Growth = w.growth(pod.Ordinal)
+		if seen.NewImages = !seen.Change.Same; w.pulled[pod.UID] != in.Revisions.Update {
+			seen.Pull = nil // that pod is of another revision, and has another name
+		}
+		if pod.InPlace != nil {
+			inPlace := *pod.InPlace
+			seen.InPlace = &inPlace
+		}
+		in.Pods = append(in.Pods, seen)
+	}
+	return in
+}
+
+// reconcile decides, and carries out the first actions: all of them unless it crashes.
+func (w *world) reconcile(most int) Decision {
+	w.t.Helper()
+	before := w.observe()
+	d := Decide(before)
+	for _, action := range d.Actions[:min(most, len(d.Actions))] {
+		w.do(action)
+	}
+	w.verify(before, d)
+	checkReady(w.t, before, d)
+	w.in.Progress, w.in.Failures = d.Progress, d.Failures
+	w.in.Revisions.Current = d.Status.CurrentRevision
+	if d.RollBack && most >= len(d.Actions) {
+		w.roll(meaning(w.in.Revisions.Current))
+		w.rolledBack++
+	}
+	return d
+}
+
+func (w *world) do(a Action) {
+	w.t.Helper()
+	pod := w.pods[a.Ordinal]
+	if a.Verb == Create {
+		w.create(a)
+		return
+	}
+	if pod == nil || pod.UID != a.UID || pod.Terminating && a.Verb != OwnClaims {
+		w.t.Fatalf("%+v on %+v", a, pod)
+	}
+	switch a.Verb {
+	case Delete:
+		pod.Terminating, pod.GoneBy = true, w.in.Now.Add(w.lingers)
+	case Announce:
+		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
+	case CreateClaims:
+		pod.ClaimsMissing = false
+	case Repair:
+		pod.IdentityOK = true
+	case OwnClaims:
+		pod.ClaimsOK = true
+	case Relabel:
+		pod.Revision = a.Revision
+	case BeginInPlace, PatchInPlace, FinishInPlace:
+		w.doInPlace(a, pod)
+	case GrowClaims:
+		w.ask(a.Ordinal)
+	case PrePull:
+		pod.Pull, w.pulled[pod.UID] = &Pull{Since: w.in.Now}, a.Revision
+	case Create:
+	}
+}
+
+func (w *world) create(a Action) {
+	w.t.Helper()
+	if w.pods[a.Ordinal] != nil {
+		w.t.Fatalf("ordinal %d would run twice", a.Ordinal)
+	}
+	w.made++
+	w.pods[a.Ordinal] = &Pod{
+		Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
+		IdentityOK: true, ClaimsOK: true,
+	}
+	if w.claims[a.Ordinal] == nil {
+		w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
+	}
+	w.claims[a.Ordinal].anew = true
+}
+
+func (w *world) doInPlace(a Action, pod *Pod) {
+	w.t.Helper()
+	former := pod.InPlace
+	switch {
+	case a.Verb == PatchInPlace:
+		pod.Revision, former.Patched, former.Done, former.Unseen = a.Revision, true, false, true
+	case a.Verb == BeginInPlace && former != nil && former.Unseen:
+		w.t.Fatalf("nobody can tell what ordinal %d runs", a.Ordinal)
+	case a.Verb == BeginInPlace:
+		pod.Ready, pod.InPlace = false, &InPlace{Revision: a.Revision, Since: w.in.Now, Done: former == nil || former.Done}
+	case !former.Done:
+		w.t.Fatalf("what ordinal %d was changed to does not run yet", a.Ordinal)
+	default:
+		pod.InPlace = nil
+	}
+}
+
+// verify checks what holds in each state, whatever happened before it.
+func (w *world) verify(before Input, d Decision) {
+	w.t.Helper()
+	after := w.observe()
+	recreate := w.in.Spec.Strategy == api.Recreate
+	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
+	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
+		if was, left := countOf(before, is), countOf(after, is); !recreate && left < min(floor, was) {
+			w.t.Fatalf("D1: %d were %s and %d are, of at least %d: %s", was, what, left, floor, short(d))
+		}
+	}
+	if at := slices.IndexFunc(d.Actions, func(a Action) bool {
+		return a.Verb == Delete && a.Reason == api.TerminationUpdate && lacksImages(before, podAt(before, a.Ordinal))
+	}); at >= 0 {
+		w.t.Fatalf("deleted before its images are there: %+v", d.Actions[at])
+	}
+	running, revisions := 0, map[string]bool{}
+	for _, pod := range after.Pods {
+		revisions[meaning(pod.Revision)] = true
+		if !pod.Terminating {
+			running++
+		}
+	}
+	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Create })
+	if recreate && created && !w.in.Spec.Paused && len(revisions) > 1 {
+		w.t.Fatalf("revisions %v run together", revisions)
+	}
+	condemned := slices.ContainsFunc(d.Actions, func(a Action) bool {
+		return a.Verb == Delete && a.Reason == api.TerminationScaleDown && !slices.Contains(counted(before), a.Ordinal)
+	})
+	kept := 0
+	for _, ordinal := range after.Spec.Ordinals() {
+		if w.pods[ordinal] != nil {
+			kept++
+		}
+	}
+	if condemned && !recreate && kept+running < len(after.Spec.Ordinals()) {
+		w.t.Fatalf("fewer pods than replicas: %s", short(d))
+	}
+}
+
+// random is what happens to pods, one step for one pod.
+func (w *world) random(t *rapid.T) {
+	var ordinals []int32
+	for ordinal := range w.pods {
+		ordinals = append(ordinals, ordinal)
+	}
+	if len(ordinals) == 0 {
+		return
+	}
+	slices.Sort(ordinals)
+	pod := w.pods[rapid.SampledFrom(ordinals).Draw(t, "ordinal")]
+	switch rapid.SampledFrom([]string{"on", "on", "on", "on", "crash", "fail", "delete", "claim", "ask", "hook"}).Draw(t, "happens") {
+	case "on":
+		w.on(pod)
+	case "crash":
+		pod.Ready = false
+	case "fail":
+		pod.Phase, pod.Ready = Failed, false
+	case "delete":
+		pod.Terminating = true
+	case "claim":
+		pod.ClaimsOK, pod.ClaimsMissing = false, pod.Phase == Pending
+	case "ask":
+		pod.AskedToGo = true
+	case "hook":
+		pod.HeldForDelete, pod.HeldForUpdate = !pod.HeldForDelete, rapid.Bool().Draw(t, "update")
+	}
+}
+
+// on takes a pod one step on, as a kubelet would.
+func (w *world) on(pod *Pod) {
+	switch {
+	case pod.Terminating && w.in.Now.Before(pod.GoneBy):
+	case pod.Terminating:
+		delete(w.pods, pod.Ordinal)
+	case pod.Phase == Pending && pod.Revision[0] == 'u':
+	case pod.Phase == Pending:
+		pod.Phase = Running
+		w.claims[pod.Ordinal].mount(w.driver)
+	case pod.Phase != Running:
+	case pod.Revision[0] == 'f':
+		pod.Phase = Failed
+	case pod.InPlace != nil && !pod.InPlace.Serves:
+		onInPlace(pod)
+	case !pod.Ready && pod.Revision[0] != 'x' && !w.broken:
+		pod.Ready, pod.ReadySince = true, w.in.Now
+	}
+	w.claims[pod.Ordinal].grow(w.driver, w.in.Now)
+	if pod.Pull != nil && meaning(w.pulled[pod.UID]) != "b3" {
+		pod.Pull = &Pull{Since: pod.Pull.Since, Ended: true}
+	}
+}
+
+// onInPlace takes a pod that is updated in place one step on: first its kubelet sees the change.
+func onInPlace(pod *Pod) {
+	switch in := pod.InPlace; {
+	case in.Unseen:
+		in.Unseen = false
+	case in.Patched && pod.Revision[1] == '9':
+		in.Waits, in.Infeasible, in.Serves = "no room", true, true
+	case pod.Revision[0] != 'x':
+		in.Done = true
+	}
+}
+
+// run lets everybody do their part, fairly, until nothing changes any more.
+func (w *world) run() {
+	w.t.Helper()
+	for range 400 {
+		w.in.Now = w.in.Now.Add(time.Minute)
+		d := w.reconcile(len(w.pods)*8 + 1000)
+		before := fmt.Sprint(w.observeSorted())
+		for _, ordinal := range w.ordinals() {
+			w.on(w.pods[ordinal])
+		}
+		waits := slices.ContainsFunc(d.Held, func(h Hold) bool { return h.Reason == HeldBackoff || h.Reason == HeldPrePull })
+		if len(d.Actions) == 0 && !waits && fmt.Sprint(w.observeSorted()) == before {
+			return
+		}
+	}
+	w.t.Fatalf("it does not come to rest: %s, %+v", short(Decide(w.observe())), w.observeSorted())
+}
+
+func (w *world) ordinals() []int32 {
+	var out []int32
+	for ordinal := range w.pods {
+		out = append(out, ordinal)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) observeSorted() []string {
+	var out []string
+	for _, ordinal := range w.ordinals() {
+		pod := w.pods[ordinal]
+		out = append(out, fmt.Sprintf("%d%s %s ready=%v terminating=%v claims=%v %+v in place=%+v", ordinal, pod.Revision, pod.Phase, pod.Ready, pod.Terminating, pod.ClaimsOK, *w.claims[ordinal], pod.InPlace))
+	}
+	return out
+}
+
+// atRest checks that all is as it was asked for.
+func (w *world) atRest() {
+	w.t.Helper()
+	in := w.observe()
+	d := Decide(in)
+	want := map[int32]bool{}
+	for _, ordinal := range in.Spec.Ordinals() {
+		want[ordinal] = true
+		pod := podAt(in, ordinal)
+		if !serves(in, pod) {
+			w.t.Fatalf("ordinal %d does not serve: %+v; held %+v; all: %v", ordinal, pod, d.Held, w.observeSorted())
+		}
+		if !d.Complete && in.Spec.Partition == 0 {
+			w.t.Fatalf("it is not complete: %+v", d.Progress)
+		}
+		if (ordinal >= in.Spec.Partition || in.Spec.Strategy != api.RollingUpdate) && pod.Revision != in.Revisions.Update && in.Spec.Strategy != api.OnDelete {
+			w.t.Fatalf("ordinal %d has revision %s: %+v", ordinal, pod.Revision, d.Held)
+		}
+		if claim := w.claims[ordinal]; claim.has < sizeOf(in.Revisions.Update) {
+			w.t.Fatalf("the claim of ordinal %d has not grown: %+v, %s; %+v", ordinal, claim, w.driver, d.Held)
+		}
+		if pod.AskedToGo || pod.Reason != "" {
+			w.t.Fatalf("ordinal %d was to go: %+v", ordinal, pod)
+		}
+	}
+	for ordinal := range w.pods {
+		if !want[ordinal] {
+			w.t.Fatalf("ordinal %d is left: %+v", ordinal, d.Held)
+		}
+	}
+	if !d.Readiness.Ready {
+		w.t.Fatalf("at rest, and not Ready: %+v", d.Readiness)
+	}
+	if len(d.Actions) > 0 || len(d.Held) > 0 && in.Spec.Strategy != api.OnDelete {
+		w.t.Fatalf("not at rest: %s, %+v", short(d), d.Held)
+	}
+}
+
+func worldSpec(t *rapid.T) Spec {
+	spec := anySpec(t)
+	spec.Deleting, spec.Orphaning, spec.Reserved = false, false, nil
+	if spec.Policy == api.InPlaceOnly {
+		spec.Policy = api.InPlaceIfPossible
+	}
+	return spec
+}
+
+// TestWorldConverges: whatever happens in between, with a good template and nobody in the way
+// a slice gets to where it shall be.
+func TestWorldConverges(t *testing.T) {
+	t.Run("D-016, D-035, D-047, S-014: after random edits, crashes and broken pods", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			w := newWorld(t, worldSpec(t))
+			t.Repeat(map[string]func(*rapid.T){
+				"reconcile": func(*rapid.T) { w.reconcile(1000) },
+				"crash":     func(t *rapid.T) { w.reconcile(rapid.IntRange(0, 3).Draw(t, "actions")) },
+				"pods": func(t *rapid.T) {
+					for range rapid.IntRange(1, 6).Draw(t, "steps") {
+						w.random(t)
+					}
+				},
+				"time": func(t *rapid.T) { w.in.Now = w.in.Now.Add(anyTime(t, "on")) },
+				"template": func(t *rapid.T) {
+					w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "x1", "x2", "x9", "f1", "u1"}).Draw(t, "template"))
+				},
+				"size": func(*rapid.T) { w.in.Revisions.Update += "+" },
+				"driver": func(t *rapid.T) {
+					w.driver = rapid.SampledFrom([]string{online, offline, stuck, slow, unable}).Draw(t, "driver")
+				},
+				"scale":     func(t *rapid.T) { w.in.Spec.Replicas = rapid.Int32Range(0, 6).Draw(t, "replicas") },
+				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
+				"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
+				"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+				"reserve": func(t *rapid.T) {
+					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
+				},
+			})
+			w.roll(rapid.SampledFrom([]string{"a1", "a2", "a9", "b1", "b3"}).Draw(t, "template"))
+			if w.driver != offline || w.in.Spec.Strategy == api.OnDelete {
+				w.driver = slow
+			}
+			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
+			for _, pod := range w.pods {
+				pod.HeldForDelete, pod.HeldForUpdate = false, false
+				// What OnDelete leaves to people, people do.
+				lasts := w.driver == offline && !w.claims[pod.Ordinal].pending.IsZero() && w.claims[pod.Ordinal].anew
+				pod.AskedToGo = pod.AskedToGo || lasts || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
+			}
+			w.in.Spec.Deadline = 0
+			w.run()
+			w.atRest()
+		})
+	})
+}
+
+// TestWorldInPlace: however fast templates follow each other, with kubelets as slow as they like, no gate
+// opens before what a pod was changed to runs, and no change overtakes one that no kubelet has seen.
+func TestWorldInPlace(t *testing.T) {
+	t.Run("X-04, X-05: images and resizes", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			spec := slice(rapid.Int32Range(1, 3).Draw(t, "replicas"), "").Spec
+			spec.Parallel, spec.Policy = rapid.Bool().Draw(t, "parallel"), api.InPlaceIfPossible
+			w := newWorld(t, spec)
+			w.run()
+			one := func() *Pod { return w.pods[rapid.SampledFrom(w.ordinals()).Draw(t, "ordinal")] }
+			t.Repeat(map[string]func(*rapid.T){
+				"reconcile": func(*rapid.T) { w.reconcile(1000) },
+				"kubelet": func(*rapid.T) {
+					if len(w.pods) > 0 {
+						w.on(one())
+					}
+				},
+				"template": func(t *rapid.T) {
+					w.in.Revisions.Update = rapid.SampledFrom([]string{"a1", "a2", "a3", "a9", "x1"}).Draw(t, "template")
+				},
+				"pause": func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+			})
+			w.in.Revisions.Update, w.in.Spec.Paused = "a2", false
+			w.run()
+			w.atRest()
+		})
+	})
+}
+
+// TestStuckRollout: a roll-out that never gets Ready is rolled back, or forward, and nobody
+// deletes a pod.
+func TestStuckRollout(t *testing.T) {
+	for _, isParallel := range []bool{false, true} {
+		for _, policy := range []api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible} {
+			for _, bounds := range [][2]int32{{1, 0}, {2, 0}, {5, 0}, {0, 1}, {1, 2}} {
+				for _, next := range []string{"a1", "a2", "b1"} {
+					name := fmt.Sprintf("K-070 S-006 S-007 R-122 R-124 D-002 D-021 Parallel %v %s maxUnavailable %d maxSurge %d to %s", isParallel, policy, bounds[0], bounds[1], next)
+					t.Run(name, func(t *testing.T) {
+						spec := slice(5, "").Spec
+						spec.Parallel, spec.Policy, spec.MaxUnavailable, spec.MaxSurge = isParallel, policy, bounds[0], bounds[1]
+						w := newWorld(t, spec)
+						w.run()
+						w.atRest()
+						w.in.Revisions.Update = "x1"
+						w.run()
+						if got := serving(w.observe()); got < 5-int(bounds[0]) {
+							t.Fatalf("%d pods serve in the middle of a broken roll-out", got)
+						}
+						w.in.Revisions.Update = "x2"
+						w.run()
+						w.in.Revisions.Update = next
+						w.run()
+						w.atRest()
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestMountsOnce: what a new mount does not help takes a pod down once.
+func TestMountsOnce(t *testing.T) {
+	t.Run("X-02 a file system that does not grow", func(t *testing.T) {
+		w := newWorld(t, slice(3, "").Spec)
+		w.run()
+		w.driver, w.in.Revisions.Update = stuck, "a1+"
+		w.run()
+		if d := Decide(w.observe()); w.made != 4 || d.Complete || heldAs(d, 2) != HeldClaims {
+			t.Errorf("%d pods were made, complete %t: %+v", w.made, d.Complete, d.Held)
+		}
+		w.driver = online
+		w.run()
+		w.atRest()
+	})
+}
+
+// TestEndingPods: pods that end as soon as they run come again ever more seldom, in any ordinal, and
+// those of a better template at once.
+func TestEndingPods(t *testing.T) {
+	t.Run("X-20 an hour of pods that end", func(t *testing.T) {
+		w := newWorld(t, slice(3, "", parallel).Spec)
+		w.in.Revisions = Revisions{Current: "f1", Update: "f1"}
+		seconds := func(n int) {
+			for range n {
+				w.in.Now = w.in.Now.Add(time.Second)
+				w.reconcile(1000)
+				for _, ordinal := range w.ordinals() {
+					w.on(w.pods[ordinal])
+				}
+			}
+		}
+		seconds(3600)
+		// 1 s, 2 s, 4 s and so on to 5 minutes: 9 within the first 10 minutes, then 1 in 5.
+		if each := w.made / 3; each < 15 || each > 25 {
+			t.Errorf("%d pods were made of each ordinal", each)
+		}
+		w.in.Revisions.Update = "a1"
+		seconds(20)
+		w.atRest()
+	})
+}
+
+// TestFailedRolloutIsTakenBack: with onFailure: Rollback.
+func TestFailedRolloutIsTakenBack(t *testing.T) {
+	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.Recreate} {
+		for _, isParallel := range []bool{false, true} {
+			t.Run(fmt.Sprintf("D-033, U-04 %s Parallel %t", strategy, isParallel), func(t *testing.T) {
+				spec := slice(4, "").Spec
+				spec.Strategy, spec.Parallel, spec.OnFailure, spec.Deadline = strategy, isParallel, api.Rollback, 5*time.Minute
+				w := newWorld(t, spec)
+				w.run()
+				w.in.Revisions.Update = "x1"
+				for range 10 {
+					w.run()
+				}
+				if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
+					t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
+				}
+				w.atRest()
+			})
+		}
+	}
+}
+
+// TestCountOfSteps: deletions and creations of each pass, with everybody fast.
+func TestCountOfSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		change []func(*Input)
+		want   []string
+	}{
+		"D-001 maxUnavailable 2": {
+			[]func(*Input){parallel, unavailable(2)},
+			[]string{"Delete 4, Delete 3", "Create 3a2, Create 4a2", "Delete 2, Delete 1", "Create 1a2, Create 2a2", "Delete 0", "Create 0a2", ""},
+		},
+		"K-050 K-062 OrderedReady": {
+			[]func(*Input){},
+			[]string{"Delete 4", "Create 4a2", "Delete 3", "Create 3a2", "Delete 2", "Create 2a2", "Delete 1", "Create 1a2", "Delete 0", "Create 0a2", ""},
+		},
+		"K-065 OrderedReady, batches of 2": {
+			[]func(*Input){unavailable(2)},
+			[]string{"Delete 4, Delete 3", "Create 3a2", "Create 4a2", "Delete 2, Delete 1", "Create 1a2", "Create 2a2", "Delete 0", "Create 0a2", ""},
+		},
+		"D-008 maxSurge 1": {
+			[]func(*Input){unavailable(0), surge(1)},
+			[]string{"Create 5a2", "Delete 4", "Create 4a2", "Delete 3", "Create 3a2", "Delete 2", "Create 2a2", "Delete 1", "Create 1a2", "Delete 0", "Create 0a2", "Delete 5", ""},
+		},
+		"D-044 Recreate": {
+			[]func(*Input){by(api.Recreate), parallel},
+			[]string{"Delete 4, Delete 3, Delete 2, Delete 1, Delete 0", "Create 0a2, Create 1a2, Create 2a2, Create 3a2, Create 4a2", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, slice(5, "", c.change...).Spec)
+			w.run()
+			w.in.Revisions.Update = "a2"
+			for i, want := range c.want {
+				if got := short(w.reconcile(1000)); got != want {
+					t.Fatalf("step %d: %q, want %q", i+1, got, want)
+				}
+				for range 2 {
+					for _, ordinal := range w.ordinals() {
+						w.on(w.pods[ordinal])
+					}
+				}
+			}
+		})
+	}
+}

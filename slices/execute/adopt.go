@@ -1,0 +1,133 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/observe"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Index fields of pods.
+const (
+	// OwnerIndex is the UID of a pod's controller; orphans for those that have none.
+	OwnerIndex = "sliceshift.owner"
+	orphans    = "none"
+)
+
+// OwnerOf is what OwnerIndex keeps of an object.
+func OwnerOf(object client.Object) []string {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return []string{orphans}
+}
+
+// Writer writes the pods and claims of StatefulSets.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live   client.Reader
+	Events events.EventRecorder
+	// Expectations are the writes that the cache has not shown yet.
+	Expectations *Expectations
+	Now          func() time.Time
+}
+
+// AdoptPods returns the pods of a set by ordinal: its own, and the orphans that its selector
+// matches, which it adopts. It releases those whose labels do not match any more, and
+// those whose name has no ordinal.
+func (w Writer) AdoptPods(ctx context.Context, set *api.StatefulSet) (map[int32]*corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return nil, err
+	}
+	pods := map[int32]*corev1.Pod{}
+	for _, owner := range []string{string(set.UID), orphans} {
+		var list corev1.PodList
+		// What is listed is the cache's own: nothing here changes a pod in place.
+		err := w.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{OwnerIndex: owner}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			ordinal, named := observe.OrdinalOf(set.Name, pod.Name)
+			mine, err := w.claimPod(ctx, set, pod, named && selector.Matches(labels.Set(pod.Labels)))
+			if err != nil {
+				return nil, err
+			}
+			if mine != nil {
+				pods[ordinal] = mine
+			}
+		}
+	}
+	return pods, nil
+}
+
+// claimPod adopts or releases a pod, and returns it when it is the set's.
+func (w Writer) claimPod(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod, matches bool) (*corev1.Pod, error) {
+	owned := metav1.IsControlledBy(pod, set)
+	switch {
+	case owned && matches:
+		return pod, nil
+	case owned && set.DeletionTimestamp != nil:
+		return nil, nil
+	case owned:
+		return nil, w.release(ctx, set, pod)
+	case !matches || pod.DeletionTimestamp != nil || set.DeletionTimestamp != nil:
+		return nil, nil
+	default:
+		return w.adopt(ctx, set, pod)
+	}
+}
+
+// adopt makes the set the controller of an orphan, after a look at the set itself: one
+// that is being deleted adopts nothing, whatever the cache says.
+func (w Writer) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) (*corev1.Pod, error) {
+	if err := w.alive(ctx, set); err != nil {
+		return nil, err
+	}
+	next := pod.DeepCopy()
+	next.OwnerReferences = append(without(next.OwnerReferences, set), *metav1.NewControllerRef(set, history.Kind))
+	if err := w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	w.Expectations.expectVersion(client.ObjectKeyFromObject(set), next, w.Now())
+	return next, nil
+}
+
+// alive reads the set from the API server: nil when it is the one and not being
+// deleted.
+func (w Writer) alive(ctx context.Context, set *api.StatefulSet) error {
+	var live api.StatefulSet
+	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(set), &live); err != nil {
+		return err
+	}
+	if live.UID != set.UID || live.DeletionTimestamp != nil {
+		return apierrors.NewConflict(api.GroupVersion.WithResource("statefulsets").GroupResource(), set.Name, errors.New("it is being deleted: nothing is adopted"))
+	}
+	return nil
+}
+
+func (w Writer) release(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) error {
+	next := pod.DeepCopy()
+	next.OwnerReferences = without(next.OwnerReferences, set)
+	return client.IgnoreNotFound(w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})))
+}
+
+// without are the owners of a pod but for the set.
+func without(owners []metav1.OwnerReference, set *api.StatefulSet) []metav1.OwnerReference {
+	return slices.DeleteFunc(owners, func(r metav1.OwnerReference) bool { return r.UID == set.UID })
+}

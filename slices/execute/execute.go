@@ -1,0 +1,215 @@
+// Package execute carries out what was decided for the pods and claims of a StatefulSet, each write
+// refused by the API server when the object is another one by then, and knows which of its writes
+// the cache has not shown yet.
+package execute
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/observe"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// PodControl carries out what was decided for the pods of one StatefulSet.
+type PodControl struct {
+	Writer
+	observe.Seen
+	pods map[int32]*corev1.Pod
+	// held are the holds of the decision that is carried out.
+	held []decide.Hold
+	// refused is true when the budget did not let a pod go: it is asked again later.
+	refused atomic.Bool
+	// unpulled are the UIDs of pods beside which no pod that pulls images could be made.
+	unpulled sync.Map
+}
+
+// For is the control of the pods of one set, as they were observed.
+func (w Writer) For(objects observe.Seen, pods map[int32]*corev1.Pod) *PodControl {
+	return &PodControl{Writer: w, Seen: objects, pods: pods}
+}
+
+// one carries out one action on a pod; nil: there is none.
+func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+	if action.Verb != decide.Create && (pod == nil || pod.UID != action.UID) {
+		return nil // it is gone meanwhile
+	}
+	switch action.Verb {
+	case decide.Create:
+		return c.create(ctx, action)
+	case decide.Delete:
+		return c.delete(ctx, action, pod)
+	case decide.Announce:
+		return c.announce(ctx, action, pod)
+	case decide.Relabel:
+		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
+	case decide.CreateClaims:
+		return claimControl{c}.makeClaims(ctx, action.Ordinal, pod)
+	case decide.OwnClaims:
+		return claimControl{c}.ownClaims(ctx, action.Ordinal, pod)
+	case decide.Repair:
+		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": observe.IdentityLabels(c.Set.Name, action.Ordinal)}})
+	case decide.GrowClaims:
+		return claimControl{c}.growClaims(ctx, action.Ordinal)
+	case decide.BeginInPlace:
+		return inPlaceControl{c}.beginInPlace(ctx, action, pod)
+	case decide.PatchInPlace:
+		return inPlaceControl{c}.patchInPlace(ctx, action, pod)
+	case decide.FinishInPlace:
+		return inPlaceControl{c}.finishInPlace(ctx, action, pod)
+	case TellState:
+		return c.tellState(ctx, action, pod)
+	case decide.PrePull:
+		return c.prePull(ctx, action, pod)
+	case OpenGate, CloseGate: // what they write is what is written next: chain carries them out
+	}
+	return fmt.Errorf("unknown verb %q", action.Verb)
+}
+
+// announce writes why a pod goes; without a reason it takes back what was written.
+func (c *PodControl) announce(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+	annotations := map[string]any{api.TerminationReasonAnnotationKey: nil, api.TerminationTimeAnnotationKey: nil}
+	if action.Reason != "" {
+		annotations[api.TerminationReasonAnnotationKey] = string(action.Reason)
+		annotations[api.TerminationTimeAnnotationKey] = c.Now().UTC().Format(time.RFC3339Nano)
+	}
+	metadata := map[string]any{"annotations": annotations}
+	if tellsStates(c.Set) && c.Set.Spec.Lifecycle != nil && c.Set.Spec.Lifecycle.PreDelete != nil {
+		next := pod.DeepCopy()
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, api.TerminationReasonAnnotationKey, string(action.Reason))
+		metadata["labels"] = map[string]any{api.LifecycleStateLabelKey: string(lifecycleState(c.Set, next, false))}
+	}
+	return c.patch(ctx, action, pod, map[string]any{"metadata": metadata})
+}
+
+func (c *PodControl) key() types.NamespacedName { return client.ObjectKeyFromObject(c.Set) }
+
+func (c *PodControl) create(ctx context.Context, action decide.Action) error {
+	template := c.Templates[action.Revision]
+	if template == nil {
+		return fmt.Errorf("revision %s does not exist", action.Revision)
+	}
+	spec, err := decide.SpecOf(c.Set)
+	if err != nil {
+		return err
+	}
+	pod := observe.NewPod(c.Set, template, action.Revision, action.Ordinal)
+	labelState(c.Set, pod)
+	if !spec.Owns(action.Ordinal) {
+		return c.createStandIn(ctx, action.Ordinal, pod)
+	}
+	if err := (claimControl{c}).createClaims(ctx, action.Ordinal); err != nil {
+		c.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
+		return err
+	}
+	return c.createPod(ctx, pod)
+}
+
+func (c *PodControl) createPod(ctx context.Context, pod *corev1.Pod) error {
+	if err := c.Client.Create(ctx, pod); err != nil {
+		c.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "pod %s: %v", pod.Name, err)
+		return err
+	}
+	c.Expectations.expectVersion(c.key(), pod, c.Now())
+	c.event(pod, corev1.EventTypeNormal, "SuccessfulCreate", "Create", "created pod %s", pod.Name)
+	return nil
+}
+
+// delete deletes the very pod that was judged. One that is gone was deleted.
+//
+// While a migration drives the set, a pod that goes by the budget is evicted: the
+// PodDisruptionBudget, of which the migration takes its share, is what both have in
+// common, and the API server lets only so many go. One that is not Ready costs nothing, and
+// is not asked for: a budget of 0 would keep it as it is for ever.
+func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+	conditions := client.Preconditions{UID: &action.UID}
+	if costsNothing(pod) {
+		version := c.Expectations.newestVersion(c.key(), pod)
+		conditions.ResourceVersion = &version
+	}
+	remove := func() error {
+		return c.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, conditions)
+	}
+	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
+	if c.Set.Annotations[api.MigratingAnnotationKey] != "" && byBudget && !costsNothing(pod) {
+		remove = func() error { return c.evict(ctx, action, pod) }
+	}
+	err := remove()
+	if apierrors.IsTooManyRequests(err) {
+		c.refused.Store(true)
+		return nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		if Unsettled(err) {
+			c.Expectations.expectDeletion(c.key(), pod.Name, pod.UID, c.Now())
+		}
+		c.event(pod, corev1.EventTypeWarning, "FailedDelete", "Delete", "pod %s: %v", pod.Name, err)
+		return err
+	}
+	c.Expectations.expectDeletion(c.key(), pod.Name, pod.UID, c.Now())
+	claimControl{c}.tellOfClaims(action, pod)
+	c.event(pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
+	return nil
+}
+
+// costsNothing says whether a pod may be taken down without the budget, for it was not
+// Ready when it was judged. Such a pod is written only as it was judged: it may be Ready
+// by now.
+func costsNothing(pod *corev1.Pod) bool {
+	ready, _ := observe.Readiness(pod)
+	return !ready
+}
+
+func (c *PodControl) evict(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+	return c.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &action.UID}},
+	})
+}
+
+// patch changes the very pod that was judged. A strategic merge is the cheapest way for
+// the API server: it does not encode the pod to patch it.
+func (c *PodControl) patch(ctx context.Context, action decide.Action, pod *corev1.Pod, change map[string]any) error {
+	metadata, _ := change["metadata"].(map[string]any)
+	metadata["uid"] = action.UID
+	if costsNothing(pod) {
+		metadata["resourceVersion"] = pod.ResourceVersion
+	}
+	data, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	return c.changed(pod, patched, c.Client.Patch(ctx, patched, client.RawPatch(types.StrategicMergePatchType, data)))
+}
+
+// changed notes what the cache is to show after a pod was written, if it was.
+func (c *PodControl) changed(pod, after *corev1.Pod, err error) error {
+	switch {
+	case err == nil:
+		c.Expectations.expectVersion(c.key(), after, c.Now())
+	case Unsettled(err):
+		c.Expectations.expectAnswer(c.key(), pod, c.Now())
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// event tells of the set. What else it is about tells it from others of its reason: those
+// that differ only in their text are counted as one.
+func (c *PodControl) event(about client.Object, kind, reason, action, note string, args ...any) {
+	c.Events.Eventf(c.Set, about, kind, reason, action, note, args...)
+}

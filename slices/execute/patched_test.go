@@ -1,0 +1,88 @@
+package execute
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+)
+
+// TestResizeKeepsWhatItWasNotAsked: who resizes a pod besides us is left alone.
+func TestResizeKeepsWhatItWasNotAsked(t *testing.T) {
+	template := func(cpu string) *corev1.PodTemplateSpec {
+		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "web", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appsv1.StatefulSetRevisionLabel: "1"}}, Spec: template("3").Spec}
+	if got := resizedPod(pod, template("1"), template("1")); got != nil {
+		t.Errorf("resized to %v", got.Spec.Containers[0].Resources)
+	}
+	if got := resizedPod(pod, template("1"), template("2")); got == nil || got.Spec.Containers[0].Resources.Requests.Cpu().String() != "2" {
+		t.Errorf("resized to %v", got)
+	}
+}
+
+// TestPatchedPod: a pod gets the images and the metadata of the new template, loses what only the
+// former one put on it, and keeps what is its own.
+func TestPatchedPod(t *testing.T) {
+	from := slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["old"], t.Annotations["old"] = "1", "1" })
+	to := slicetest.Template(func(t *corev1.PodTemplateSpec) {
+		t.Labels["new"], t.Annotations["team"] = "1", "y"
+		t.Spec.Containers[1].Image = "log:2"
+	})
+	pod := &corev1.Pod{ObjectMeta: from.ObjectMeta, Spec: *from.Spec.DeepCopy()}
+	pod.Labels = map[string]string{"app": "web", "old": "1", "own": "1"}
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected", Image: "mesh:1"})
+	before := pod.DeepCopy()
+	got := patchedPod(pod, from, to)
+	want := before.DeepCopy()
+	want.Labels = map[string]string{"app": "web", "new": "1", "own": "1"}
+	want.Annotations = map[string]string{"team": "y"}
+	want.Spec.Containers[1].Image = "log:2"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(before, pod); diff != "" {
+		t.Errorf("the pod that was read has changed\n%s", diff)
+	}
+	rewritten := before.DeepCopy()
+	rewritten.Spec.Containers[0].Image = "mirror.example/web:1"
+	if got := patchedPod(rewritten, from, to); got.Spec.Containers[0].Image != "mirror.example/web:1" || got.Spec.Containers[1].Image != "log:2" {
+		t.Errorf("a pod whose image somebody has rewritten gets %v", got.Spec.Containers)
+	}
+	bare := patchedPod(&corev1.Pod{}, slicetest.Template(nil), slicetest.Template(nil))
+	if bare.Labels["app"] != "web" || bare.Annotations["team"] != "x" {
+		t.Errorf("a pod without metadata becomes %v, %v", bare.Labels, bare.Annotations)
+	}
+}
+
+// TestResizedPod: of each container what the new template asks for, and nothing of a container that
+// the pod does not have.
+func TestResizedPod(t *testing.T) {
+	cpu := func(web, log string) *corev1.PodTemplateSpec {
+		return slicetest.Template(func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Resources, t.Spec.Containers[1].Resources = slicetest.Requests(corev1.ResourceCPU, web), slicetest.Requests(corev1.ResourceCPU, log)
+		})
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "injected"}, {Name: "log", Resources: slicetest.Requests(corev1.ResourceCPU, "1")}}}}
+	got := resizedPod(pod, cpu("1", "1"), cpu("2", "2"))
+	want := pod.DeepCopy()
+	want.Spec.Containers[1].Resources = slicetest.Requests(corev1.ResourceCPU, "2")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := resizedPod(pod, cpu("1", "2"), cpu("2", "1")); got != nil {
+		t.Errorf("it has that already, and becomes %+v", got)
+	}
+	shorter := cpu("1", "1")
+	shorter.Spec.Containers = shorter.Spec.Containers[:1]
+	if got := resizedPod(pod, shorter, cpu("1", "2")); got == nil {
+		t.Error("a container that the former template does not have is not resized")
+	}
+}

@@ -1,0 +1,60 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/observe"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// createStandIn makes a pod that stands in for others, and then its claims, which are the pod's
+// from the beginning: so the garbage collector takes them whatever happens to us. Claims that
+// are there already hold somebody's data, and nobody stands in with them.
+func (c *PodControl) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, template := range c.Set.Spec.VolumeClaimTemplates {
+		name := observe.ClaimName(template.Name, c.Set.Name, ordinal)
+		err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Set.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+		if err == nil {
+			return takenClaim(name)
+		}
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("looking for claim %s: %w", name, err)
+		}
+	}
+	if err := c.createPod(ctx, pod); err != nil {
+		return err
+	}
+	return claimControl{c}.createTemporary(ctx, ordinal, pod)
+}
+
+// createTemporary makes the claims that a pod lacks that is not one of the slice's ordinals. They
+// go with it.
+func (c claimControl) createTemporary(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
+	for _, claim := range c.missingClaims(ordinal) {
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[api.SurgeAnnotationKey] = "true"
+		observe.SetOwners(claim, observe.Owners{Pod: true}, c.Set, pod)
+		err := c.Client.Create(ctx, claim)
+		if apierrors.IsAlreadyExists(err) {
+			return takenClaim(claim.Name)
+		}
+		if err != nil {
+			c.event(pod, corev1.EventTypeWarning, "FailedCreate", "Create", "claims of pod %s: %v", pod.Name, err)
+			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// takenClaim is a conflict: the cache will show the claim, and it is decided anew.
+func takenClaim(name string) error {
+	return apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), name, errors.New("it is there already"))
+}

@@ -1,0 +1,31 @@
+package execute
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestUnsettled: a write is settled when it was made, or the API server has refused it; of any
+// other answer nobody knows.
+func TestUnsettled(t *testing.T) {
+	answered := func(code int32) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"made": {nil, false}, "400": {answered(http.StatusBadRequest), false}, "499": {answered(499), false},
+		"399": {answered(399), true}, "500": {answered(http.StatusInternalServerError), true}, "503": {answered(503), true},
+		"no answer": {errors.New("reset"), true}, "two refused": {errors.Join(answered(403), answered(409)), false},
+		"one of two": {errors.Join(answered(403), errors.New("reset")), true},
+	} {
+		if got := Unsettled(tc.err); got != tc.want {
+			t.Errorf("%s: unsettled %t", name, got)
+		}
+	}
+}

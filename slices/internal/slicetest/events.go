@@ -1,0 +1,32 @@
+package slicetest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Heard keeps what events say.
+type Heard struct {
+	mu    sync.Mutex
+	Lines []string
+}
+
+// Eventf implements events.EventRecorder.
+func (h *Heard) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Lines = append(h.Lines, kind+" "+reason+": "+fmt.Sprintf(note, args...))
+}
+
+// Has says whether an event of a reason was heard.
+func (h *Heard) Has(reason string) bool {
+	for _, line := range h.Lines {
+		if strings.Contains(line, reason+":") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package slicetest
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// NamedSet is a set of the namespace shop that selects pods by labels.
+func NamedSet(name string, labels map[string]string) *api.StatefulSet {
+	return &api.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
+		Spec:       api.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}
+}
+
+// Scheme has the types of this package's objects.
+func Scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+// Sized is a claim, or a claim template, of a size.
+// sized is a claim, or the template of one, that requests a size.
+func Sized(name, size string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+	}}
+}
+
+// WithClaims is a set with two claim templates of 1Gi.
+// withClaims is the set web with two claim templates, data and log.
+func WithClaims() *api.StatefulSet {
+	set := NamedSet("web", map[string]string{"app": "web"})
+	set.Spec.ServiceName = "web"
+	for _, name := range []string{"data", "log"} {
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{Requests: Storage("1Gi")}},
+		})
+	}
+	return set
+}
+
+// Storage is so much of it.
+func Storage(size string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+}
+
+// Template is a pod template with two containers; change makes it another one.
+func Template(change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
+	t := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"team": "x"}},
+		Spec: corev1.PodSpec{
+			Containers:     []corev1.Container{{Name: "web", Image: "web:1"}, {Name: "log", Image: "log:1"}},
+			InitContainers: []corev1.Container{{Name: "prepare", Image: "prepare:1"}},
+			Volumes:        []corev1.Volume{{Name: "scratch"}},
+		},
+	}
+	if change != nil {
+		change(t)
+	}
+	return t
+}
+
+// Requests asks for an amount of one resource.
+func Requests(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(amount)}}
+}
+
+// Marked is a claim of ordinal 1, made for a pod that stands in, with the pods that own it.
+func Marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
+	claim := Sized("data-web-1", "1Gi")
+	claim.Namespace, claim.Annotations = "shop", map[string]string{api.SurgeAnnotationKey: "true"}
+	for _, uid := range pods {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: uid}}
+		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod")))
+	}
+	return claim
+}
+
+// IsMarked says whether a claim was made for a pod that stands in.
+func IsMarked(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Annotations[api.SurgeAnnotationKey] != ""
+}

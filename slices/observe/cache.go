@@ -1,0 +1,147 @@
+package observe
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"unique"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// CacheOptions are how the cache of a manager is to keep what this controller reads: without
+// what no decision needs, and of no more objects than the options ask for. Pods are by far the most
+// of it.
+//
+// No pod that was read from the cache is written as a whole: what was left out would be gone. It
+// is patched, its containers by a strategic merge.
+func CacheOptions(options cache.Options) cache.Options {
+	options.ByObject = maps.Clone(options.ByObject)
+	if options.ByObject == nil {
+		options.ByObject = map[client.Object]cache.ByObject{}
+	}
+	for _, object := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &api.StatefulSet{}} {
+		for given := range options.ByObject {
+			if reflect.TypeOf(given) == reflect.TypeOf(object) {
+				object = given
+			}
+		}
+		scope := options.ByObject[object]
+		scope.Transform = cache.TransformStripManagedFields()
+		if _, pod := object.(*corev1.Pod); pod {
+			scope.Transform = trim
+		}
+		options.ByObject[object] = scope
+	}
+	return options
+}
+
+// trim leaves out of a pod what no decision needs. What comes again from the cache is left
+// alone, for others read it: the API server says of each pod who manages it, and the cache does
+// not.
+func trim(object any) (any, error) {
+	if pod, is := object.(*corev1.Pod); is && pod.ManagedFields != nil {
+		trimPod(pod)
+	}
+	return object, nil
+}
+
+func trimPod(pod *corev1.Pod) {
+	pod.ManagedFields = nil
+	pod.Labels = sharedLabels(pod)
+	share(&pod.Namespace)
+	for i := range pod.OwnerReferences {
+		owner := &pod.OwnerReferences[i]
+		share(&owner.APIVersion, &owner.Kind, &owner.Name, (*string)(&owner.UID))
+	}
+	trimSpec(&pod.Spec)
+	trimStatus(&pod.Status)
+}
+
+// share makes equal texts of many pods one.
+func share(texts ...*string) {
+	for _, text := range texts {
+		*text = unique.Make(*text).Value()
+	}
+}
+
+func sharedLabels(pod *corev1.Pod) map[string]string {
+	if pod.Labels == nil {
+		return nil
+	}
+	labels := make(map[string]string, len(pod.Labels))
+	for key, value := range pod.Labels {
+		share(&key)
+		if value == pod.Name {
+			value = pod.Name
+		} else {
+			share(&value)
+		}
+		labels[key] = value
+	}
+	return labels
+}
+
+func trimSpec(spec *corev1.PodSpec) {
+	*spec = corev1.PodSpec{
+		Volumes:        only(spec.Volumes, isNeeded),
+		InitContainers: spec.InitContainers, Containers: spec.Containers,
+		ReadinessGates: spec.ReadinessGates, Resources: spec.Resources, NodeName: spec.NodeName,
+	}
+	share(&spec.NodeName)
+	for i := range spec.InitContainers {
+		trimContainer(&spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		trimContainer(&spec.Containers[i])
+	}
+}
+
+// isNeeded is true for a volume that is a claim's, or shows why its pod goes.
+func isNeeded(volume corev1.Volume) bool {
+	return volume.PersistentVolumeClaim != nil || showsReason(&volume)
+}
+
+func trimContainer(container *corev1.Container) {
+	*container = corev1.Container{
+		Name: container.Name, Image: container.Image, ImagePullPolicy: container.ImagePullPolicy,
+		Resources: container.Resources, ResizePolicy: container.ResizePolicy, RestartPolicy: container.RestartPolicy,
+		Lifecycle: container.Lifecycle,
+		Env:       only(container.Env, func(env corev1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.FieldRef != nil }),
+	}
+	share(&container.Name, &container.Image, (*string)(&container.ImagePullPolicy))
+}
+
+func trimStatus(status *corev1.PodStatus) {
+	*status = corev1.PodStatus{
+		ObservedGeneration: status.ObservedGeneration, Phase: status.Phase, ContainerStatuses: status.ContainerStatuses,
+		Conditions: only(status.Conditions, func(c corev1.PodCondition) bool { return slices.Contains(conditionsNeeded, c.Type) }),
+	}
+	share((*string)(&status.Phase))
+	for i := range status.Conditions {
+		share((*string)(&status.Conditions[i].Type), (*string)(&status.Conditions[i].Status))
+	}
+	for i := range status.ContainerStatuses {
+		container := &status.ContainerStatuses[i]
+		share(&container.Name, &container.Image, &container.ImageID)
+	}
+}
+
+// conditionsNeeded are those of a pod that decisions look at.
+var conditionsNeeded = []corev1.PodConditionType{corev1.PodReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress}
+
+// only are the elements that are needed, in no more room than they take.
+func only[T any](all []T, needed func(T) bool) []T {
+	var kept []T
+	for _, each := range all {
+		if needed(each) {
+			kept = append(kept, each)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,94 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// TestTrim: what the cache leaves out of a pod is nothing that a decision needs.
+func TestTrim(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		full := slicetest.AnyPod(r)
+		trimmed := full.DeepCopy()
+		if _, err := trim(trimmed); err != nil {
+			r.Fatal(err)
+		}
+		if len(trimmed.ManagedFields) > 0 || len(trimmed.Spec.Tolerations) > 0 || len(trimmed.Status.PodIPs) > 0 {
+			r.Fatal("nothing is left out")
+		}
+		s := Seen{
+			Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]decide.Change{},
+			Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.TemplateWith("a:1", "1"), "r2": slicetest.TemplateWith("a:2", "2")},
+		}
+		if diff := cmp.Diff(s.viewPod(full, 0, true), s.viewPod(trimmed, 0, true)); diff != "" {
+			r.Fatalf("it looks different (-full +trimmed):\n%s", diff)
+		}
+		if pullEnded(full) != pullEnded(trimmed) {
+			r.Fatal("a pod that pulls images is not seen to end as it does")
+		}
+		kept := full.DeepCopy()
+		kept.ManagedFields = nil
+		before := kept.DeepCopy()
+		if _, err := trim(kept); err != nil || cmp.Diff(before, kept) != "" {
+			r.Fatalf("what comes from the cache again is changed: %v", err)
+		}
+	})
+}
+
+// TestCacheOptions: of other kinds than pods, which are written as a whole, nothing is left out
+// but who manages their fields: the API server keeps that by itself.
+func TestCacheOptions(t *testing.T) {
+	kinds := 0
+	for kind, kept := range CacheOptions(cache.Options{}).ByObject {
+		object := kind
+		slicetest.Filler(1).Fill(object)
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+		want, _ := object.DeepCopyObject().(client.Object)
+		want.SetManagedFields(nil)
+		got, err := kept.Transform(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, isPod := got.(*corev1.Pod); isPod != (cmp.Diff(want, got) != "") {
+			t.Errorf("%T: (-want +got)\n%s", got, cmp.Diff(want, got))
+		}
+		kinds++
+	}
+	if kinds != 4 {
+		t.Errorf("%d kinds are kept smaller, want pods, claims, revisions and sets", kinds)
+	}
+}
+
+// TestCacheScope: what a cache is to be of stays as it was asked for, and nothing of it is lost on
+// the caller's side.
+func TestCacheScope(t *testing.T) {
+	some := labels.SelectorFromSet(labels.Set{"mine": "yes"})
+	asked := cache.Options{ByObject: map[client.Object]cache.ByObject{&api.StatefulSet{}: {Label: some}, &corev1.Secret{}: {}}}
+	got := CacheOptions(asked)
+	if len(got.ByObject) != 5 || len(asked.ByObject) != 2 {
+		t.Errorf("%d kinds, of which %d were asked for", len(got.ByObject), len(asked.ByObject))
+	}
+	for object, by := range got.ByObject {
+		_, set := object.(*api.StatefulSet)
+		_, secret := object.(*corev1.Secret)
+		if (by.Label != nil) != set || (by.Transform == nil) != secret {
+			t.Errorf("%T: %+v", object, by)
+		}
+	}
+	for object, by := range asked.ByObject {
+		if by.Transform != nil {
+			t.Errorf("%T was changed", object)
+		}
+	}
+}

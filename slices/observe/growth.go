@@ -1,0 +1,119 @@
+package observe
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Shortfall is what a claim requests less than its template; nil: nothing.
+func Shortfall(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceList {
+	want, asks := template.Spec.Resources.Requests[corev1.ResourceStorage]
+	have := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !asks || have.Cmp(want) >= 0 {
+		return nil
+	}
+	return &corev1.ResourceList{corev1.ResourceStorage: want}
+}
+
+// grown says whether a claim has what it requests, as far as that needs nothing of its pod:
+// some drivers make the file system larger only when a pod mounts it anew.
+func grown(claim *corev1.PersistentVolumeClaim) bool {
+	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	have := claim.Status.Capacity[corev1.ResourceStorage]
+	return have.Cmp(want) >= 0 || fileSystemPending(claim) != nil
+}
+
+// urgency orders the steps of several claims: what is to be known, or done, first.
+var urgency = []decide.GrowthState{decide.Grown, decide.Unbound, decide.AwaitsFileSystem, decide.Growing, decide.ToGrow, decide.Infeasible}
+
+// growthOf is how far an ordinal's claims are on their way.
+func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
+	if !growsClaims(s.Set) {
+		return decide.Growth{}
+	}
+	for i := range s.Set.Spec.VolumeClaimTemplates {
+		template := &s.Set.Spec.VolumeClaimTemplates[i]
+		claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
+		if claim == nil {
+			continue
+		}
+		next := decide.Growth{State: GrowthState(template, claim), Claim: claim.Name}
+		if pending := fileSystemPending(claim); next.State == decide.AwaitsFileSystem {
+			next.Since = pending.LastTransitionTime.Time
+		}
+		if order := slices.Index(urgency, next.State) - slices.Index(urgency, most.State); order > 0 || order == 0 && next.Since.After(most.Since) {
+			most = next
+		}
+	}
+	return most
+}
+
+// GrowthState is how far a claim is on its way to what its template asks for. The API server
+// takes a larger request only of a claim that is bound.
+func GrowthState(template, claim *corev1.PersistentVolumeClaim) decide.GrowthState {
+	bound := claim.Status.Phase == corev1.ClaimBound
+	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	switch {
+	case Shortfall(template, claim) != nil && bound:
+		return decide.ToGrow
+	case Shortfall(template, claim) != nil:
+		return decide.Unbound
+	case !bound || have.Cmp(want) >= 0:
+		return decide.Grown
+	case infeasible(claim):
+		return decide.Infeasible
+	case fileSystemPending(claim) != nil:
+		return decide.AwaitsFileSystem
+	default:
+		return decide.Growing
+	}
+}
+
+// infeasible says whether the driver of a claim has said that it cannot grow.
+func infeasible(claim *corev1.PersistentVolumeClaim) bool {
+	state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+	return state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible
+}
+
+// fileSystemPending is the condition that a claim's volume has grown, and its file system has
+// not; nil: it has none.
+func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
+	for i := range claim.Status.Conditions {
+		c := &claim.Status.Conditions[i]
+		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// VolumeClaims counts, for each claim template, the claims of the ordinals that request
+// what it does, and those of them that have it.
+func (s Seen) VolumeClaims(ordinals []int32) []api.VolumeClaimStatus {
+	var all []api.VolumeClaimStatus
+	for i := range s.Set.Spec.VolumeClaimTemplates {
+		template := &s.Set.Spec.VolumeClaimTemplates[i]
+		status := api.VolumeClaimStatus{VolumeClaimName: template.Name}
+		for _, ordinal := range ordinals {
+			claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
+			if claim == nil || Shortfall(template, claim) != nil {
+				continue
+			}
+			status.CompatibleReplicas++
+			if grown(claim) {
+				status.CompatibleReadyReplicas++
+			}
+		}
+		all = append(all, status)
+	}
+	return all
+}
+
+// growsClaims says whether the claims follow a larger request with an update.
+func growsClaims(set *api.StatefulSet) bool {
+	return set.Spec.VolumeClaimUpdateStrategy != nil && set.Spec.VolumeClaimUpdateStrategy.Type == api.OnPodRollingUpdate
+}

@@ -1,0 +1,135 @@
+// Package observe reads a StatefulSet and what belongs to it, from the cache, into the small values
+// that package decide knows: pods, claims and revisions. It says what an ordinal's pod and claims are
+// to be like, what a pod tells of an update in place, and writes nothing.
+package observe
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/history"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Reader reads what belongs to one StatefulSet.
+type Reader struct {
+	// Client reads from the cache.
+	Client client.Reader
+	Set    *api.StatefulSet
+	Spec   decide.Spec
+	// Pods are the set's, by ordinal.
+	Pods map[int32]*corev1.Pod
+	// History are its revisions.
+	History history.Result
+	// PrePullRefused are the pods, each with the revision, for which no images can be pulled.
+	PrePullRefused map[types.UID]string
+}
+
+// Read returns what Decide is to know of the set, and the objects that it was read from.
+func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
+	revisions, err := r.revisions(ctx)
+	if err != nil {
+		return decide.Input{}, Seen{}, err
+	}
+	claims, err := r.readAllClaims(ctx)
+	if err != nil {
+		return decide.Input{}, Seen{}, err
+	}
+	objects := Seen{
+		Set: r.Set, Claims: claims, Templates: revisions.templates, update: revisions.update,
+		changes: map[string]decide.Change{}, Collisions: revisions.collisions,
+	}
+	in := decide.Input{Spec: r.Spec, Revisions: revisions.view()}
+	for ordinal, pod := range r.Pods {
+		view := objects.viewPod(pod, ordinal, r.Spec.Owns(ordinal))
+		revisions.merge(&view)
+		if r.Spec.PrePull {
+			if err := r.viewPull(ctx, objects, &view, pod); err != nil {
+				return decide.Input{}, Seen{}, err
+			}
+		}
+		if view.Priority, err = priorityOf(r.Set, pod); err != nil {
+			return decide.Input{}, Seen{}, err
+		}
+		in.Pods = append(in.Pods, view)
+	}
+	if in.Taken, err = r.takenOrdinals(ctx, objects); err != nil {
+		return decide.Input{}, Seen{}, err
+	}
+	in.StaleClaims = objects.leavingClaims(slices.Concat(r.Spec.Ordinals(), in.Surges()), r.Pods)
+	return in, objects, nil
+}
+
+func priorityOf(set *api.StatefulSet, pod *corev1.Pod) ([]int64, error) {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.UnorderedUpdate == nil || rolling.UnorderedUpdate.PriorityStrategy == nil {
+		return nil, nil
+	}
+	return decide.Priority(rolling.UnorderedUpdate.PriorityStrategy, pod.Labels)
+}
+
+// readAllClaims reads the claims of all ordinals that have or are to have a pod.
+func (r Reader) readAllClaims(ctx context.Context) (map[string]*corev1.PersistentVolumeClaim, error) {
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	if len(r.Set.Spec.VolumeClaimTemplates) == 0 {
+		return claims, nil
+	}
+	ordinals := r.Spec.Ordinals()
+	for ordinal := range r.Pods {
+		if !r.Spec.Owns(ordinal) {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	for _, ordinal := range ordinals {
+		if err := r.readClaims(ctx, ordinal, claims); err != nil {
+			return nil, err
+		}
+	}
+	return claims, nil
+}
+
+// readClaims adds the claims of an ordinal that are there.
+func (r Reader) readClaims(ctx context.Context, ordinal int32, claims map[string]*corev1.PersistentVolumeClaim) error {
+	for i := range r.Set.Spec.VolumeClaimTemplates {
+		claim, name := &corev1.PersistentVolumeClaim{}, ClaimName(r.Set.Spec.VolumeClaimTemplates[i].Name, r.Set.Name, ordinal)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Set.Namespace, Name: name}, claim)
+		switch {
+		case err == nil:
+			claims[name] = claim
+		case !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// takenOrdinals are those above the range that nobody may stand in at, up to the last one that
+// somebody could have to. Their claims are read on the way.
+func (r Reader) takenOrdinals(ctx context.Context, s Seen) (taken []int32, err error) {
+	at, may := r.Spec.Above()
+	if !may || len(r.Set.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	for free := int32(0); free < r.Spec.MaxSurge; at++ {
+		next := r.Spec.Next(at, 1)
+		if len(next) == 0 {
+			break
+		}
+		at = int64(next[0])
+		if err := r.readClaims(ctx, next[0], s.Claims); err != nil {
+			return nil, err
+		}
+		if s.taken(next[0], r.Pods[next[0]]) {
+			taken = append(taken, next[0])
+		} else {
+			free++
+		}
+	}
+	return taken, nil
+}

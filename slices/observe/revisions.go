@@ -1,0 +1,107 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/history"
+)
+
+// revisionsSeen are the revisions of a set.
+type revisionsSeen struct {
+	current, update string
+	collisions      int32
+	templates       map[string]*corev1.PodTemplateSpec
+	// relabel leads from a revision to the one of the same meaning.
+	relabel map[string]string
+}
+
+// merge tells a pod whose revision does not stay which one means the same.
+func (r revisionsSeen) merge(view *decide.Pod) {
+	to, merged := r.relabel[view.Revision]
+	if !merged {
+		return
+	}
+	view.SameAs = to
+	if to == r.update {
+		view.Change = decide.Change{Same: true}
+	}
+}
+
+func (r revisionsSeen) view() decide.Revisions {
+	current, update := r.templates[r.current], r.templates[r.update]
+	return decide.Revisions{
+		Current: r.current, Update: r.update, SameTemplate: equality.Semantic.DeepEqual(current, update),
+		ReadsReason: readsReason(&current.Spec) || readsReason(&update.Spec),
+	}
+}
+
+// RevisionsOf are the revisions that the labels of pods name.
+func RevisionsOf(pods map[int32]*corev1.Pod) []string {
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, pod.Labels[appsv1.StatefulSetRevisionLabel])
+	}
+	return names
+}
+
+func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
+	result, labels := r.History, RevisionsOf(r.Pods)
+	found := revisionsSeen{
+		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
+		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
+	}
+	maps.Copy(found.relabel, result.Relabel)
+	others, err := r.othersRevisions(ctx, labels)
+	if err != nil {
+		return revisionsSeen{}, err
+	}
+	for _, revision := range others {
+		if history.Matches(r.Set, revision) {
+			found.relabel[revision.Name] = result.Update.Name
+		}
+	}
+	for _, revision := range slices.Concat(result.Owned, others, []*appsv1.ControllerRevision{result.Current, result.Update}) {
+		needed := revision == result.Current || revision == result.Update || slices.Contains(labels, revision.Name)
+		if !needed || found.templates[revision.Name] != nil {
+			continue
+		}
+		template, err := history.Apply(revision)
+		if err != nil {
+			return revisionsSeen{}, err
+		}
+		found.templates[revision.Name] = &template
+	}
+	return found, nil
+}
+
+// othersRevisions are revisions that pods of the set name and that are not the set's: a
+// pod that was left to it may come before its revision does. What such a pod is made of
+// is known from them all the same.
+func (r Reader) othersRevisions(ctx context.Context, labels []string) ([]*appsv1.ControllerRevision, error) {
+	names := sets.New(labels...).Delete("", r.History.Current.Name, r.History.Update.Name)
+	for _, revision := range r.History.Owned {
+		names.Delete(revision.Name)
+	}
+	var others []*appsv1.ControllerRevision
+	for name := range names {
+		revision := &appsv1.ControllerRevision{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Set.Namespace, Name: name}, revision)
+		switch {
+		case err == nil:
+			others = append(others, revision)
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return others, nil
+}

@@ -1,0 +1,198 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Seen is what was read of a StatefulSet's objects.
+type Seen struct {
+	Set *api.StatefulSet
+	// Claims are all claims of the namespace that the set's ordinals may have, by name.
+	Claims map[string]*corev1.PersistentVolumeClaim
+	// Templates are the pod templates of the revisions, by name.
+	Templates map[string]*corev1.PodTemplateSpec
+	update    string
+	// changes are the ways from each revision to the update revision, as far as they were
+	// asked for.
+	changes map[string]decide.Change
+	// Collisions is the collision count of the history.
+	Collisions int32
+}
+
+// viewPod takes from a pod what decisions need.
+func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
+	view := decide.Pod{
+		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
+		Phase: phaseOf(pod), Terminating: pod.DeletionTimestamp != nil,
+		IdentityOK:  identityMatches(pod, ordinal),
+		AskedToGo:   api.AskedToGo(pod),
+		ReadsReason: readsReason(&pod.Spec),
+		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
+	}
+	view.Ready, view.ReadySince = Readiness(pod)
+	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
+	view.ClaimsMissing = s.awaitsClaims(pod, ordinal)
+	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
+	view.Growth.Anew = view.Growth.State == decide.AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
+	view.StandIn = s.standsIn(ordinal)
+	if view.Terminating {
+		view.GoneBy = pod.DeletionTimestamp.Time
+	}
+	s.viewChange(&view, pod)
+	if lifecycle := s.Set.Spec.Lifecycle; lifecycle != nil {
+		view.HeldForDelete, view.HeldForUpdate = Holds(lifecycle.PreDelete, pod), Holds(lifecycle.InPlaceUpdate, pod)
+	}
+	return view
+}
+
+func phaseOf(pod *corev1.Pod) decide.Phase {
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		return decide.Running
+	case corev1.PodFailed:
+		return decide.Failed
+	case corev1.PodSucceeded:
+		return decide.Succeeded
+	default:
+		return decide.Pending
+	}
+}
+
+// Readiness is whether a pod is Ready, and since when.
+func Readiness(pod *corev1.Pod) (bool, time.Time) {
+	if pod.Status.Phase != corev1.PodRunning {
+		return false, time.Time{}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return true, condition.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
+}
+
+func (s Seen) viewChange(view *decide.Pod, pod *corev1.Pod) {
+	view.Change = s.changeFrom(view.Revision)
+	if p := InPlaceOf(pod); p != nil {
+		view.InPlace = viewInPlace(p, pod)
+	}
+	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.update {
+		view.Change.Blocker = "spec.template.spec.containers[].resources"
+	}
+}
+
+func viewInPlace(p *ProgressInPlace, pod *corev1.Pod) *decide.InPlace {
+	view := &decide.InPlace{
+		Revision: p.Revision, Since: p.Since, Patched: p.Patched != nil,
+		Done: p.done(pod), Unseen: p.unseen(pod), Serves: p.Serves(pod),
+	}
+	if p.Refused != "" {
+		view.Waits, view.Infeasible = p.Refused, true
+		return view
+	}
+	if stalled := stalledResize(pod); stalled != nil && p.Patched != nil && len(p.Resized) > 0 && specSeen(pod) {
+		view.Waits = cmp.Or(stalled.Message, stalled.Reason)
+		view.Infeasible = stalled.Type == corev1.PodResizePending && stalled.Reason == corev1.PodReasonInfeasible
+	}
+	return view
+}
+
+// changeFrom is how a pod gets from its revision to the update revision.
+func (s Seen) changeFrom(revision string) decide.Change {
+	if change, known := s.changes[revision]; known {
+		return change
+	}
+	from, to := s.Templates[revision], s.Templates[s.update]
+	change := decide.Change{Blocker: "the pod's revision is not known any more"}
+	switch {
+	case revision == s.update:
+		change = decide.Change{Same: true}
+	case from != nil && to != nil:
+		change = changeOf(from, to)
+	}
+	s.changes[revision] = change
+	return change
+}
+
+// claimsMatch says whether the claims of a pod, as far as they exist, are as they shall be.
+func (s Seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
+	for i := range s.Set.Spec.VolumeClaimTemplates {
+		claim := s.Claims[ClaimName(s.Set.Spec.VolumeClaimTemplates[i].Name, s.Set.Name, ordinal)]
+		if claim != nil && !ClaimMatches(s.Set, claim, pod, owned) {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitsClaims says whether a pod waits for claims that do not exist. One that runs has
+// mounted what it needs: a new claim of that name would be another one.
+func (s Seen) awaitsClaims(pod *corev1.Pod, ordinal int32) bool {
+	waits := phaseOf(pod) == decide.Pending || !storageMatches(s.Set, pod, ordinal)
+	return waits && slices.ContainsFunc(s.Set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		return s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)] == nil
+	})
+}
+
+// Holds says whether a hook holds a pod back: it has all labels and finalizers.
+func Holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
+	if hook == nil || len(hook.LabelsHandler) == 0 && len(hook.FinalizersHandler) == 0 {
+		return false
+	}
+	for key, value := range hook.LabelsHandler {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	return sets.New(pod.Finalizers...).HasAll(hook.FinalizersHandler...)
+}
+
+// readsReason says whether anybody in a pod can read why it is deleted: a container in which
+// the annotation is shown, or a preStop hook, which could also ask the API server.
+func readsReason(spec *corev1.PodSpec) bool {
+	for i := range spec.Volumes {
+		if showsReason(&spec.Volumes[i]) {
+			return true
+		}
+	}
+	return anyReadsReason(spec.InitContainers) || anyReadsReason(spec.Containers)
+}
+
+// showsReason says whether a volume has a file of it.
+func showsReason(volume *corev1.Volume) bool {
+	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
+	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
+		volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(p corev1.VolumeProjection) bool {
+			return p.DownwardAPI != nil && slices.ContainsFunc(p.DownwardAPI.Items, shows)
+		})
+}
+
+func anyReadsReason(containers []corev1.Container) bool {
+	shows := func(env corev1.EnvVar) bool { return env.ValueFrom != nil && isReason(env.ValueFrom.FieldRef) }
+	for i := range containers {
+		if hooks := containers[i].Lifecycle; hooks != nil && hooks.PreStop != nil || slices.ContainsFunc(containers[i].Env, shows) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReason says whether a field is the reason, or all annotations.
+func isReason(field *corev1.ObjectFieldSelector) bool {
+	if field == nil {
+		return false
+	}
+	key, one := strings.CutPrefix(field.FieldPath, "metadata.annotations[")
+	key = strings.Trim(key, `'"]`)
+	return field.FieldPath == "metadata.annotations" || one && (key == api.TerminationReasonAnnotationKey || key == api.TerminationTimeAnnotationKey)
+}

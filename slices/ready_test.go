@@ -1,0 +1,175 @@
+package slices
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
+	"github.com/sliceshift/sliceshift/slices/observe"
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// kstatusOf is what Flux, Helm and others take a set for.
+func kstatusOf(t failer, set *api.StatefulSet) status.Status {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(history.Kind)
+	result, err := status.Compute(object)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return result.Status
+}
+
+// toldOf is a set whose status tells of an input.
+func toldOf(in decide.Input, failed error) *api.StatefulSet {
+	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
+	set.Generation = 3
+	set.Status = statusOf(observe.Seen{Set: set}, in, decide.Decide(in), failed)
+	return set
+}
+
+// TestKstatus: what waits for a set hears when it is as it was asked for, when that is not to be expected
+// any more, and that it is to wait otherwise.
+func TestKstatus(t *testing.T) {
+	late := func(in *decide.Input) {
+		in.Spec.Deadline = 1
+		in.Progress = decide.Progress{Revision: "b", Since: slicetest.Noon.Add(-1), Updated: 1}
+	}
+	sameAsAsked := func(in decide.Input) decide.Input {
+		in.Pods[0].Change.Same = true
+		return in
+	}
+	onDelete, deleting := slicetest.By(api.OnDelete), func(in *decide.Input) { in.Spec.Deleting, in.Spec.DeletingSince = true, slicetest.Noon }
+	for _, c := range []struct {
+		name   string
+		in     decide.Input
+		failed error
+		want   status.Status
+		// reason is that of the condition Ready.
+		reason string
+	}{
+		{"all are as they shall be", slicetest.Slice(2, "b b", slicetest.SettledAt("b")), nil, status.CurrentStatus, "PodsAvailable"},
+		{"none is asked for", slicetest.Slice(0, "", slicetest.SettledAt("b")), nil, status.CurrentStatus, "PodsAvailable"},
+		{"the canary of a partition is complete", slicetest.Slice(3, "a a b", slicetest.Partition(2)), nil, status.CurrentStatus, "PodsAvailable"},
+		{"OnDelete, pods wait to be deleted", slicetest.Slice(2, "a b", onDelete), nil, status.CurrentStatus, "PodsAvailable"},
+		{"paused with nothing left to do", slicetest.Slice(2, "b b", slicetest.SettledAt("b"), slicetest.Paused), nil, status.CurrentStatus, "PodsAvailable"},
+		{"the labels of a pod name another revision that means the same", sameAsAsked(slicetest.Slice(2, "c b", slicetest.SettledAt("b"))), nil, status.CurrentStatus, "PodsAvailable"},
+		{"a new set", slicetest.Slice(2, ""), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"rolling out, all serve", slicetest.Slice(2, "a b"), nil, status.InProgressStatus, "PodsOutdated"},
+		{"rolling out, one is on its way out", slicetest.Slice(2, "a at"), nil, status.InProgressStatus, "PodsOutdated"},
+		{"the last one is not Ready", slicetest.Slice(2, "b b-", slicetest.SettledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"the last one is not available", slicetest.Slice(2, "b b5", slicetest.SettledAt("b"), slicetest.MinReady(60)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"one is updated in place", slicetest.Slice(2, "b bi", slicetest.SettledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"a scale-up", slicetest.Slice(3, "b b", slicetest.SettledAt("b")), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"a scale-down", slicetest.Slice(1, "b bt", slicetest.SettledAt("b")), nil, status.InProgressStatus, "PodsLeaving"},
+		{"a stand-in is left", slicetest.Slice(2, "b b b", slicetest.SettledAt("b"), slicetest.Surge(1)), nil, status.InProgressStatus, "PodsLeaving"},
+		{"the canary of a partition is not complete", slicetest.Slice(3, "a a b-", slicetest.Partition(2)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"one below the partition is lost", slicetest.Slice(3, ". a b", slicetest.Partition(2)), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"paused in mid-way", slicetest.Slice(2, "a b", slicetest.Paused), nil, status.InProgressStatus, decide.ReasonRolloutPaused},
+		{"paused, one is lost", slicetest.Slice(2, ". b", slicetest.Paused), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"OnDelete, one is not there", slicetest.Slice(2, "b .", onDelete), nil, status.InProgressStatus, "PodsUnavailable"},
+		{"the API server refuses a pod", slicetest.Slice(2, "b", slicetest.SettledAt("b")), errNoRoom, status.InProgressStatus, api.ConditionFailedCreatePod},
+		{"the API server refuses an update", slicetest.Slice(2, "a b"), fmt.Errorf("%s of pod shop/web-0: no", decide.Delete), status.InProgressStatus, api.ConditionFailedUpdatePod},
+		{"no progress in time", slicetest.Slice(2, "a b-", late), nil, status.FailedStatus, decide.ReasonRolloutDeadline},
+		{"no progress in time, and refused", slicetest.Slice(2, "a .", late), errNoRoom, status.FailedStatus, decide.ReasonRolloutDeadline},
+		{"being deleted", slicetest.Slice(2, "b b", slicetest.SettledAt("b"), deleting), nil, status.CurrentStatus, "PodsAvailable"},
+		{"being deleted, one has gone", slicetest.Slice(2, "b .", slicetest.SettledAt("b"), deleting), nil, status.InProgressStatus, "StatefulSetDeleted"},
+	} {
+		t.Run("U-01 "+c.name, func(t *testing.T) {
+			set := toldOf(c.in, c.failed)
+			ready := meta.FindStatusCondition(set.Status.Conditions, api.ConditionReady)
+			if ready == nil || ready.Reason != c.reason || ready.ObservedGeneration != 3 || ready.Message == "" {
+				t.Errorf("%+v, want reason %s", ready, c.reason)
+			}
+			if got := kstatusOf(t, set); got != c.want {
+				t.Errorf("%s, want %s: %+v", got, c.want, set.Status.Conditions)
+			}
+			waits := c.reason == decide.ReasonRolloutPaused || c.reason == "StatefulSetDeleted"
+			if atIt := meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionReconciling); atIt != (c.want == status.InProgressStatus && !waits) {
+				t.Errorf("the controller is at it: %t", atIt)
+			}
+			agree(t, set.Status)
+			set.Generation++
+			if got := kstatusOf(t, set); got != status.InProgressStatus {
+				t.Errorf("a change that was not seen yet: %s", got)
+			}
+			set.DeletionTimestamp = &metav1.Time{Time: slicetest.Noon}
+			if got := kstatusOf(t, set); got != status.TerminatingStatus {
+				t.Errorf("deleted: %s", got)
+			}
+		})
+	}
+}
+
+// agree checks that no condition of a status contradicts another.
+func agree(t failer, s api.StatefulSetStatus) {
+	t.Helper()
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(s.Conditions, kind) }
+	ready, reconciling, stalled := is(api.ConditionReady), is(api.ConditionReconciling), is(api.ConditionStalled)
+	switch {
+	case ready && (reconciling || stalled), reconciling && stalled:
+		t.Fatalf("more than one of Ready, Reconciling and Stalled: %+v", s.Conditions)
+	case stalled != meta.IsStatusConditionFalse(s.Conditions, api.ConditionProgressing):
+		t.Fatalf("Stalled and Progressing: %+v", s.Conditions)
+	case ready && s.AvailableReplicas != s.Replicas:
+		t.Fatalf("Ready with %d of %d available", s.AvailableReplicas, s.Replicas)
+	}
+	for _, c := range s.Conditions {
+		abnormal := c.Type == api.ConditionReconciling || c.Type == api.ConditionStalled
+		if abnormal && c.Status != metav1.ConditionTrue {
+			t.Fatalf("%s is there though there is nothing abnormal: %+v", c.Type, c)
+		}
+	}
+}
+
+// TestConditionsAgree: whatever was decided, and whatever the conditions were before, none contradicts
+// another.
+func TestConditionsAgree(t *testing.T) {
+	t.Run("U-01: of any decision", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := decide.Decision{Readiness: decide.Readiness{Reason: "PodsOutdated", Message: "1 of 2 pods are available"}, Status: decide.Status{Replicas: 2, Ready: 2, Available: 1}}
+			switch state := rapid.SampledFrom([]string{"ready", "waits", "is at it", "failed"}).Draw(t, "state"); state {
+			case "ready":
+				d.Readiness, d.Status.Available = decide.Readiness{Ready: true, Reason: "PodsAvailable", Message: "2 of 2 pods are available"}, 2
+			case "waits":
+				d.Readiness.Waiting = true
+			case "failed":
+				d.Progress = decide.Progress{Revision: "b", Since: slicetest.Noon, Failed: true}
+			}
+			in := decide.Input{Now: slicetest.Noon, Spec: decide.Spec{Strategy: api.RollingUpdate, Replicas: 2, Paused: d.Readiness.Waiting}, Revisions: decide.Revisions{Current: "a", Update: "b"}}
+			d.Complete = d.Readiness.Ready && rapid.Bool().Draw(t, "complete")
+			var failed error
+			if rapid.Bool().Draw(t, "refused") {
+				failed = errNoRoom
+			}
+			set := slicetest.NamedSet("web", nil)
+			for _, kind := range []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionProgressing} {
+				if rapid.Bool().Draw(t, kind) { // of a pass before this one
+					condition(set, &set.Status, kind, true, "Before", "")
+				}
+			}
+			s := statusOf(observe.Seen{Set: set}, in, d, failed)
+			agree(t, s)
+			if is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady); is != d.Readiness.Ready {
+				t.Fatalf("Ready is %t: %+v", is, s.Conditions)
+			}
+			if is := meta.IsStatusConditionTrue(s.Conditions, api.ConditionReconciling); is != (!d.Readiness.Ready && !d.Readiness.Waiting && !d.Progress.Failed) {
+				t.Fatalf("somebody is said to be at it, %t: %+v", is, s.Conditions)
+			}
+		})
+	})
+}

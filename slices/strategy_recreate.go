@@ -1,4 +1,0 @@
-package slices
-
-// recreate stops all pods of old revisions before one of the new is started.
-var recreate = strategy{order: highestFirst, together: true}
