@@ -34,7 +34,6 @@ func Scheme(t *testing.T) *runtime.Scheme {
 }
 
 // Sized is a claim, or a claim template, of a size.
-// sized is a claim, or the template of one, that requests a size.
 func Sized(name, size string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
@@ -42,7 +41,6 @@ func Sized(name, size string) *corev1.PersistentVolumeClaim {
 }
 
 // WithClaims is a set with two claim templates of 1Gi.
-// withClaims is the set web with two claim templates, data and log.
 func WithClaims() *api.StatefulSet {
 	set := NamedSet("web", map[string]string{"app": "web"})
 	set.Spec.ServiceName = "web"
