@@ -140,11 +140,3 @@ func isComplete(set *unstructured.Unstructured, replicas int64) bool {
 	return status("observedGeneration") == set.GetGeneration() && status("replicas") == replicas &&
 		status("availableReplicas") == replicas && (replicas == 0 || status("updatedReplicas") == replicas && text("currentRevision") == text("updateRevision"))
 }
-
-// timed adds how long something takes, in seconds.
-func timed(took *[]float64, do func() error) error {
-	begin := time.Now()
-	err := do()
-	*took = append(*took, time.Since(begin).Seconds())
-	return err
-}

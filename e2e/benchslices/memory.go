@@ -24,7 +24,7 @@ import (
 // a set of many, of which there are smallRounds, one after the other.
 const (
 	large       = 5000
-	smallRounds = 3
+	smallRounds = 7
 )
 
 // memory lets managers of their own create one set of few and one of many pods, and then
@@ -85,7 +85,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	b.say("a manager creates %d sets of %d pods", sets, replicas)
 	all := make([]subject, sets)
 	var took []float64
-	err := timed(&took, func() error {
+	err := timed(ctx, &took, func() error {
 		for i := range all {
 			all[i] = subject{b, ours, client.ObjectKey{Namespace: namespace, Name: "set-" + strconv.Itoa(i)}}
 			if err := all[i].make(ctx, replicas, appsv1.ParallelPodManagement); err != nil {

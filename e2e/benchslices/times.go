@@ -137,12 +137,12 @@ func (b *bench) round(ctx context.Context, round int, counts *counter) (map[stri
 	for cycle := range cycles {
 		name, order := fmt.Sprintf("parallel-%d", cycle), turn(round+cycle)
 		if err := each(name, order, func(set subject, s *sample) error {
-			return timed(&s.create, func() error { return set.create(ctx, many, appsv1.ParallelPodManagement) })
+			return timed(ctx, &s.create, func() error { return set.create(ctx, many, appsv1.ParallelPodManagement) })
 		}); err != nil {
 			return nil, err
 		}
 		if err := each(name, order, func(set subject, s *sample) error {
-			return timed(&s.down, func() error { return set.patch(ctx, toZero, 0) })
+			return timed(ctx, &s.down, func() error { return set.patch(ctx, toZero, 0) })
 		}); err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (b *bench) roll(ctx context.Context, set subject, s *sample) error {
 	if err := set.create(ctx, many, appsv1.ParallelPodManagement); err != nil {
 		return err
 	}
-	if err := timed(&s.tenPercent, func() error { return set.patch(ctx, tenPercent, many) }); err != nil {
+	if err := timed(ctx, &s.tenPercent, func() error { return set.patch(ctx, tenPercent, many) }); err != nil {
 		return err
 	}
 	return set.patch(ctx, toZero, 0)
@@ -182,7 +182,7 @@ func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts 
 		return err
 	}
 	writes, refused := counts.writes.Load(), counts.refused.Load()
-	if err := timed(&s.ordered, func() error { return set.patch(ctx, oneByOne, many) }); err != nil {
+	if err := timed(ctx, &s.ordered, func() error { return set.patch(ctx, oneByOne, many) }); err != nil {
 		return err
 	}
 	if set.contender != native {

@@ -141,9 +141,7 @@ func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *core
 		version := c.Expectations.newestVersion(c.key(), pod)
 		conditions.ResourceVersion = &version
 	}
-	remove := func() error {
-		return c.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, conditions)
-	}
+	remove := func() error { return c.Client.Delete(ctx, onlyMetadata(pod), conditions) }
 	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
 	if c.Set.Annotations[api.MigratingAnnotationKey] != "" && byBudget && !costsNothing(pod) {
 		remove = func() error { return c.evict(ctx, action, pod) }
@@ -164,6 +162,15 @@ func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *core
 	claimControl{c}.tellOfClaims(action, pod)
 	c.event(pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
 	return nil
+}
+
+// onlyMetadata names a pod to be deleted. The client decodes nothing of what is answered when it is
+// given no more than that; of a whole pod it would, for each of hundreds.
+func onlyMetadata(pod *corev1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+	}
 }
 
 // costsNothing says whether a pod may be taken down without the budget, for it was not
