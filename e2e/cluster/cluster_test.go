@@ -43,6 +43,7 @@ func TestClusters(t *testing.T) {
 	a := clusters[0]
 	t.Run("kubectl", func(t *testing.T) { testKubectl(t, a) })
 	t.Run("users", func(t *testing.T) { testUsers(t, a) })
+	t.Run("a kubelet deletes no pod by itself", func(t *testing.T) { testNoKubeletDeletes(t, a) })
 	t.Run("delays", func(t *testing.T) { testDelays(t, a) })
 	t.Run("not ready", func(t *testing.T) { testNotReadyStays(t, a) })
 	t.Run("recreation", func(t *testing.T) { testRecreation(t, a) })

@@ -17,8 +17,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-func testUsers(t *testing.T, c *Cluster) {
-	path, err := c.UserKubeconfig("system:jane/1", "developers")
+// clientOfUser is a client of somebody who is in these groups.
+func clientOfUser(t *testing.T, c *Cluster, user string, groups ...string) kubernetes.Interface {
+	t.Helper()
+	path, err := c.UserKubeconfig(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,11 @@ func testUsers(t *testing.T, c *Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jane := kubernetes.NewForConfigOrDie(config)
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+func testUsers(t *testing.T, c *Cluster) {
+	jane := clientOfUser(t, c, "system:jane/1", "developers")
 	if _, err := jane.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("without a role: %v, want forbidden", err)
 	}
@@ -117,6 +123,20 @@ func testNotReadyStays(t *testing.T, c *Cluster) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// testNoKubeletDeletes has kwok delete a pod that nobody has deleted, as it does with an old view
+// of a pod whose successor has the same name.
+func testNoKubeletDeletes(t *testing.T, c *Cluster) {
+	kwok := clientOfUser(t, c, roleUser(Kwok), adminGroup)
+	createPod(t, clientOf(t, c), makePod("successor", nil))
+	eventually(t, "kwok is refused", func(ctx context.Context) error {
+		err := kwok.CoreV1().Pods(namespace).Delete(ctx, "successor", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the answer is %q", apierrors.ReasonForError(err))
+		}
+		return nil
+	})
 }
 
 // testRecreation deletes pods that their StatefulSet makes again at once, under

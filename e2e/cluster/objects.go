@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,7 @@ import (
 // storageClass is the name of the default StorageClass.
 const storageClass = "standard"
 
-// createObjects makes the nodes and the StorageClass. It repeats what fails:
+// createObjects makes the nodes, the StorageClass and the policy of kwok. It repeats what fails:
 // a new apiserver refuses writes for a moment.
 func (c *Cluster) createObjects(ctx context.Context) error {
 	version, err := c.client.Discovery().ServerVersion()
@@ -34,10 +35,57 @@ func (c *Cluster) createObjects(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.poll(ctx, "storage class "+storageClass, func(ctx context.Context) error {
+	err = c.poll(ctx, "storage class "+storageClass, func(ctx context.Context) error {
 		_, err := c.client.StorageV1().StorageClasses().Create(ctx, makeStorageClass(), metav1.CreateOptions{})
 		return ignoreAlreadyExists(err)
 	})
+	if err != nil {
+		return err
+	}
+	admission := c.client.AdmissionregistrationV1()
+	return c.poll(ctx, "policy "+kubeletPolicy, func(ctx context.Context) error {
+		if _, err := admission.ValidatingAdmissionPolicies().Create(ctx, makeKubeletPolicy(), metav1.CreateOptions{}); ignoreAlreadyExists(err) != nil {
+			return err
+		}
+		_, err := admission.ValidatingAdmissionPolicyBindings().Create(ctx, makeKubeletPolicyBinding(), metav1.CreateOptions{})
+		return ignoreAlreadyExists(err)
+	})
+}
+
+// kubeletPolicy is the name of what holds kwok to what a kubelet does.
+const kubeletPolicy = "kubelets-delete-only-terminating-pods"
+
+// makeKubeletPolicy refuses kwok to delete a pod that nobody has deleted before. A kubelet names the
+// UID of the pod that it deletes; kwok names none, and one whose view is old would delete the pod
+// that a controller has made under the same name since then.
+func makeKubeletPolicy() *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: kubeletPolicy},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}},
+			},
+			MatchConditions: []admissionregistrationv1.MatchCondition{{
+				Name: "kwok", Expression: fmt.Sprintf("request.userInfo.username == %q", roleUser(Kwok)),
+			}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "has(oldObject.metadata.deletionTimestamp)", Message: "nobody has deleted this pod",
+			}},
+		},
+	}
+}
+
+func makeKubeletPolicyBinding() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: kubeletPolicy},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        kubeletPolicy,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
 }
 
 // ignoreAlreadyExists: the attempt before succeeded, and its answer was lost.
