@@ -262,7 +262,7 @@ func (e *Engine) watch(ctx context.Context, places ...*endpoint.Endpoint) error 
 		return nil
 	}
 	for _, p := range places {
-		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Kind: p.APIVersion}, e.notify)
+		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Kind: p.APIVersion}, clusters.Subscription{Set: p.Set, Notify: e.notify})
 		if err != nil {
 			e.Close()
 			return err

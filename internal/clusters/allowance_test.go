@@ -187,7 +187,7 @@ func TestViewsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			allowance := NewAllowance(room)
 			west := within(t, allowance, stream(tc.pods))
-			view, leave, err := west.Watch(t.Context(), Scope{Namespace: "shop"}, func() {})
+			view, leave, err := west.Watch(t.Context(), Scope{Namespace: "shop"}, Subscription{Set: "web", Notify: func() {}})
 			if leave != nil {
 				t.Cleanup(leave)
 			}
@@ -208,7 +208,7 @@ func TestViewsAreBounded(t *testing.T) {
 				if err := view.List(t.Context(), &corev1.PodList{}); err != nil {
 					t.Error(err)
 				}
-				view.full = true
+				view.space.full = true
 				if err := view.List(t.Context(), &corev1.PodList{}); err == nil {
 					t.Error("a view that is full still shows something")
 				}
@@ -216,8 +216,8 @@ func TestViewsAreBounded(t *testing.T) {
 			}
 			west.close()
 			back := func(context.Context) (bool, error) { return allowance.room() == room, nil }
-			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.views) > 0 {
-				t.Errorf("%d views are left, and %d of %d bytes", len(west.views), allowance.room(), room)
+			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.spaces) > 0 {
+				t.Errorf("%d views are left, and %d of %d bytes", len(west.spaces), allowance.room(), room)
 			}
 		})
 	}

@@ -66,8 +66,10 @@ type Connection struct {
 	live   client.Client
 	guard  *guard
 
-	mu    sync.Mutex
-	views map[Scope]*View
+	hub    *hub
+
+	mu     sync.Mutex
+	spaces map[Scope]*store
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -100,7 +102,7 @@ func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Con
 	}
 	return &Connection{
 		name: name, config: config, http: httpClient, scheme: scheme, mapper: mapper,
-		live: client.WithFieldOwner(live, api.FieldManager), views: map[Scope]*View{}, guard: guard,
+		live: client.WithFieldOwner(live, api.FieldManager), guard: guard, hub: newHub(), spaces: map[Scope]*store{},
 	}, nil
 }
 

@@ -1,41 +1,47 @@
 package clusters
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keep drops what nobody reads of an object, and books the rest, before it is kept. A view in
+// keep drops what nobody reads of an object, and books the rest, before it is kept. A store in
 // which there is no room for one ends.
-func (v *View) keep(in any) (any, error) {
+func (s *store) keep(in any) (any, error) {
 	out := slim(in)
 	object, isObject := out.(client.Object)
-	if !isObject || v.kept.of == nil {
+	if !isObject || s.kept.of == nil {
 		return out, nil
 	}
 	weight, err := weigh(object)
 	if err != nil {
 		return nil, err
 	}
-	key := nameOf(object)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if more := weight - v.weights[key]; more > 0 && !v.kept.take(more) {
-		v.full = true
-		v.stop()
+	if !s.book(nameOf(object), weight+weighIndexed(object)) {
+		s.hub.wake(audience{everyone: true})
 		return stub(object), nil // an error would have all of it logged, whatever it holds
-	} else if more < 0 {
-		v.kept.give(-more)
 	}
-	v.weights[key] = weight
 	return out, nil
 }
 
-// stub has nothing of an object but its name. A view that is full shows nobody that.
+// book takes room for an object.
+func (s *store) book(key string, weight int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if more := weight - s.weights[key]; more > 0 && !s.kept.take(more) {
+		s.full = true
+		s.stop()
+		return false
+	} else if more < 0 {
+		s.kept.give(-more)
+	}
+	s.weights[key] = weight
+	return true
+}
+
+// stub has nothing of an object but its name. A store that is full shows nobody that.
 func stub(of client.Object) client.Object {
 	empty, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(of).Elem()))
 	if !ok {
@@ -47,52 +53,26 @@ func stub(of client.Object) client.Object {
 	return empty
 }
 
-// nameOf tells an object from every other one of a view.
+// nameOf tells an object from every other one of a store.
 func nameOf(object client.Object) string {
 	return fmt.Sprintf("%T/%s/%s", object, object.GetNamespace(), object.GetName())
 }
 
-// dropped is for an object that is not kept any more.
-func (v *View) dropped(in any) {
-	if unknown, ok := in.(toolscache.DeletedFinalStateUnknown); ok {
-		in = unknown.Obj
-	}
-	if object, ok := in.(client.Object); ok {
-		key := nameOf(object)
-		v.mu.Lock()
-		v.kept.give(v.weights[key])
-		delete(v.weights, key)
-		v.mu.Unlock()
-	}
-	v.changed()
+// drop is for an object that is not kept any more.
+func (s *store) drop(object client.Object) {
+	key := nameOf(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept.give(s.weights[key])
+	delete(s.weights, key)
 }
 
-func (v *View) tooMuch() error {
-	return fmt.Errorf("cluster %s holds more in namespace %s than is kept for one namespace; see what it holds so much of, or raise clusterClient.memory of the manager", v.connection.name, v.scope.Namespace)
-}
-
-// shown is the error of a view that shows nothing any more.
-func (v *View) shown() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.full {
-		return v.tooMuch()
+// trusted is the error of a store that shows nothing any more.
+func (s *store) trusted() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return fmt.Errorf("cluster %s holds more %s than is kept for one namespace; see what it holds so much of, or raise clusterClient.memory of the manager", s.cluster, s.part.in())
 	}
 	return nil
-}
-
-// Get implements client.Reader.
-func (v *View) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if err := v.shown(); err != nil {
-		return err
-	}
-	return v.Reader.Get(ctx, key, object, opts...)
-}
-
-// List implements client.Reader.
-func (v *View) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if err := v.shown(); err != nil {
-		return err
-	}
-	return v.Reader.List(ctx, list, opts...)
 }

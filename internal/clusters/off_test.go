@@ -16,7 +16,7 @@ func TestOff(t *testing.T) {
 	}
 	asks := everyWay(off)
 	asks["a watch"] = func(ctx context.Context) error {
-		_, _, err := off.Watch(ctx, Scope{Namespace: "shop"}, func() {})
+		_, _, err := off.Watch(ctx, Scope{Namespace: "shop"}, Subscription{Set: "web", Notify: func() {}})
 		return err
 	}
 	for name, ask := range asks {

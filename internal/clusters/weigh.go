@@ -1,6 +1,11 @@
 package clusters
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // What an answer in JSON takes in memory, once it is read, is not what it has on the way: "{}"
 // in a list of pods is two bytes there, and a thousand here.
@@ -18,6 +23,9 @@ const (
 	weightOfMember = 80
 	// weightOfScalar is of one that is none.
 	weightOfScalar = 32
+	// weightOfIndexed is of a value that an index finds an object by, twice, beside its text: in its
+	// namespace, and in all.
+	weightOfIndexed = 800
 	// deepest is how deep values may be nested, as in the decoder (encoding/json, maxNestingDepth).
 	deepest = 10000
 )
@@ -108,4 +116,17 @@ func weigh(object any) (int64, error) {
 	var s scanner
 	s.read(data, 0)
 	return s.ended, nil
+}
+
+// weighIndexed is what the indexes take that a view finds an object by.
+func weighIndexed(object client.Object) (weight int64) {
+	for _, index := range Indexes() {
+		if reflect.TypeOf(index.Object) != reflect.TypeOf(object) {
+			continue
+		}
+		for _, value := range index.Values(object) {
+			weight += weightOfIndexed + 2*int64(len(value)+len(object.GetNamespace()))
+		}
+	}
+	return weight
 }

@@ -1,0 +1,163 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// syncFor bounds the first filling of a store.
+const syncFor = 20 * time.Second
+
+// store keeps what is watched of a part of a cluster, for several views. It stops when the last of
+// them leaves.
+type store struct {
+	cache.Cache
+	cluster string
+	part    part
+	stop    context.CancelFunc
+	hub     *hub
+	// users is how many views there are of it; the connection's lock guards it.
+	users int
+	// filled is closed once all was listed, or failed to be, for the reason in err.
+	filled chan struct{}
+	err    error
+
+	mu sync.Mutex
+	// kept is what is kept of the cluster's objects, and weights what each weighs.
+	kept    *tab
+	weights map[string]int64
+	// full is true once there was no room for one: then nothing is shown any more.
+	full bool
+}
+
+// part is what a store shows.
+type part struct {
+	// namespace is where it is; empty: the whole cluster.
+	namespace string
+	shown     []client.Object
+}
+
+// in says where it is, for people.
+func (p part) in() string { return "in namespace " + p.namespace }
+
+// newStore begins to fill a store, which outlives the call that made it: it belongs to its views.
+func (c *Connection) newStore(ctx context.Context, of part) *store {
+	running, stop := context.WithCancel(unheld(context.WithoutCancel(ctx)))
+	s := &store{
+		cluster: c.name, part: of, stop: stop, hub: c.hub, filled: make(chan struct{}),
+		kept: &tab{of: c.guard.allowance}, weights: map[string]int64{},
+	}
+	go func() {
+		defer close(s.filled)
+		if s.err = s.fill(running, c); s.err != nil {
+			s.close()
+		}
+	}()
+	return s
+}
+
+func (s *store) fill(running context.Context, c *Connection) error {
+	options := cache.Options{
+		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
+		// What is watched is never changed in place by us, and it may be large.
+		DefaultTransform:             s.keep,
+		DefaultUnsafeDisableDeepCopy: new(true),
+		ReaderFailOnMissingInformer:  true,
+	}
+	if s.part.namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{s.part.namespace: {}}
+	}
+	objects, err := cache.New(c.config, options)
+	if err != nil {
+		return err
+	}
+	s.Cache = objects
+	waiting, cancel := context.WithTimeout(running, syncFor)
+	defer cancel()
+	for _, object := range s.part.shown {
+		if err := s.watch(waiting, object); err != nil {
+			return err
+		}
+	}
+	go func() { _ = objects.Start(running) }() // it returns when the store is stopped
+	filled := objects.WaitForCacheSync(waiting)
+	if err := s.trusted(); err != nil {
+		return err
+	}
+	if !filled {
+		return errors.Join(errors.New("the first lists were not answered"), waiting.Err())
+	}
+	return nil
+}
+
+// watch shows one kind.
+func (s *store) watch(ctx context.Context, object client.Object) error {
+	for _, index := range Indexes() {
+		if reflect.TypeOf(index.Object) != reflect.TypeOf(object) {
+			continue
+		}
+		if err := s.IndexField(ctx, object, index.Field, index.Values); err != nil {
+			return err
+		}
+	}
+	informer, err := s.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(added any) { s.event(nil, added) },
+			UpdateFunc: s.event,
+			DeleteFunc: func(gone any) { s.event(gone, nil) },
+		})
+	}
+	return err
+}
+
+// event wakes those whom it is about.
+func (s *store) event(was, is any) {
+	if unknown, ok := was.(toolscache.DeletedFinalStateUnknown); ok {
+		was = unknown.Obj
+	}
+	before, _ := was.(client.Object)
+	after, _ := is.(client.Object)
+	if after == nil && before != nil {
+		s.drop(before)
+	}
+	if before == nil && after == nil {
+		s.hub.wake(audience{everyone: true})
+		return
+	}
+	s.hub.wake(waker{s.hub, s.Cache}.about(before, after))
+}
+
+// wait returns once it is filled.
+func (s *store) wait(ctx context.Context) error {
+	select {
+	case <-s.filled:
+		return s.err
+	case <-ctx.Done():
+		return fmt.Errorf("the first lists were not answered: %w", ctx.Err())
+	}
+}
+
+// failed says whether it could not be filled.
+func (s *store) failed() bool {
+	select {
+	case <-s.filled:
+		return s.err != nil
+	default:
+		return false
+	}
+}
+
+// close ends the store and returns what it has kept.
+func (s *store) close() {
+	s.stop()
+	s.kept.close()
+}

@@ -1,0 +1,259 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
+)
+
+// audience is whom an event is about. In doubt it is larger: whoever is woken in vain has looked
+// once more, whoever is not waits until it looks by itself.
+type audience struct {
+	everyone   bool
+	namespaces map[string]bool
+	sets       []client.ObjectKey
+	questions  []question
+}
+
+func (a *audience) add(namespace string, sets ...string) {
+	for _, set := range sets {
+		a.sets = append(a.sets, client.ObjectKey{Namespace: namespace, Name: set})
+	}
+}
+
+func (a *audience) all(namespace string) {
+	if a.namespaces == nil {
+		a.namespaces = map[string]bool{}
+	}
+	a.namespaces[namespace] = true
+}
+
+// waker finds the audience of an event.
+type waker struct {
+	hub *hub
+	// known shows what is kept beside the object of the event.
+	known client.Reader
+}
+
+// about is for an object that was and is so; nil: it was not, or is not any more.
+func (w waker) about(before, after client.Object) audience {
+	var a audience
+	for _, object := range []client.Object{before, after} {
+		if object != nil {
+			a.questions = append(a.questions, questionOf(object))
+			w.named(&a, object)
+		}
+	}
+	switch either(before, after).(type) {
+	case *corev1.Pod:
+		w.pod(&a, as[corev1.Pod](before), as[corev1.Pod](after))
+	case *policyv1.PodDisruptionBudget:
+		w.budget(&a, as[policyv1.PodDisruptionBudget](before), as[policyv1.PodDisruptionBudget](after))
+	}
+	return a
+}
+
+func either(before, after client.Object) client.Object {
+	if after != nil {
+		return after
+	}
+	return before
+}
+
+// as is an object of a type; nil where there is none.
+func as[T any](object client.Object) *T {
+	typed, _ := any(object).(*T)
+	return typed
+}
+
+// named adds whom an object is about by what it names.
+func (w waker) named(a *audience, object client.Object) {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		a.add(object.Namespace, setsOfPod(object)...)
+	case *corev1.PersistentVolumeClaim:
+		a.add(object.Namespace, setsOf(object)...)
+	case *corev1.Service:
+		a.add(object.Namespace, setOf(object.Name))
+	case *corev1.PersistentVolume:
+		w.volume(a, object)
+	case *storagev1.VolumeAttachment:
+		w.attachment(a, object)
+	case *policyv1.PodDisruptionBudget:
+	default:
+		if workload.Is(object) {
+			a.add(object.GetNamespace(), object.GetName())
+		} else {
+			a.everyone = true
+		}
+	}
+}
+
+func (w waker) volume(a *audience, volume *corev1.PersistentVolume) {
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		a.add(ref.Namespace, setsOfClaim(ref.Name)...)
+	}
+	if disk := Disk(volume); disk != "" {
+		a.questions = append(a.questions, questionOfDisk(disk))
+	}
+}
+
+func questionOfDisk(disk string) question { return question{key: client.ObjectKey{Name: disk}} }
+
+func (w waker) attachment(a *audience, attachment *storagev1.VolumeAttachment) {
+	name := attachment.Spec.Source.PersistentVolumeName
+	if name == nil {
+		return // of a volume that only a pod has
+	}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: *name}}
+	a.questions = append(a.questions, questionOf(volume))
+	if err := w.known.Get(context.Background(), client.ObjectKeyFromObject(volume), volume); err != nil {
+		a.everyone = true
+		return
+	}
+	w.volume(a, volume)
+}
+
+// presence is what PodDisruptionBudgets, and what is made of them, depend on of a pod of whatever
+// set.
+type presence struct {
+	uid           types.UID
+	labels        map[string]string
+	ended, marked bool
+}
+
+func presenceOf(pod *corev1.Pod) presence {
+	if pod == nil {
+		return presence{}
+	}
+	return presence{
+		uid: pod.UID, labels: pod.Labels, ended: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		marked: slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+		}),
+	}
+}
+
+func (p presence) equal(other presence) bool {
+	return p.uid == other.uid && p.ended == other.ended && p.marked == other.marked && maps.Equal(p.labels, other.labels)
+}
+
+// pod adds the sets whose budgets select the pod, too: it counts for these as their own do.
+func (w waker) pod(a *audience, before, after *corev1.Pod) {
+	was, is := presenceOf(before), presenceOf(after)
+	if before != nil && after != nil && was.equal(is) {
+		return
+	}
+	namespace, name := namespaceAndName(before, after)
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := w.known.List(context.Background(), &budgets, client.InNamespace(namespace)); err != nil {
+		a.all(namespace)
+		return
+	}
+	for i := range budgets.Items {
+		budget := &budgets.Items[i]
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil {
+			continue // it selects nothing
+		}
+		_, evicted := budget.Status.DisruptedPods[name]
+		if evicted || before != nil && selector.Matches(labels.Set(was.labels)) || after != nil && selector.Matches(labels.Set(is.labels)) {
+			a.add(namespace, w.selected(namespace, selector)...)
+		}
+	}
+}
+
+func namespaceAndName(before, after *corev1.Pod) (namespace, name string) {
+	if after == nil {
+		return before.Namespace, before.Name
+	}
+	return after.Namespace, after.Name
+}
+
+// budget adds the sets that a PodDisruptionBudget selects. Which that are may be another question
+// when it was made, deleted or selects anew: everyone's, who may say by name what selects nothing.
+func (w waker) budget(a *audience, before, after *policyv1.PodDisruptionBudget) {
+	switch {
+	case before == nil:
+		a.all(after.Namespace)
+		return
+	case after == nil || !equality.Semantic.DeepEqual(before.Spec.Selector, after.Spec.Selector):
+		a.all(before.Namespace)
+		return
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(after.Spec.Selector); err == nil {
+		a.add(after.Namespace, w.selected(after.Namespace, selector)...)
+	}
+}
+
+// selected are the sets whose pods are selected, made or still to be made, of those that somebody
+// looks at.
+func (w waker) selected(namespace string, selector labels.Selector) []string {
+	return slices.DeleteFunc(w.hub.setsIn(namespace), func(set string) bool { return !w.selects(namespace, set, selector) })
+}
+
+func (w waker) selects(namespace, set string, selector labels.Selector) bool {
+	templates := w.templates(client.ObjectKey{Namespace: namespace, Name: set})
+	// Where no set is seen, its pods are to be like those of the other cluster.
+	if len(templates) == 0 || slices.ContainsFunc(templates, func(of labels.Set) bool { return selector.Matches(of) }) {
+		return true
+	}
+	var pods corev1.PodList
+	if err := w.known.List(context.Background(), &pods, client.InNamespace(namespace), client.MatchingFields{SetField: set}); err != nil {
+		return true
+	}
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) })
+}
+
+// templates are the labels of the pod templates of a set, of each kind that has one of the name; none
+// where they are not known.
+func (w waker) templates(key client.ObjectKey) []labels.Set {
+	var found []labels.Set
+	for _, kind := range workload.All() {
+		set := kind.New(metav1.ObjectMeta{})
+		switch err := w.known.Get(context.Background(), key, set); {
+		case err == nil:
+			of, known := templateLabels(set)
+			if !known {
+				return nil
+			}
+			found = append(found, of)
+		case !apierrors.IsNotFound(err) && !notShown(err):
+			return nil
+		}
+	}
+	return found
+}
+
+// notShown is for a kind that a view does not show.
+func notShown(err error) bool {
+	_, is := errors.AsType[*cache.ErrResourceNotCached](err)
+	return is
+}
+
+func templateLabels(set client.Object) (of labels.Set, known bool) {
+	switch set := set.(type) {
+	case *appsv1.StatefulSet:
+		return set.Spec.Template.Labels, true
+	case *slicesapi.StatefulSet:
+		return set.Spec.Template.Labels, true
+	default:
+		return nil, false
+	}
+}
