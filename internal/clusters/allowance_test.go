@@ -104,8 +104,8 @@ func TestAnswersAreHeld(t *testing.T) {
 	}
 }
 
-// stream answers every list with none, and every watch with so many pods, and then nothing.
-func stream(n int) http.HandlerFunc {
+// stream answers every list with none, and every watch of a resource with so many, and then nothing.
+func stream(streamed string, n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		parts := strings.Split(r.URL.Path, "/")
@@ -118,12 +118,12 @@ func stream(n int) http.HandlerFunc {
 			fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
 			return
 		}
-		if resource == "pods" {
+		kind := kinds[resource]
+		if resource == streamed {
 			for i := range n {
-				fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"p-%d","resourceVersion":"%d"}}}`+"\n", i, i+1)
+				fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"apiVersion":%q,"metadata":{"namespace":"shop","name":"p-%d","resourceVersion":"%d"}}}`+"\n", kind[0], kind[1], i, i+1)
 			}
 		}
-		kind := kinds[resource]
 		fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1000000","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", kind[0], kind[1])
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
@@ -186,7 +186,7 @@ func TestViewsAreBounded(t *testing.T) {
 	}{"few": {50, false}, "many": {5000, true}} {
 		t.Run(name, func(t *testing.T) {
 			allowance := NewAllowance(room)
-			west := within(t, allowance, stream(tc.pods))
+			west := within(t, allowance, stream("pods", tc.pods))
 			view, leave, err := west.Watch(t.Context(), Scope{Namespace: "shop"}, Subscription{Set: "web", Notify: func() {}})
 			if leave != nil {
 				t.Cleanup(leave)

@@ -66,7 +66,7 @@ type Connection struct {
 	live   client.Client
 	guard  *guard
 
-	hub    *hub
+	hub *hub
 
 	mu     sync.Mutex
 	spaces map[Scope]*store

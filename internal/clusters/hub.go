@@ -37,7 +37,9 @@ type question struct {
 	key  client.ObjectKey
 }
 
-func questionOf(object client.Object) question { return questionAt(object, client.ObjectKeyFromObject(object)) }
+func questionOf(object client.Object) question {
+	return questionAt(object, client.ObjectKeyFromObject(object))
+}
 
 // questionAt is for an object of the same kind as another one.
 func questionAt(like client.Object, key client.ObjectKey) question {

@@ -45,8 +45,13 @@ type part struct {
 	shown     []client.Object
 }
 
-// in says where it is, for people.
-func (p part) in() string { return "in namespace " + p.namespace }
+// of says what it is, for people.
+func (p part) of() string {
+	if p.namespace == "" {
+		return "in PersistentVolumes and VolumeAttachments"
+	}
+	return "in namespace " + p.namespace
+}
 
 // newStore begins to fill a store, which outlives the call that made it: it belongs to its views.
 func (c *Connection) newStore(ctx context.Context, of part) *store {

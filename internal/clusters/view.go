@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -16,11 +17,13 @@ import (
 )
 
 // View is a cached, watched view of one namespace and of the cluster's volumes, for one subscriber.
-// What it shows is kept once for all.
+// What it shows of the namespace is kept once for all its views, and the volumes once for all views
+// of the connection.
 type View struct {
 	hub        *hub
 	subscriber *subscriber
 	space      *store
+	volumes    *store
 }
 
 // Scope is what a view shows.
@@ -32,9 +35,11 @@ type Scope struct {
 }
 
 func (s Scope) part() part {
+	if s == clusterWide {
+		return part{shown: []client.Object{&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}}}
+	}
 	of := part{namespace: s.Namespace, shown: []client.Object{
-		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
-		&corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}, &corev1.Service{},
+		&appsv1.StatefulSet{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
 	}}
 	if kind := workload.Of(s.Kind); kind.APIVersion() != workload.NativeVersion {
 		of.shown = append(of.shown, kind.New(metav1.ObjectMeta{}))
@@ -42,11 +47,14 @@ func (s Scope) part() part {
 	return of
 }
 
+// clusterWide is the scope of what is in no namespace: no view asks for it by itself.
+var clusterWide = Scope{}
+
 // Watch returns the view of a namespace, filled, and notifies the subscriber of changes until
 // leave is called.
 func (c *Connection) Watch(ctx context.Context, scope Scope, subscription Subscription) (view *View, leave func(), err error) {
 	view = &View{
-		hub: c.hub, space: c.enter(ctx, scope),
+		hub: c.hub, space: c.enter(ctx, scope), volumes: c.enter(ctx, clusterWide),
 		subscriber: &subscriber{Subscription: subscription, namespace: scope.Namespace, asked: map[uint64]struct{}{}},
 	}
 	// What changes from now on is told, and what has changed before is in the first lists.
@@ -54,8 +62,9 @@ func (c *Connection) Watch(ctx context.Context, scope Scope, subscription Subscr
 	leave = sync.OnceFunc(func() {
 		c.hub.leave(view.subscriber)
 		c.exit(scope, view.space)
+		c.exit(clusterWide, view.volumes)
 	})
-	if err := view.space.wait(ctx); err != nil {
+	if err := cmp.Or(view.space.wait(ctx), view.volumes.wait(ctx), view.trusted()); err != nil {
 		leave()
 		return nil, nil, fmt.Errorf("cluster %s: watching namespace %s: %w", c.name, scope.Namespace, err)
 	}
@@ -88,22 +97,35 @@ func (c *Connection) exit(scope Scope, space *store) {
 	}
 }
 
+// trusted is the error of a view of which a part could not be kept: it shows nothing any more.
+func (v *View) trusted() error { return cmp.Or(v.space.trusted(), v.volumes.trusted()) }
+
 // Get implements client.Reader.
 func (v *View) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if err := v.space.trusted(); err != nil {
+	if err := v.trusted(); err != nil {
 		return err
 	}
 	v.hub.ask(v.subscriber, questionAt(object, key))
-	return v.space.Get(ctx, key, object, opts...)
+	switch object.(type) {
+	case *corev1.PersistentVolume, *storagev1.VolumeAttachment:
+		return v.volumes.Get(ctx, key, object, opts...)
+	default:
+		return v.space.Get(ctx, key, object, opts...)
+	}
 }
 
 // List implements client.Reader.
 func (v *View) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if err := v.space.trusted(); err != nil {
+	if err := v.trusted(); err != nil {
 		return err
 	}
 	v.note(list, opts)
-	return v.space.List(ctx, list, opts...)
+	switch list.(type) {
+	case *corev1.PersistentVolumeList, *storagev1.VolumeAttachmentList:
+		return v.volumes.List(ctx, list, opts...)
+	default:
+		return v.space.List(ctx, list, opts...)
+	}
 }
 
 // note has the subscriber woken by what a list may show that the set's name does not tell of.
