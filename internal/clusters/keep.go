@@ -10,10 +10,13 @@ import (
 // keep drops what nobody reads of an object, and books the rest, before it is kept. A store in
 // which there is no room for one ends.
 func (s *store) keep(in any) (any, error) {
-	out := slim(in)
-	object, isObject := out.(client.Object)
-	if !isObject || s.kept.of == nil {
-		return out, nil
+	object, isObject := in.(client.Object)
+	if !isObject {
+		return in, nil // a tombstone has nothing to drop
+	}
+	Slim(object)
+	if s.kept.of == nil {
+		return object, nil
 	}
 	weight, err := weigh(object)
 	if err != nil {
@@ -23,7 +26,7 @@ func (s *store) keep(in any) (any, error) {
 		s.hub.wake(audience{everyone: true})
 		return stub(object), nil // an error would have all of it logged, whatever it holds
 	}
-	return out, nil
+	return object, nil
 }
 
 // book takes room for an object.

@@ -1,24 +1,123 @@
 package clusters
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
-// slimStatuses keeps what says why a container does not run.
-func slimStatuses(statuses []corev1.ContainerStatus) {
-	for i := range statuses {
-		s := &statuses[i]
-		statuses[i] = corev1.ContainerStatus{
-			Name:                 s.Name,
-			State:                corev1.ContainerState{Waiting: s.State.Waiting, Terminated: slimEnd(s.State.Terminated)},
-			LastTerminationState: corev1.ContainerState{Terminated: slimEnd(s.LastTerminationState.Terminated)},
+// Slim drops from an object what no decision reads, before it is kept. What it keeps does not depend
+// on who looks at the object: whichever view comes to show it, it is all there. What is written to
+// another cluster is read whole from its API server, never from here.
+func Slim(object client.Object) {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		slimPod(object)
+	case *corev1.PersistentVolumeClaim:
+		*object = corev1.PersistentVolumeClaim{
+			ObjectMeta: slimMeta(object.ObjectMeta),
+			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: object.Spec.VolumeName},
+			Status:     corev1.PersistentVolumeClaimStatus{Phase: object.Status.Phase},
+		}
+	case *corev1.PersistentVolume:
+		slimVolume(object)
+	case *storagev1.VolumeAttachment:
+		source := storagev1.VolumeAttachmentSource{PersistentVolumeName: object.Spec.Source.PersistentVolumeName}
+		*object = storagev1.VolumeAttachment{ObjectMeta: slimMeta(object.ObjectMeta), Spec: storagev1.VolumeAttachmentSpec{NodeName: object.Spec.NodeName, Source: source}}
+	case *corev1.Service:
+		*object = corev1.Service{ObjectMeta: slimMeta(object.ObjectMeta)}
+	case *policyv1.PodDisruptionBudget:
+		object.ManagedFields = writers(object.ManagedFields)
+		object.Status.Conditions = nil
+		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
+	default:
+		if workload.Is(object) {
+			object.SetManagedFields(writers(object.GetManagedFields()))
+			annotations := object.GetAnnotations()
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+			object.SetAnnotations(annotations)
 		}
 	}
+}
+
+// ours are the annotations by which migrations tell each other what they have done.
+var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey}
+
+// slimMeta keeps whose an object is, and what of a migration is written on it.
+func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
+		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, OwnerReferences: of.OwnerReferences,
+	}
+	for _, key := range ours {
+		if value, found := of.Annotations[key]; found {
+			metav1.SetMetaDataAnnotation(&kept, key, value)
+		}
+	}
+	return kept
+}
+
+// slimPod keeps the labels, which PodDisruptionBudgets select by, the annotations, which kinds of
+// StatefulSet have their own of, the claims that are mounted, and what says how the pod is.
+func slimPod(pod *corev1.Pod) {
+	kept := corev1.Pod{ObjectMeta: slimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}}
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+	kept.Labels, kept.Annotations = pod.Labels, pod.Annotations
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.ClaimName}
+			kept.Spec.Volumes = append(kept.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
+		}
+	}
+	kept.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, Conditions: pod.Status.Conditions,
+		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses), ContainerStatuses: slimStatuses(pod.Status.ContainerStatuses),
+	}
+	*pod = kept
+}
+
+// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one.
+func slimVolume(volume *corev1.PersistentVolume) {
+	kept := corev1.PersistentVolume{
+		ObjectMeta: slimMeta(volume.ObjectMeta),
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: volume.Spec.PersistentVolumeSource, PersistentVolumeReclaimPolicy: volume.Spec.PersistentVolumeReclaimPolicy,
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase},
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		kept.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	}
+	if csi := kept.Spec.CSI; csi != nil {
+		csi.VolumeAttributes = nil
+	}
+	*volume = kept
+}
+
+// slimStatuses keeps what says why a container does not run.
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range statuses {
+		s := &statuses[i]
+		kept = append(kept, corev1.ContainerStatus{
+			Name:                 s.Name,
+			State:                corev1.ContainerState{Waiting: slimWait(s.State.Waiting), Terminated: slimEnd(s.State.Terminated)},
+			LastTerminationState: corev1.ContainerState{Terminated: slimEnd(s.LastTerminationState.Terminated)},
+		})
+	}
+	return kept
+}
+
+func slimWait(waiting *corev1.ContainerStateWaiting) *corev1.ContainerStateWaiting {
+	if waiting == nil {
+		return nil
+	}
+	return &corev1.ContainerStateWaiting{Reason: waiting.Reason}
 }
 
 func slimEnd(ended *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
@@ -28,25 +127,14 @@ func slimEnd(ended *corev1.ContainerStateTerminated) *corev1.ContainerStateTermi
 	return &corev1.ContainerStateTerminated{Reason: ended.Reason, ExitCode: ended.ExitCode}
 }
 
-// slim drops what no decision reads from an object before it is cached. The
-// StatefulSet and the PodDisruptionBudget keep their managed fields: they name the
-// foreign writer.
-func slim(in any) any {
-	object, err := meta.Accessor(in)
-	if err != nil {
-		return in // a tombstone has no metadata and nothing to drop
+// writers keeps the managed fields that may name a foreign writer of a spec: neither ours nor
+// those of a status.
+func writers(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var kept []metav1.ManagedFieldsEntry
+	for _, entry := range fields {
+		if entry.Manager != api.FieldManager && entry.Subresource != "status" && entry.FieldsV1 != nil {
+			kept = append(kept, entry)
+		}
 	}
-	switch object := in.(type) {
-	case *appsv1.StatefulSet, *slicesapi.StatefulSet, *policyv1.PodDisruptionBudget:
-		return in
-	case *corev1.Pod:
-		object.Spec.Containers, object.Spec.InitContainers = nil, nil
-		slimStatuses(object.Status.InitContainerStatuses)
-		slimStatuses(object.Status.ContainerStatuses)
-	}
-	object.SetManagedFields(nil)
-	if annotations := object.GetAnnotations(); annotations != nil {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-	}
-	return in
+	return kept
 }

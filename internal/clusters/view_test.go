@@ -19,7 +19,7 @@ func TestSlim(t *testing.T) {
 			Name: "app", ImageID: "long", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}, LastTerminationState: end,
 		}}},
 	}
-	got := slim(pod)
+	Slim(pod)
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Annotations: map[string]string{"a": "b"}},
 		Spec:       corev1.PodSpec{NodeName: "n"},
@@ -28,7 +28,7 @@ func TestSlim(t *testing.T) {
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}},
 		}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, pod); diff != "" {
 		t.Error(diff)
 	}
 }
