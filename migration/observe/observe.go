@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,12 +32,16 @@ type observed struct {
 	lost bool
 	set  *appsv1.StatefulSet
 	// object is the set as it is of its kind.
-	object   client.Object
-	pods     []corev1.Pod
-	budgets  []policyv1.PodDisruptionBudget
-	claims   map[string]*corev1.PersistentVolumeClaim
-	volumes  map[string]*corev1.PersistentVolume
-	attached map[string][]volumes.Attachment
+	object client.Object
+	pods   []corev1.Pod
+	// allPods is true where these are all of the namespace. Else they are those that are of the set or
+	// mount its claims, and otherPods are others that its budgets select.
+	allPods   bool
+	otherPods []corev1.Pod
+	budgets   []policyv1.PodDisruptionBudget
+	claims    map[string]*corev1.PersistentVolumeClaim
+	volumes   map[string]*corev1.PersistentVolume
+	attached  map[string][]volumes.Attachment
 	// duplicateHandles are volumes of this side that are the disk of one that the other side would
 	// bring here, by the name of that one.
 	duplicateHandles map[string]string
@@ -90,11 +93,13 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	both(source, destination, func(f *observed) error { return f.read(ctx, e.readerOf(f.endpoint, sc)) })
 	if sc.Ordinal == nil {
 		both(source, destination, func(f *observed) error { return f.readRest(ctx, e.readerOf(f.endpoint, sc), source.set) })
+		names := namesOf(source, destination)
+		both(source, destination, func(f *observed) error { return f.readNamed(ctx, e.readerOf(f.endpoint, sc), names) })
 	}
 	if sc.Live && !sc.Wide {
 		for _, f := range []*observed{source, destination} {
 			if sc.Gate && !f.lost {
-				f.listing = e.ahead.gateOf(ctx, f.endpoint)
+				f.listing, f.allPods = e.ahead.gateOf(ctx, f.endpoint), sc.Pods
 			} else {
 				f.listing = e.ahead.leftOf(f.endpoint.Side, sc)
 			}
@@ -105,6 +110,8 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
 		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
 	}
+	source.labels, destination.labels = destination.podLabels(), source.podLabels()
+	both(source, destination, func(f *observed) error { return f.readAround(ctx) })
 	readExports(ctx, m, source, destination)
 	readNames(ctx, m, source, destination, sc)
 
@@ -114,7 +121,6 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.Source.Namespace == e.Destination.Namespace
 	source.now, destination.now = s.Now, s.Now
-	source.labels, destination.labels = destination.podLabels(), source.podLabels()
 	if s.Spec.SameNamespace {
 		source.sibling, destination.sibling = destination.endpoint.Set, source.endpoint.Set
 	}
@@ -202,20 +208,8 @@ func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
 
 func (f *observed) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {
 	var pods corev1.PodList
-	err := reader.List(ctx, &pods, append(options, client.InNamespace(f.endpoint.Namespace))...)
-	f.pods = pods.Items
-	return err
-}
-
-func (f *observed) listAttachments(ctx context.Context, reader client.Reader) error {
-	var attachments storagev1.VolumeAttachmentList
-	err := reader.List(ctx, &attachments)
-	f.attached = map[string][]volumes.Attachment{}
-	for _, a := range attachments.Items {
-		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
-			f.attached[*pv] = append(f.attached[*pv], volumes.Attachment{Name: a.Name, Node: a.Spec.NodeName})
-		}
-	}
+	err := reader.List(ctx, &pods, append(options, f.ofSet(reader)...)...)
+	f.pods, f.allPods = pods.Items, !f.isView(reader)
 	return err
 }
 
@@ -251,8 +245,13 @@ func (f *observed) readAllVolumes(ctx context.Context, reader client.Reader) err
 	var claims corev1.PersistentVolumeClaimList
 	var pvs corev1.PersistentVolumeList
 	err := endpoint.Together(
-		func() error { return reader.List(ctx, &claims, client.InNamespace(f.endpoint.Namespace)) },
-		func() error { return reader.List(ctx, &pvs) },
+		func() error { return reader.List(ctx, &claims, f.ofSet(reader)...) },
+		func() error {
+			if f.isView(reader) {
+				return nil // they are read by name, once all claims are known: see readNamed
+			}
+			return reader.List(ctx, &pvs)
+		},
 	)
 	f.claims = make(map[string]*corev1.PersistentVolumeClaim, len(claims.Items))
 	for i := range claims.Items {

@@ -219,9 +219,10 @@ const evictedFor = 10 * time.Second
 // that was made since, and bears no mark of an eviction, is not meant.
 func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	var names []string
+	pods := slices.Concat(f.pods, f.otherPods)
 	for name, granted := range budget.Status.DisruptedPods {
-		at := slices.IndexFunc(f.pods, func(pod corev1.Pod) bool { return pod.Name == name })
-		if at < 0 || !madeSince(&f.pods[at], granted, f.now) {
+		at := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == name })
+		if at < 0 || !madeSince(&pods[at], granted, f.now) {
 			names = append(names, name)
 		}
 	}
@@ -244,8 +245,9 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 // stranger is a pod that is selected and of neither slice. One that has run to its end
 // does not count for a PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
-	for i := range f.pods {
-		pod := &f.pods[i]
+	pods := slices.Concat(f.pods, f.otherPods)
+	for i := range pods {
+		pod := &pods[i]
 		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
 		if !own && f.sibling != "" {
 			_, own = OrdinalOf(f.sibling, pod.Name)

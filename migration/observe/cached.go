@@ -1,0 +1,144 @@
+package observe
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// A view finds what is of one set by index, so that a pass costs what the set is large, and not the
+// namespace. What it shows besides is looked for by name.
+
+// isView says whether a reader finds objects by the indexes of a view.
+func (f *observed) isView(reader client.Reader) bool {
+	return f.endpoint.Cached != nil && reader == f.endpoint.Cached
+}
+
+// ofSet lists what may be of the set, where the reader can tell.
+func (f *observed) ofSet(reader client.Reader) []client.ListOption {
+	options := []client.ListOption{client.InNamespace(f.endpoint.Namespace)}
+	if f.isView(reader) {
+		options = append(options, client.MatchingFields{clusters.SetField: f.endpoint.Set})
+	}
+	return options
+}
+
+// readNamed reads the volumes of these names from a view; another reader has listed all of them.
+func (f *observed) readNamed(ctx context.Context, reader client.Reader, names []string) error {
+	if !f.isView(reader) {
+		return nil
+	}
+	f.volumes = make(map[string]*corev1.PersistentVolume, len(names))
+	for _, name := range names {
+		volume, err := endpoint.Get[corev1.PersistentVolume](ctx, reader, client.ObjectKey{Name: name})
+		if err != nil {
+			return err
+		}
+		if volume != nil {
+			f.volumes[name] = volume
+		}
+	}
+	return nil
+}
+
+func (f *observed) listAttachments(ctx context.Context, reader client.Reader) error {
+	if f.isView(reader) {
+		return nil // they are read by volume, once these are known: see readAround
+	}
+	var attachments storagev1.VolumeAttachmentList
+	err := reader.List(ctx, &attachments)
+	f.attached = map[string][]volumes.Attachment{}
+	f.attach(attachments.Items)
+	return err
+}
+
+func (f *observed) attach(attachments []storagev1.VolumeAttachment) {
+	for _, a := range attachments {
+		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
+			f.attached[*pv] = append(f.attached[*pv], volumes.Attachment{Name: a.Name, Node: a.Spec.NodeName})
+		}
+	}
+}
+
+// readAround reads from the view what depends on what was read before: by which machines the
+// volumes are attached, and which other pods the budgets of the slice select.
+func (f *observed) readAround(ctx context.Context) error {
+	if f.endpoint.Cached == nil {
+		return nil
+	}
+	if f.attached == nil {
+		if err := f.readAttached(ctx); err != nil {
+			return err
+		}
+	}
+	if f.allPods {
+		return nil
+	}
+	return f.readOthers(ctx)
+}
+
+// readAttached reads the attachments of the volumes. It is after the pods that they are read, as
+// in readUse.
+func (f *observed) readAttached(ctx context.Context) error {
+	f.attached = map[string][]volumes.Attachment{}
+	for name := range f.volumes {
+		var attachments storagev1.VolumeAttachmentList
+		if err := f.endpoint.Cached.List(ctx, &attachments, client.MatchingFields{clusters.VolumeField: name}); err != nil {
+			return err
+		}
+		f.attach(attachments.Items)
+	}
+	return nil
+}
+
+// readOthers reads the pods of the namespace that are of another set, or of none, and that a budget
+// of the slice selects, or has seen evicted.
+func (f *observed) readOthers(ctx context.Context) error {
+	known := map[string]bool{}
+	for i := range f.pods {
+		known[f.pods[i].Name] = true
+	}
+	add := func(pod *corev1.Pod) {
+		// What was read of the slice's own pods is newer.
+		if _, own := OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
+			known[pod.Name] = true
+			f.otherPods = append(f.otherPods, *pod)
+		}
+	}
+	for i := range f.budgets {
+		selector, err := metav1.LabelSelectorAsSelector(f.budgets[i].Spec.Selector)
+		if err != nil || !f.selects(selector).any {
+			continue
+		}
+		if err := f.selectedPods(ctx, selector, add); err != nil {
+			return err
+		}
+		for name := range f.budgets[i].Status.DisruptedPods {
+			pod, err := endpoint.Get[corev1.Pod](ctx, f.endpoint.Cached, f.endpoint.Key(name))
+			if err != nil {
+				return err
+			}
+			if pod != nil {
+				add(pod)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *observed) selectedPods(ctx context.Context, selector labels.Selector, add func(*corev1.Pod)) error {
+	var pods corev1.PodList
+	err := f.endpoint.Cached.List(ctx, &pods, client.InNamespace(f.endpoint.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	for i := range pods.Items {
+		add(&pods.Items[i])
+	}
+	return err
+}
