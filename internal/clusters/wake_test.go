@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,70 +59,92 @@ const (
 
 // input is all that a Snapshot of a set may depend on, found by looking at everything.
 func (o objects) input(set string) string {
-	var lines []string
-	note := func(what ...any) {
-		data, err := json.Marshal(what)
-		if err != nil {
-			panic(err)
+	n := &naive{own: regexp.MustCompile("^" + set + "-[0-9]+$"), claim: regexp.MustCompile("^.+-" + set + "-[0-9]+(_parked)?$")}
+	n.budgets(o, append(n.pods(o), n.template(o, set)))
+	for _, c := range of[corev1.PersistentVolumeClaim](o) {
+		if n.claim.MatchString(c.Name) || slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Name == set }) {
+			n.note(c)
 		}
-		lines = append(lines, string(data))
 	}
-	own, claim := regexp.MustCompile("^"+set+"-[0-9]+$"), regexp.MustCompile("^.+-"+set+"-[0-9]+(_parked)?$")
-	template, selected := labels.Set{"app": otherTemplate}, []labels.Set{}
+	for _, service := range of[corev1.Service](o) {
+		if n.own.MatchString(service.Name) || service.Name == askedService {
+			n.note(service)
+		}
+	}
+	n.volumes(o)
+	return strings.Join(n.lines, "\n")
+}
+
+// naive finds what is of a set by the patterns of names.
+type naive struct {
+	own, claim *regexp.Regexp
+	lines      []string
+}
+
+func (n *naive) note(what ...any) {
+	data, err := json.Marshal(what)
+	if err != nil {
+		panic(err)
+	}
+	n.lines = append(n.lines, string(data))
+}
+
+func (n *naive) template(o objects, set string) labels.Set {
 	for _, s := range of[appsv1.StatefulSet](o) {
 		if s.Name == set {
-			note(s)
-			template = s.Spec.Template.Labels
+			n.note(s)
+			return s.Spec.Template.Labels
 		}
 	}
+	return labels.Set{"app": otherTemplate}
+}
+
+// pods returns the labels of those of the set.
+func (n *naive) pods(o objects) (own []labels.Set) {
 	for _, pod := range of[corev1.Pod](o) {
-		mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return claim.MatchString(v.PersistentVolumeClaim.ClaimName) })
-		if own.MatchString(pod.Name) {
-			selected = append(selected, pod.Labels)
+		mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return n.claim.MatchString(v.PersistentVolumeClaim.ClaimName) })
+		if n.own.MatchString(pod.Name) {
+			own = append(own, pod.Labels)
 		}
-		if own.MatchString(pod.Name) || mounts {
-			note(pod)
+		if n.own.MatchString(pod.Name) || mounts {
+			n.note(pod)
 		}
 	}
+	return own
+}
+
+func (n *naive) budgets(o objects, selected []labels.Set) {
 	for _, budget := range of[policyv1.PodDisruptionBudget](o) {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
 			panic(err)
 		}
-		note("budget", budget.Name)
-		if !slices.ContainsFunc(append(selected, template), func(l labels.Set) bool { return selector.Matches(l) }) {
+		n.note("budget", budget.Name)
+		if !slices.ContainsFunc(selected, func(l labels.Set) bool { return selector.Matches(l) }) {
 			continue
 		}
-		note(budget)
+		n.note(budget)
 		for _, pod := range of[corev1.Pod](o) {
 			if selector.Matches(labels.Set(pod.Labels)) {
-				note("it covers", pod.Name, pod.UID, presenceOf(pod).ended, presenceOf(pod).marked)
+				n.note("it covers", pod.Name, pod.UID, presenceOf(pod).ended, presenceOf(pod).marked)
 			}
 		}
 	}
-	for _, c := range of[corev1.PersistentVolumeClaim](o) {
-		if claim.MatchString(c.Name) || slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Name == set }) {
-			note(c)
-		}
-	}
-	for _, service := range of[corev1.Service](o) {
-		if own.MatchString(service.Name) || service.Name == askedService {
-			note(service)
-		}
-	}
+}
+
+func (n *naive) volumes(o objects) {
 	for _, volume := range of[corev1.PersistentVolume](o) {
 		ref := volume.Spec.ClaimRef
-		if volume.Name != askedVolume && Disk(volume) != askedDisk && (ref == nil || !claim.MatchString(ref.Name)) {
+		if volume.Name != askedVolume && Disk(volume) != askedDisk && (ref == nil || !n.claim.MatchString(ref.Name)) {
 			continue
 		}
-		note(volume)
+		n.note(volume)
 		for _, attachment := range of[storagev1.VolumeAttachment](o) {
 			if name := attachment.Spec.Source.PersistentVolumeName; name != nil && *name == volume.Name {
-				note(attachment)
+				n.note(attachment)
 			}
 		}
 	}
-	return strings.Join(lines, "\n")
 }
 
 func anyName(t *rapid.T, prefixes ...string) string {
@@ -299,8 +322,8 @@ func TestQuestions(t *testing.T) {
 	s := &subscriber{Subscription: Subscription{Set: "web", Notify: func() { woken++ }}, namespace: "shop", asked: map[uint64]struct{}{}}
 	hub.join(s)
 	for i := range mostAsked + 1 {
-		hub.ask(s, questionOfDisk(fmt.Sprint(i)))
-		hub.ask(s, questionOfDisk(fmt.Sprint(i)))
+		hub.ask(s, questionOfDisk(strconv.Itoa(i)))
+		hub.ask(s, questionOfDisk(strconv.Itoa(i)))
 	}
 	if len(hub.asked) != 0 || len(s.asked) != 0 || len(hub.curious) != 1 {
 		t.Errorf("%d questions are kept, %d are curious", len(hub.asked), len(hub.curious))
