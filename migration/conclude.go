@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -97,10 +99,24 @@ func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (p
 	} else {
 		e.observer.LookAhead(ctx, effect)
 		if watched(object) {
-			answer.Version, e.lastWrite = object.GetResourceVersion(), watchedObject{Object: object, side: effect.Side}
+			answer.Version, answer.Object = object.GetResourceVersion(), e.await(watchedObject{Object: object, side: effect.Side})
 		}
 	}
 	return e.state.Answered(step, answer, e.clock.Now()), err == nil
+}
+
+// await keeps an object that was written until the caches show it, and returns the name by which
+// the pass knows it.
+func (e *Engine) await(object watchedObject) string {
+	maps.DeleteFunc(e.written, func(name string, _ watchedObject) bool {
+		return !slices.ContainsFunc(e.state.Awaited, func(a pass.Awaited) bool { return a.Object == name })
+	})
+	name := fmt.Sprintf("%s %T %s", object.side, object.Object, client.ObjectKeyFromObject(object))
+	if e.written == nil {
+		e.written = map[string]watchedObject{}
+	}
+	e.written[name] = object
+	return name
 }
 
 // kindOf is what the error of a write says of it. Any error that is not listed leaves open whether

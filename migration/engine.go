@@ -52,8 +52,8 @@ type Engine struct {
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
-	// lastWrite is the object that was last written, of those that are watched.
-	lastWrite watchedObject
+	// written are the objects whose writes the caches have not shown yet, by their names.
+	written map[string]watchedObject
 }
 
 // watchedObject is an object of a side that its view shows.
@@ -137,7 +137,7 @@ type Outcome struct {
 // changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
-	step := e.state.Begin(e.clock.Now(), e.observed(ctx))
+	step := e.state.Begin(e.clock.Now(), func(object string) string { return e.observed(ctx, object) })
 	if step.Do == pass.Rest {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
@@ -184,14 +184,16 @@ func (e *Engine) newest(m *api.Migration) {
 	}
 }
 
-// observed is the resourceVersion that the cache shows of the object that was written last; empty:
-// it shows none, or none is awaited.
-func (e *Engine) observed(ctx context.Context) string {
-	if e.state.LastWrite == "" {
+// observed is the resourceVersion that the cache shows of an object that was written; empty: it
+// shows none.
+func (e *Engine) observed(ctx context.Context, name string) string {
+	object, found := e.written[name]
+	cached := e.sides.At(object.side).Cached
+	if !found || cached == nil {
 		return ""
 	}
-	shown, _ := e.lastWrite.DeepCopyObject().(client.Object)
-	if err := e.sides.At(e.lastWrite.side).Cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
+	shown, _ := object.DeepCopyObject().(client.Object)
+	if err := cached.Get(ctx, client.ObjectKeyFromObject(shown), shown); err != nil {
 		return ""
 	}
 	return shown.GetResourceVersion()

@@ -124,7 +124,7 @@ func (x *explorer) lateHarms(w *model, add func(deed, int, int)) {
 func (x *explorer) sideMoves(w *model, add func(deed, int, int)) {
 	for side := range plan.SideNames {
 		for of := setsRead; of <= volumesRead; of++ {
-			if of != volumesRead || len(w.State.Volumes) > 0 {
+			if of < claimsRead || len(w.State.Volumes) > 0 {
 				add(standsOn, int(of), side)
 			}
 		}
@@ -233,7 +233,7 @@ func (w *model) try(m move) bool {
 	return true
 }
 
-var readings = map[int8]string{int8(setsRead): "StatefulSets", int8(budgetsRead): "PodDisruptionBudgets", int8(podsRead): "pods", int8(volumesRead): "claims and volumes"}
+var readings = map[int8]string{int8(setsRead): "StatefulSets", int8(budgetsRead): "PodDisruptionBudgets", int8(podsRead): "pods", int8(claimsRead): "claims", int8(volumesRead): "volumes"}
 
 func (w *model) cutOff(name plan.SideName) bool {
 	if len(w.cut)+len(w.astray) > 0 {

@@ -210,11 +210,13 @@ func (p *printer) volumes(list []plan.OrdinalVolume) {
 }
 
 func (p *printer) holding(h *volumes.Holding) {
-	c, v := &h.Claim, &h.Volume
+	p.claim(&h.Claim)
+	p.volume(&h.Volume)
+}
+
+func (p *printer) claim(c *volumes.Claim) {
 	p.number(len(c.Users))
-	p.bools(c.Found, c.Terminating, c.Ours, v.Found, v.Terminating, v.Ours, c.Phase == corev1.ClaimBound, c.Phase == corev1.ClaimLost)
-	p.bools(v.Phase == corev1.VolumeAvailable, v.Phase == corev1.VolumeBound, v.Policy == corev1.PersistentVolumeReclaimRetain, v.Note.Policy == "", v.Note.Policy == corev1.PersistentVolumeReclaimRetain)
-	p.name(string(v.Note.By))
+	p.bools(c.Found, c.Terminating, c.Ours, c.Phase == corev1.ClaimBound, c.Phase == corev1.ClaimLost)
 	if c.Found {
 		p.name(string(c.UID))
 		p.name(c.ResourceVersion)
@@ -222,6 +224,12 @@ func (p *printer) holding(h *volumes.Holding) {
 		p.fence(c.Fence)
 		p.number(c.Calls)
 	}
+}
+
+func (p *printer) volume(v *volumes.Volume) {
+	p.bools(v.Found, v.Terminating, v.Ours, v.Phase == corev1.VolumeAvailable, v.Phase == corev1.VolumeBound)
+	p.bools(v.Policy == corev1.PersistentVolumeReclaimRetain, v.Note.Policy == "", v.Note.Policy == corev1.PersistentVolumeReclaimRetain)
+	p.name(string(v.Note.By))
 	if v.Found {
 		p.name(string(v.UID))
 		p.name(v.ResourceVersion)
@@ -297,16 +305,20 @@ func (p *printer) kind(w *model, of reading, name plan.SideName, s *plan.Snapsho
 		p.budgets(at.Budgets)
 	case podsRead:
 		p.pods(w, at.Pods)
+	case claimsRead:
+		for i := range s.Volumes {
+			p.claim(&s.Volumes[i].Holding(name).Claim)
+		}
 	case volumesRead:
 		for i := range s.Volumes {
-			p.holding(s.Volumes[i].Holding(name))
+			p.volume(&s.Volumes[i].Holding(name).Volume)
 		}
 	}
 }
 
 func (p *printer) leader(w *model, l *leader) {
 	fresh := l.version == w.version
-	p.bools(l.active, l.Engaged, fresh, l.sent != nil, l.early != nil)
+	p.bools(l.active, l.Engaged, fresh, l.sent != nil, l.early != nil, l.Refusals > 0, l.Refusals > 1, len(l.Awaited) > 0)
 	if !l.active {
 		return
 	}

@@ -67,6 +67,7 @@ const (
 	setsRead reading = iota
 	budgetsRead
 	podsRead
+	claimsRead
 	volumesRead
 )
 
@@ -113,14 +114,7 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c cond
 	s, down := shown.Clone(), map[plan.SideName]bool{}
 	if sc.Ordinal != nil {
 		s = focused(s, sc)
-		for i := range s.Volumes {
-			v := &s.Volumes[i]
-			if v.Ordinal != *sc.Ordinal {
-				continue
-			}
-			// Of one ordinal, nothing is taken from the caches.
-			v.Source, v.Destination = volumes.Holding{Ref: v.Source.Ref}, volumes.Holding{Ref: v.Destination.Ref}
-		}
+		forget(&s, sc)
 	}
 	for _, read := range m.reads(sc) {
 		c.between()
@@ -146,6 +140,26 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c cond
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[plan.SourceSide], p.ids[plan.DestinationSide]
 	s.Now, s.Numbers, s.VolumesRead = m.State.Now, m.State.Numbers, sc.Volumes
 	return p.through(s)
+}
+
+// forget takes out of a snapshot what is read live of one ordinal: nothing of that comes from the
+// caches.
+func forget(s *plan.Snapshot, sc plan.Reads) {
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		if v.Ordinal != *sc.Ordinal {
+			continue
+		}
+		for _, name := range plan.SideNames {
+			h := v.Holding(name)
+			if !sc.Volumes || !sc.Spared.Claims.Has(name) {
+				h.Claim = volumes.Claim{}
+			}
+			if !sc.Volumes || !sc.Spared.Volumes.Has(name) {
+				h.Volume = volumes.Volume{}
+			}
+		}
+	}
 }
 
 // empty lets a side look as in a cluster where nothing of the application is.
@@ -176,26 +190,30 @@ func (m *machine) reads(sc plan.Reads) []read {
 	if sc.Gate {
 		reads = append(reads, read{podsRead, readPods})
 	}
-	reads = append(reads, read{setsRead, readSets})
+	reads = append(reads, read{setsRead, func(to *plan.Snapshot, now plan.Snapshot) { readSets(to, now, sc) }})
 	if sc.Wide || sc.Budgets {
 		reads = append(reads, read{budgetsRead, readBudgets})
 	}
-	used := sc.Pods && sc.Volumes && len(m.begin.Volumes) > 0
 	switch {
 	case sc.Gate:
 	case sc.Wide: // what is listed from an API server's cache may be as late as our own
 		reads = append(reads, read{podsRead, readPods})
 	case sc.Pods && sc.Ordinal != nil:
-		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readPod(to, now, *sc.Ordinal) }})
+		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readPod(to, now, sc) }})
 	}
 	if sc.Wide || sc.Volumes {
-		reads = append(reads, read{volumesRead, func(to *plan.Snapshot, now plan.Snapshot) { readVolumes(to, now, sc, used) }})
+		reads = append(reads,
+			read{claimsRead, func(to *plan.Snapshot, now plan.Snapshot) { readHoldings(to, now, sc, readClaim) }},
+			read{volumesRead, func(to *plan.Snapshot, now plan.Snapshot) { readHoldings(to, now, sc, readVolume) }})
 	}
 	return reads
 }
 
-func readSets(to *plan.Snapshot, now plan.Snapshot) {
+func readSets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 	for _, name := range plan.SideNames {
+		if sc.Spared.Sets.Has(name) {
+			continue
+		}
 		s := to.Side(name)
 		pods, budgets, names := s.Pods, s.Budgets, s.Names
 		*s = *now.Side(name)
@@ -215,30 +233,49 @@ func readPods(to *plan.Snapshot, now plan.Snapshot) {
 	to.Source.Pods, to.Destination.Pods = now.Source.Pods, now.Destination.Pods
 }
 
-func readPod(to *plan.Snapshot, now plan.Snapshot, ordinal int32) {
+func readPod(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 	for _, name := range plan.SideNames {
+		if sc.Spared.Pods.Has(name) {
+			continue
+		}
 		s := to.Side(name)
-		s.RemovePod(ordinal)
-		if pod, found := now.Side(name).Pod(ordinal); found {
+		s.RemovePod(*sc.Ordinal)
+		if pod, found := now.Side(name).Pod(*sc.Ordinal); found {
 			s.SetPod(pod)
 		}
 	}
 }
 
-// readVolumes reads the volumes of the ordinals that are looked at, and with them
-// what is attached.
-func readVolumes(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads, used bool) {
+// readHoldings reads a part of the volumes of the ordinals that are looked at.
+func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc plan.Reads)) {
 	for i := range to.Volumes {
 		v := &to.Volumes[i]
 		if !sc.Wide && sc.Ordinal != nil && v.Ordinal != *sc.Ordinal {
 			continue
 		}
 		at := slices.IndexFunc(now.Volumes, func(o plan.OrdinalVolume) bool { return o.Ordinal == v.Ordinal && o.Template == v.Template })
-		before := *v
-		*v = now.Volumes[at]
-		if !sc.Wide && !used {
-			v.Source.Volume.Attachments, v.Destination.Volume.Attachments = before.Source.Volume.Attachments, before.Destination.Volume.Attachments
+		for _, name := range plan.SideNames {
+			part(v.Holding(name), now.Volumes[at].Holding(name), name, sc)
 		}
+	}
+}
+
+func readClaim(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
+	if !sc.Spared.Claims.Has(name) {
+		to.Claim = now.Claim
+	} else if sc.Gate || sc.Left == name {
+		to.Claim.Users = now.Claim.Users // it is in the lists of pods
+	}
+}
+
+// readVolume reads the volume of a side, and with it what is attached where its pods are read.
+func readVolume(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
+	attachments := to.Volume.Attachments
+	if !sc.Spared.Volumes.Has(name) {
+		to.Volume = now.Volume
+	}
+	if to.Volume.Attachments = attachments; sc.Wide || sc.Pods && !sc.Spared.Pods.Has(name) {
+		to.Volume.Attachments = now.Volume.Attachments
 	}
 }
 
@@ -279,7 +316,7 @@ func (m *machine) look(p *process, c conditions) pass.Step {
 	}
 	shown, now := c.cached(), m.State.Now.Add(longer)
 	p.LastLiveRead = now
-	step := p.Begin(now, "")
+	step := p.Begin(now, func(object string) string { return shownVersion(shown, object) })
 	for step.Do == pass.Read {
 		step = p.Next(step, m.observe(p, shown, step.Reads, c))
 	}
@@ -399,7 +436,8 @@ func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) {
 	case f != lands:
 		p.Answered(step, pass.Answer{}, m.State.Now)
 	default:
-		p.Answered(step, pass.Answer{Kind: answer, Version: "1"}, m.State.Now)
+		object := written(step.Decision.Effect)
+		p.Answered(step, pass.Answer{Kind: answer, Object: object, Version: shownVersion(m.State, object)}, m.State.Now)
 	}
 }
 

@@ -118,6 +118,9 @@ func (w *model) tidy() {
 			delete(w.alien, at)
 		}
 	}
+	for i := range w.leaders {
+		w.leaders[i].caughtUp(w.cached)
+	}
 	if w.excused != 0 && w.inOrder() {
 		w.excused = 0
 	}
@@ -204,9 +207,13 @@ func overlay(to *plan.Snapshot, from plan.Snapshot, of reading, name plan.SideNa
 		at.Budgets = was.Budgets
 	case podsRead:
 		at.Pods = was.Pods
+	case claimsRead:
+		for i := range to.Volumes {
+			to.Volumes[i].Holding(name).Claim = from.Volumes[i].Holding(name).Claim
+		}
 	case volumesRead:
 		for i := range to.Volumes {
-			*to.Volumes[i].Holding(name) = *from.Volumes[i].Holding(name)
+			to.Volumes[i].Holding(name).Volume = from.Volumes[i].Holding(name).Volume
 		}
 	}
 }

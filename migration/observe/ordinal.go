@@ -23,7 +23,10 @@ import (
 // can be attached.
 func readLive(ctx context.Context, source, destination *observed, sc plan.Reads) {
 	both(source, destination, func(f *observed) error {
-		reads := []func() error{func() error { return f.readSet(ctx, f.endpoint.Live) }}
+		var reads []func() error
+		if !f.spares(sc.Spared.Sets) {
+			reads = append(reads, func() error { return f.readSet(ctx, f.endpoint.Live) })
+		}
 		if sc.Budgets {
 			reads = append(reads, func() error { return f.readBudgets(ctx) })
 		}
@@ -46,9 +49,10 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 			reads = append(reads, func() error { return f.readPods(ctx, sc, templates) })
 		}
 		if sc.Volumes {
-			reads = append(reads,
-				func() error { return f.readClaims(ctx, f.endpoint.Live, templates, *sc.Ordinal) },
-				func() error { return f.readVolumes(ctx, expected) })
+			reads = append(reads, func() error { return f.readVolumes(ctx, sc, expected) })
+			if !f.spares(sc.Spared.Claims) {
+				reads = append(reads, func() error { return f.readClaims(ctx, f.endpoint.Live, templates, *sc.Ordinal) })
+			}
 		}
 		return endpoint.Together(reads...)
 	})
@@ -56,17 +60,22 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 		return
 	}
 	if names := namesOf(source, destination); !slices.Equal(names, expected) {
-		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, names) })
+		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
 	}
 	if sc.Next != nil {
 		both(source, destination, func(f *observed) error { return f.addCached(ctx, templates, *sc.Next) })
 	}
 	both(source, destination, func(f *observed) error {
-		if sc.Pods && f.attachable() {
+		if sc.Pods && !f.spares(sc.Spared.Pods) && f.attachable() {
 			return f.listAttachments(ctx, f.endpoint.Live)
 		}
 		return nil
 	})
+}
+
+// spares says whether a kind of object is left to the cache of this side, if it has one.
+func (f *observed) spares(sides plan.Sides) bool {
+	return f.endpoint.Cached != nil && sides.Has(f.endpoint.Side)
 }
 
 // namesOf are the volumes that the claims of these sides name, and those that were recorded.
@@ -92,14 +101,17 @@ func (f *observed) readPods(ctx context.Context, sc plan.Reads, templates []stri
 		f.pods = pods
 		return err
 	}
-	left := sc.Left != "" && sc.Left == f.endpoint.Side
-	if left && !f.listing.shows(ctx, *sc.Ordinal, templates) {
+	left, spared := sc.Left != "" && sc.Left == f.endpoint.Side, f.spares(sc.Spared.Pods)
+	if left && !spared && !f.listing.shows(ctx, *sc.Ordinal, templates) {
 		return f.listPods(ctx, f.endpoint.Live)
 	}
 	if sc.Users && !left {
 		if err := f.listPods(ctx, f.endpoint.Live, notOlderThan(f.pods)); err != nil {
 			return err
 		}
+	}
+	if spared {
+		return nil
 	}
 	return f.readPod(ctx, *sc.Ordinal)
 }
@@ -171,8 +183,12 @@ func (f *observed) addCached(ctx context.Context, templates []string, ordinal in
 	return err
 }
 
-func (f *observed) readVolumes(ctx context.Context, names []string) error {
-	volumes, err := endpoint.GetAll[corev1.PersistentVolume](ctx, f.endpoint.Live, "", names)
+func (f *observed) readVolumes(ctx context.Context, sc plan.Reads, names []string) error {
+	var reader client.Reader = f.endpoint.Live
+	if f.spares(sc.Spared.Volumes) {
+		reader = f.endpoint.Cached
+	}
+	volumes, err := endpoint.GetAll[corev1.PersistentVolume](ctx, reader, "", names)
 	f.volumes = volumes
 	return err
 }

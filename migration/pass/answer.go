@@ -31,8 +31,8 @@ const (
 type Answer struct {
 	Kind Kind
 	// Version is the resourceVersion that was given, of a Migration or of an object that is
-	// watched; empty: none, or no watch shows it.
-	Version string
+	// watched; empty: none, or no watch shows it. Object names such an object.
+	Version, Object string
 	// Cluster is the cluster that was asked and Message what it said, in one line: for people.
 	Cluster, Message string
 }
@@ -74,7 +74,7 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		if answer.Version == "" {
 			return step.rest(RequeueUnobserved)
 		}
-		s.LastWrite, s.LastWriteTime = answer.Version, now
+		s.await(answer.Object, answer.Version, now)
 		return step.rest(RequeueAtLatest)
 	case Changed, NamespaceGone:
 		if s.Refusals++; s.Refusals < mostRefusals {

@@ -96,7 +96,7 @@ func TestFenceIsConfirmed(t *testing.T) {
 		}
 	}
 	s := pass.State{Holder: "a"}
-	if step := s.Answered(confirms, pass.Answer{Kind: pass.Landed, Version: "7"}, plantest.Epoch); step.Do != pass.Write || s.SavedVersion != "7" || s.LastWrite != "" {
+	if step := s.Answered(confirms, pass.Answer{Kind: pass.Landed, Version: "7"}, plantest.Epoch); step.Do != pass.Write || s.SavedVersion != "7" || len(s.Awaited) > 0 {
 		t.Errorf("got %+v", step)
 	}
 }
@@ -108,19 +108,20 @@ func TestLastWriteIsAwaited(t *testing.T) {
 		version, observed string
 		after             time.Duration
 		want              pass.Do
+		awaited           bool
 	}{
-		"nothing watched was written": {"", "", 0, pass.Read},
-		"it is shown":                 {"7", "7", 0, pass.Read},
-		"a newer one is":              {"7", "10", 0, pass.Read},
-		"an older one is":             {"7", "6", 0, pass.Rest},
-		"none is":                     {"7", "", 0, pass.Rest},
-		"none is, up to the end":      {"7", "", 2 * time.Second, pass.Rest},
-		"none is, for too long":       {"7", "", 2*time.Second + 1, pass.Read},
-		"they cannot be compared":     {"7", "x", 0, pass.Read},
+		"nothing watched was written": {"", "", 0, pass.Read, false},
+		"it is shown":                 {"7", "7", 0, pass.Read, false},
+		"a newer one is":              {"7", "10", 0, pass.Read, false},
+		"an older one is":             {"7", "6", 0, pass.Rest, true},
+		"none is":                     {"7", "", 0, pass.Rest, true},
+		"none is, up to the end":      {"7", "", 2 * time.Second, pass.Rest, true},
+		"none is, for too long":       {"7", "", 2*time.Second + 1, pass.Read, true},
+		"they cannot be compared":     {"7", "x", 0, pass.Read, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := pass.State{Holder: "a", Refusals: 3, UnreportedSince: plantest.Epoch}
-			landed := s.Answered(writes(plan.ScaleDown), pass.Answer{Kind: pass.Landed, Version: tc.version}, plantest.Epoch)
+			landed := s.Answered(writes(plan.ScaleDown), pass.Answer{Kind: pass.Landed, Version: tc.version, Object: "web"}, plantest.Epoch)
 			want := pass.RequeueAtLatest
 			if tc.version == "" {
 				want = pass.RequeueUnobserved
@@ -128,8 +129,8 @@ func TestLastWriteIsAwaited(t *testing.T) {
 			if landed.Do != pass.Rest || landed.RequeueAfter != want || landed.Decision.Effect == nil || s.Refusals != 0 || !s.UnreportedSince.IsZero() {
 				t.Errorf("landed: %+v, %+v", landed, s)
 			}
-			step := s.Begin(plantest.Epoch.Add(tc.after), tc.observed)
-			if step.Do != tc.want || (step.Do == pass.Rest) != (step.RequeueAfter == pass.RequeueUnobserved) || (s.LastWrite != "") != (tc.want == pass.Rest) {
+			step := s.Begin(plantest.Epoch.Add(tc.after), func(string) string { return tc.observed })
+			if step.Do != tc.want || (step.Do == pass.Rest) != (step.RequeueAfter == pass.RequeueUnobserved) || (len(s.Awaited) > 0) != tc.awaited {
 				t.Errorf("got %+v, %+v", step, s)
 			}
 		})

@@ -15,6 +15,7 @@
 package pass
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -35,10 +36,8 @@ type State struct {
 	Engaged bool
 	// Refusals counts the writes in a row that met a changed object, or none.
 	Refusals int
-	// LastWrite is the resourceVersion that the caches must show before anything is decided, and
-	// LastWriteTime when it was written; empty: nothing is awaited.
-	LastWrite     string
-	LastWriteTime time.Time
+	// Awaited are the writes of this process that the caches have not shown yet.
+	Awaited []Awaited
 	// LastLiveRead is when both StatefulSets were last read from their API servers.
 	LastLiveRead time.Time
 	// UnreportedSince is since when a wait has not been written into the status; zero: it has.
@@ -47,32 +46,63 @@ type State struct {
 	SavedVersion string
 }
 
-// Begin opens a pass at a time. observed is the resourceVersion that the cache shows of the object
-// that was written last; empty: it shows none. The Step is Rest while that write is awaited, so
-// that nothing is decided on the world as it was before, and else Read.
-func (s *State) Begin(now time.Time, observed string) Step {
-	if s.LastWrite != "" {
-		order, err := resourceversion.CompareResourceVersion(observed, s.LastWrite)
-		caughtUp := observed != "" && (err != nil || order >= 0)
-		if !caughtUp && now.Sub(s.LastWriteTime) <= awaitAtMost {
+// Awaited is a write that the caches are to show before anything is decided.
+type Awaited struct {
+	// Object names the object that was written, and Version is the resourceVersion that it got.
+	Object, Version string
+	Time            time.Time
+}
+
+// Begin opens a pass at a time. observed is the resourceVersion that the caches show of an object
+// that was written; empty: they show none. The Step is Rest while a write is awaited, so that
+// nothing is decided on the world as it was before, and else Read.
+func (s *State) Begin(now time.Time, observed func(object string) string) Step {
+	s.Awaited = without(s.Awaited, func(a Awaited) bool { return Shown(a.Version, observed(a.Object)) })
+	for _, a := range s.Awaited {
+		if now.Sub(a.Time) <= awaitAtMost {
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
-		s.LastWrite = ""
 	}
 	// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
 	return Step{Do: Read, Reads: plan.Reads{Live: now.Sub(s.LastLiveRead) >= RequeueAtLatest}}
+}
+
+// Shown says whether a version that is observed is the one that was written, or a newer one.
+func Shown(written, observed string) bool {
+	order, err := resourceversion.CompareResourceVersion(observed, written)
+	return observed != "" && (err != nil || order >= 0)
+}
+
+// await notes a write that the caches are to show.
+func (s *State) await(object, version string, now time.Time) {
+	s.Awaited = append(without(s.Awaited, func(a Awaited) bool { return a.Object == object }), Awaited{Object: object, Version: version, Time: now})
+}
+
+// without is a list of its own: a State may be copied.
+func without(from []Awaited, leave func(Awaited) bool) []Awaited {
+	return slices.DeleteFunc(slices.Clone(from), leave)
+}
+
+// need is what must be read live for a decision: all of it, where the caches do not show what this
+// process has written, or its last two writes met something else than they had shown. One such write
+// is what a controller's status makes that comes between.
+func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) plan.Reads {
+	if s.Refusals > 1 || len(s.Awaited) > 0 {
+		return plan.ReadsFor(snapshot, decision)
+	}
+	return plan.Lean(snapshot, decision)
 }
 
 // Next plans on what the Step's Reads have shown. It hands out a decision only when they cover
 // all that must be read live for it; until then it asks for more, and rests when the world has
 // changed too often meanwhile.
 func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
-	if step.Reads.Live && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
+	if step.Reads.Live && step.Reads.Spared.Sets == plan.NoSide && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
 		s.LastLiveRead = snapshot.Now
 	}
 	snapshot = s.Sign(snapshot)
 	decision := plan.Plan(snapshot)
-	need := plan.ReadsFor(snapshot, decision)
+	need := s.need(snapshot, decision)
 	if step.Reads.Covers(need) {
 		return stepOf(snapshot, decision)
 	}

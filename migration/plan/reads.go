@@ -38,6 +38,8 @@ type Reads struct {
 	Wide bool
 	// Identity asks again which clusters these are.
 	Identity bool
+	// Spared is what comes from the caches all the same: see Lean.
+	Spared Spared
 }
 
 // ReadsFor is what must be read live before a decision is carried out.
@@ -124,6 +126,8 @@ func (sc Reads) Covers(need Reads) bool {
 	case !need.Live:
 		return true
 	case need.Identity && !sc.Identity:
+		return false
+	case !need.Spared.holds(sc.Spared):
 		return false
 	case sc.Wide:
 		return true

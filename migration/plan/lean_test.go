@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestLean: what is left to the caches is named for each write, and everything else is read live,
+// also where a write is added that nobody has thought about (I1, I2, I3).
+func TestLean(t *testing.T) {
+	const east, west, both = OfSource, OfDestination, BothSides
+	all := Spared{both, both, both, both}
+	does := func(verb Verb, action volumes.Verb) Decision {
+		return Decision{Effect: &Effect{Verb: verb, Side: DestinationSide, Ordinal: 2, Volume: volumes.Action{Verb: action}}}
+	}
+	next := func(s Snapshot) Decision {
+		record, handoff := s.Record, *s.Record.Handoff
+		handoff.Ordinal = 1
+		record.Handoff = &handoff
+		return Decision{Record: &record}
+	}
+	ends := func(s Snapshot) Decision {
+		record := s.Record
+		record.Handoff = nil
+		return Decision{Record: &record}
+	}
+	for name, tc := range map[string]struct {
+		decide func(Snapshot) Decision
+		want   Spared
+	}{
+		"a volume is secured":           {decided(does(CarryVolume, volumes.Secure)), all},
+		"one is made":                   {decided(does(CarryVolume, volumes.CreateVolume)), all},
+		"a claim is made":               {decided(does(CarryVolume, volumes.CreateClaim)), all},
+		"a volume is parked":            {decided(does(CarryVolume, volumes.Park)), Spared{Sets: west, Pods: west, Claims: both, Volumes: both}},
+		"one is pointed at a claim":     {decided(does(CarryVolume, volumes.Point)), Spared{Sets: east, Pods: both, Claims: both}},
+		"a claim is marked":             {decided(does(CarryVolume, volumes.MarkClaim)), Spared{}},
+		"a volume, in a way to come":    {decided(does(CarryVolume, "Copy")), Spared{}},
+		"an ordinal is stopped":         {decided(does(ScaleDown, "")), Spared{Claims: west, Volumes: west}},
+		"an ordinal is started":         {decided(does(ScaleUp, "")), Spared{Pods: west, Claims: east, Volumes: west}},
+		"a budget is written":           {decided(does(SetBudget, "")), Spared{}},
+		"a policy is restored":          {decided(does(RestorePolicy, "")), Spared{}},
+		"a claim is deleted":            {decided(does(DeleteClaim, "")), Spared{}},
+		"one arrives, another one goes": {next, Spared{Sets: both, Pods: east, Claims: east, Volumes: both}},
+		"the last one arrives":          {ends, Spared{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inFlight()
+			if diff := cmp.Diff(tc.want, Lean(s, tc.decide(s)).Spared); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	for name, change := range map[string]func(*Snapshot){
+		"in one cluster both sides share a volume": func(s *Snapshot) { s.Spec.SameCluster = true },
+		"a side that is lost shows nothing":        func(s *Snapshot) { s.Destination.Lost = true },
+		"the clusters are asked who they are":      func(s *Snapshot) { s.Destination.Set.Fence = "" },
+	} {
+		s := inFlight()
+		change(&s)
+		if got := Lean(s, does(CarryVolume, volumes.Park)); got.Spared != (Spared{}) {
+			t.Errorf("%s, and %+v is left to the caches", name, got.Spared)
+		}
+	}
+	if got := Lean(inFlight(), Decision{}); got != (Reads{}) {
+		t.Errorf("a wait reads %+v", got)
+	}
+}
+
+func decided(d Decision) func(Snapshot) Decision { return func(Snapshot) Decision { return d } }
+
+// inFlight is a migration whose ordinal 2 is on its way to the destination.
+func inFlight() Snapshot {
+	fence := api.Fence{Epoch: 1, Holder: "a", Direction: api.Forward}
+	set := Set{Presence: Seen, Fence: "uid.1", Templates: []string{"data"}}
+	return Snapshot{
+		UID: "uid", Record: Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &fence, Handoff: &api.Handoff{Ordinal: 2}},
+		Source: Side{Reach: Seen, Set: set}, Destination: Side{Reach: Seen, Set: set},
+	}
+}
+
+// TestSidesAreAdded: a read covers what another one spares, and not what it does not.
+func TestSidesAreAdded(t *testing.T) {
+	two := int32(2)
+	reads := func(spared Spared) Reads {
+		return Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Spared: spared}
+	}
+	for name, tc := range map[string]struct {
+		have, need Spared
+		want       bool
+	}{
+		"all of it":             {Spared{}, Spared{Pods: OfSource}, true},
+		"the same":              {Spared{Pods: OfSource}, Spared{Pods: OfSource}, true},
+		"the other side":        {Spared{Pods: OfDestination}, Spared{Pods: OfSource}, false},
+		"one side of both":      {Spared{Pods: OfSource}, Spared{Pods: BothSides}, true},
+		"sets are missing":      {Spared{Sets: OfSource}, Spared{Pods: OfSource}, false},
+		"pods are missing":      {Spared{Pods: OfSource}, Spared{}, false},
+		"claims are missing":    {Spared{Claims: OfSource}, Spared{}, false},
+		"volumes are missing":   {Spared{Volumes: OfDestination}, Spared{}, false},
+		"another kind is spare": {Spared{Claims: OfSource}, Spared{Volumes: OfSource}, false},
+	} {
+		if got := reads(tc.have).Covers(reads(tc.need)); got != tc.want {
+			t.Errorf("%s: covers %t", name, got)
+		}
+	}
+	if NoSide.Has(SourceSide) || !OfSource.Has(SourceSide) || OfSource.Has(DestinationSide) || !BothSides.Has(DestinationSide) {
+		t.Error("sides are mixed up")
+	}
+}
