@@ -28,7 +28,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing hostile bench bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -58,6 +58,9 @@ swing: ## Half an hour of 20 Migrations at once, turned round again and again wh
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
+
+bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
+	@$(GO) run ./e2e/benchmany
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices

@@ -4,24 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 // bench is one run.
 type bench struct {
-	progress io.Writer
-	begin    time.Time
-	rounds   int
-
-	// dir holds the programs, and goes away with the run.
-	dir                 string
+	measure.Workshop
+	rounds              int
 	east, west          *cluster.Cluster
 	source, destination kubernetes.Interface
 
@@ -33,11 +27,6 @@ type bench struct {
 type part struct {
 	name string
 	run  func(context.Context) error
-}
-
-// say prints a line of progress.
-func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(b.progress, "%5.1f s  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // measure starts the clusters, measures all parts or one of them, and cleans up.
@@ -52,10 +41,12 @@ func (b *bench) measure(ctx context.Context, only string) (err error) {
 		return fmt.Errorf("no part is called %q", only)
 	}
 	b.figures.Cores = runtime.NumCPU()
-	if b.dir, err = os.MkdirTemp("", "sliceshift-bench-"); err != nil {
+	workshop, remove, err := measure.NewWorkshop(b.Progress)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
+	b.Workshop = workshop
 	if err := b.start(ctx); err != nil {
 		return err
 	}
@@ -73,11 +64,11 @@ func (b *bench) measure(ctx context.Context, only string) (err error) {
 }
 
 func (b *bench) start(ctx context.Context) error {
-	binary, err := cluster.Build(ctx, b.progress)
+	binary, err := cluster.Build(ctx, b.Out)
 	if err != nil {
 		return err
 	}
-	b.say("starting two clusters, east and west")
+	b.Say("starting two clusters, east and west")
 	both, err := cluster.StartAll(ctx, cluster.Options{Binary: binary}, "east", "west")
 	if err != nil {
 		return err

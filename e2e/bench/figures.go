@@ -1,10 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-)
+import "github.com/sliceshift/sliceshift/e2e/measure"
 
 // figures are what a run has measured, as they are written to the file.
 type figures struct {
@@ -26,49 +22,37 @@ type figures struct {
 	RatioToFloor      float64 `json:"ratio_to_floor"`
 	// Singles are the seconds of single ordinals, of all rounds.
 	Singles struct {
-		Sliceshift    spread `json:"sliceshift"`
-		KubectlScript spread `json:"kubectl_script"`
-		Floor         spread `json:"floor"`
+		Sliceshift    measure.Spread `json:"sliceshift"`
+		KubectlScript measure.Spread `json:"kubectl_script"`
+		Floor         measure.Spread `json:"floor"`
 	} `json:"handoff_seconds_single"`
 	// ManagerSecondsPerOrdinal is a whole Migration in the manager, from its
 	// creation until it is completed, divided by the ordinals.
-	ManagerSecondsPerOrdinal float64 `json:"manager_seconds_per_ordinal"`
-	Plans                    spread  `json:"plan_1000_seconds_runs"`
-	Ordinals                 int     `json:"ordinals"`
-	Rounds                   int     `json:"rounds"`
-	Cores                    int     `json:"cores"`
-	Seconds                  float64 `json:"run_seconds"`
+	ManagerSecondsPerOrdinal float64        `json:"manager_seconds_per_ordinal"`
+	Plans                    measure.Spread `json:"plan_1000_seconds_runs"`
+	Ordinals                 int            `json:"ordinals"`
+	Rounds                   int            `json:"rounds"`
+	Cores                    int            `json:"cores"`
+	Seconds                  float64        `json:"run_seconds"`
 }
 
 func (f *figures) takeHandoffs(sliceshift, script, floor *contender) {
-	f.HandoffSeconds.Sliceshift = spreadOf(sliceshift.perOrdinal).Median
-	f.HandoffSeconds.KubectlScript = spreadOf(script.perOrdinal).Median
-	f.HandoffSeconds.Floor = spreadOf(floor.perOrdinal).Median
+	f.HandoffSeconds.Sliceshift = measure.SpreadOf(sliceshift.perOrdinal).Median
+	f.HandoffSeconds.KubectlScript = measure.SpreadOf(script.perOrdinal).Median
+	f.HandoffSeconds.Floor = measure.SpreadOf(floor.perOrdinal).Median
 	f.RatioToScript = f.HandoffSeconds.Sliceshift / f.HandoffSeconds.KubectlScript
 	f.RatioToFloor = f.HandoffSeconds.Sliceshift / f.HandoffSeconds.Floor
-	f.Singles.Sliceshift = spreadOf(sliceshift.singles)
-	f.Singles.KubectlScript = spreadOf(script.singles)
-	f.Singles.Floor = spreadOf(floor.singles)
+	f.Singles.Sliceshift = measure.SpreadOf(sliceshift.singles)
+	f.Singles.KubectlScript = measure.SpreadOf(script.singles)
+	f.Singles.Floor = measure.SpreadOf(floor.singles)
 }
 
-func (f *figures) takeRequests(sent counts, handoffs int) {
-	f.WritesPerHandoff = share(int(sent.writes), handoffs)
-	f.RefusedPerHandoff = share(int(sent.refused), handoffs)
-	f.ReadsPerHandoff = share(int(sent.reads), handoffs)
+func (f *figures) takeRequests(sent measure.Counts, handoffs int) {
+	f.WritesPerHandoff = measure.Share(sent.Writes, handoffs)
+	f.RefusedPerHandoff = measure.Share(sent.Refused, handoffs)
+	f.ReadsPerHandoff = measure.Share(sent.Reads, handoffs)
 }
 
-func (f *figures) takePlan(took spread) {
+func (f *figures) takePlan(took measure.Spread) {
 	f.PlanSeconds, f.Plans = took.Median, took
-}
-
-// write writes the figures to a file, and makes its folder.
-func (f *figures) write(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
 }

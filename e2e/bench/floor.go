@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 const (
@@ -32,13 +33,13 @@ type floor struct {
 	source, destination kubernetes.Interface
 }
 
-func (f *floor) move(ctx context.Context, app fixture.App) (timing, error) {
-	taken := timing{begin: time.Now()}
+func (f *floor) move(ctx context.Context, app fixture.App) (measure.Timing, error) {
+	taken := measure.Timing{Begin: time.Now()}
 	for k := app.Start + app.Replicas - 1; k >= app.Start; k-- {
 		if err := f.handoff(ctx, app, k); err != nil {
 			return taken, fmt.Errorf("ordinal %d: %w", k, err)
 		}
-		taken.arrived = append(taken.arrived, time.Now())
+		taken.Arrived = append(taken.Arrived, time.Now())
 	}
 	return taken, nil
 }
@@ -59,7 +60,7 @@ func (f *floor) handoff(ctx context.Context, app fixture.App, k int32) error {
 
 // secure sets the ordinal's volume to Retain.
 func (f *floor) secure(ctx context.Context, app fixture.App, k int32) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
-	claim, err := f.source.CoreV1().PersistentVolumeClaims(app.Namespace).Get(ctx, fmt.Sprintf("%s-%s-%d", template, app.Name, k), metav1.GetOptions{})
+	claim, err := f.source.CoreV1().PersistentVolumeClaims(app.Namespace).Get(ctx, fmt.Sprintf("%s-%s-%d", measure.Template, app.Name, k), metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,34 +7,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 // ordinals is how many ordinals a contender and the manager move.
 const ordinals = 20
-
-// template is the claim template of every application here.
-const template = "data"
 
 // contender is one way to move an application.
 type contender struct {
 	name string
 	// prepare does what is not timed; nil when move does it itself.
 	prepare func(context.Context, fixture.App) error
-	move    func(context.Context, fixture.App) (timing, error)
+	move    func(context.Context, fixture.App) (measure.Timing, error)
 
 	perOrdinal, singles []float64
-}
-
-// application is one to move, in a namespace of its own.
-func application(namespace string, replicas int32) fixture.App {
-	return fixture.App{
-		Namespace: namespace, Name: "web", Replicas: replicas, Claims: []string{template},
-		MaxUnavailable: new(intstr.FromInt32(1)),
-	}
 }
 
 // handoffs lets the contenders move, in turn.
@@ -43,7 +32,7 @@ func (b *bench) handoffs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine := &engine{bench: b}
+	engine := &engine{command: measure.Command{Source: b.east.RESTConfig(), Destination: b.west.RESTConfig(), Trace: &b.trace}}
 	floor := &floor{source: b.source, destination: b.destination}
 	contenders := []*contender{
 		{name: "sliceshift", move: engine.move},
@@ -64,10 +53,10 @@ func (b *bench) handoffs(ctx context.Context) error {
 // round lets each contender move once, beginning with another one each time. All
 // applications are there before the first one moves.
 func (b *bench) round(ctx context.Context, contenders []*contender, round int) error {
-	b.say("round %d of %d: deploying %d applications of %d replicas", round+1, b.rounds, len(contenders), ordinals)
+	b.Say("round %d of %d: deploying %d applications of %d replicas", round+1, b.rounds, len(contenders), ordinals)
 	apps := make([]fixture.App, len(contenders))
 	for i, c := range contenders {
-		apps[i] = application(fmt.Sprintf("bench-%s-%d", c.name, round), ordinals)
+		apps[i] = measure.Application(fmt.Sprintf("bench-%s-%d", c.name, round), "web", ordinals)
 		if err := apps[i].Deploy(ctx, b.source); err != nil {
 			return err
 		}
@@ -88,8 +77,8 @@ func (b *bench) round(ctx context.Context, contenders []*contender, round int) e
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		c.perOrdinal, c.singles = append(c.perOrdinal, taken.perOrdinal()), append(c.singles, taken.singles()...)
-		b.say("%-10s %.3f s an ordinal", c.name, taken.perOrdinal())
+		c.perOrdinal, c.singles = append(c.perOrdinal, taken.PerOrdinal()), append(c.singles, taken.Singles()...)
+		b.Say("%-10s %.3f s an ordinal", c.name, taken.PerOrdinal())
 	}
 	return nil
 }
@@ -101,9 +90,9 @@ func (b *bench) prepare(ctx context.Context, app fixture.App) error {
 }
 
 // check looks whether the whole application has moved, with its volumes.
-func (b *bench) check(ctx context.Context, app fixture.App, taken timing) error {
-	if len(taken.arrived) != int(app.Replicas) {
-		return fmt.Errorf("%d of %d ordinals were timed", len(taken.arrived), app.Replicas)
+func (b *bench) check(ctx context.Context, app fixture.App, taken measure.Timing) error {
+	if len(taken.Arrived) != int(app.Replicas) {
+		return fmt.Errorf("%d of %d ordinals were timed", len(taken.Arrived), app.Replicas)
 	}
 	set, err := b.destination.AppsV1().StatefulSets(app.Namespace).Get(ctx, app.Name, metav1.GetOptions{})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	pages "github.com/sliceshift/sliceshift/internal/figures"
 )
 
@@ -48,15 +49,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	begin := time.Now()
-	b := &bench{progress: progress, begin: begin, rounds: *rounds}
+	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(progress)}, rounds: *rounds}
 	if err := b.measure(ctx, *only); err != nil {
 		return err
 	}
-	b.say("done")
-	b.figures.Seconds = time.Since(begin).Seconds()
+	b.Say("done")
+	b.figures.Seconds = b.Progress.Seconds()
 	if *only == "" {
-		if err := b.figures.write(*path); err != nil {
+		if err := measure.WriteJSON(*path, &b.figures); err != nil {
 			return err
 		}
 		if err := pages.Write("README.md", "bench", b.figures.page()); err != nil {

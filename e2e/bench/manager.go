@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -27,39 +27,37 @@ const (
 )
 
 // manager lets the real manager move an application, and watches it afterwards.
-// Leader election is off: a Lease is renewed by writing it.
 func (b *bench) manager(ctx context.Context) error {
-	path, err := b.program(ctx, "manager")
+	path, err := b.Command(ctx, "manager")
 	if err != nil {
 		return err
 	}
-	c, err := b.install(ctx)
+	c, err := measure.Install(ctx, b.east.RESTConfig(), b.west.RESTConfig())
 	if err != nil {
 		return err
 	}
-	app := application(managerNamespace, ordinals)
+	app := measure.Application(managerNamespace, "web", ordinals)
 	if err := app.Deploy(ctx, b.source); err != nil {
 		return err
 	}
-	m := fixture.NewMigration(app.Namespace, app.Name)
-	m.Spec.Destination.CreateNamespace = true
-	fixture.SharePaths(m, app.Claims...)
+	m := measure.Migration(app)
 	if err := b.lendRights(ctx, c, m); err != nil {
 		return err
 	}
-	p, err := startManager(ctx, b, path)
+	kubeconfig, err := b.east.UserKubeconfig(fixture.ManagerUser)
 	if err != nil {
 		return err
 	}
-	defer p.kill()
-	if err := b.watchManager(ctx, c, m, p); err != nil {
-		return fmt.Errorf("%w\nthe manager's log ends with:\n%s", errors.Join(err, p.alive()), p.logTail())
+	p, err := measure.StartManager(ctx, path, kubeconfig, filepath.Join(b.Dir, "manager.log"))
+	if err != nil {
+		return err
 	}
-	return nil
+	defer p.Kill()
+	return p.Explain(b.watchManager(ctx, c, m, p))
 }
 
-func (b *bench) watchManager(ctx context.Context, c client.Client, m *api.Migration, p *process) error {
-	b.say("the manager moves %d ordinals", ordinals)
+func (b *bench) watchManager(ctx context.Context, c client.Client, m *api.Migration, p *measure.Manager) error {
+	b.Say("the manager moves %d ordinals", ordinals)
 	begin := time.Now()
 	if err := c.Create(ctx, m); err != nil {
 		return err
@@ -71,23 +69,23 @@ func (b *bench) watchManager(ctx context.Context, c client.Client, m *api.Migrat
 	if err := b.awaitLastEvent(ctx); err != nil {
 		return err
 	}
-	b.say("completed; does the manager write anything in the next %s?", settled)
-	before, err := p.writes(ctx)
+	b.Say("completed; does the manager write anything in the next %s?", settled)
+	before, err := p.Requests(ctx)
 	if err != nil {
 		return err
 	}
-	if before == 0 {
+	if before.Writes == 0 {
 		return errors.New("the manager counts no writes although it has moved an application")
 	}
 	if err := pause(ctx, settled); err != nil {
 		return err
 	}
-	after, err := p.writes(ctx)
+	after, err := p.Requests(ctx)
 	if err != nil {
 		return err
 	}
-	b.figures.SettledWrites = after - before
-	b.figures.ManagerPeakMiB, err = p.peakMiB()
+	b.figures.SettledWrites = after.Writes - before.Writes
+	b.figures.ManagerPeakMiB, err = p.PeakMiB()
 	return err
 }
 
@@ -130,24 +128,20 @@ func (b *bench) awaitLastEvent(ctx context.Context) error {
 // lendRights binds the shipped roles to whom the manager acts as: a ServiceAccount
 // at the source, and the user of a kubeconfig in a Secret at the destination.
 func (b *bench) lendRights(ctx context.Context, c client.Client, m *api.Migration) error {
-	const user, secret = "mover", "west"
-	if err := fixture.GrantMove(ctx, b.source, "bench", account(m.Namespace, "default")); err != nil {
+	if err := measure.AllowAccount(ctx, b.source, m.Namespace); err != nil {
 		return err
 	}
-	if err := fixture.GrantMove(ctx, b.destination, "bench", person(user)); err != nil {
+	if err := measure.AllowMover(ctx, b.destination); err != nil {
 		return err
 	}
-	path, err := b.west.UserKubeconfig(user)
+	path, err := b.west.UserKubeconfig(measure.Mover)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := os.ReadFile(path)
+	secret, err := measure.KubeconfigSecret(m.Namespace, "west", path)
 	if err != nil {
 		return err
 	}
-	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: secret}
-	return c.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: secret},
-		Data:       map[string][]byte{"value": kubeconfig},
-	})
+	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: secret.Name}
+	return c.Create(ctx, secret)
 }

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 const (
@@ -24,17 +25,17 @@ const (
 
 // plan times the real command's dry run for a large application.
 func (b *bench) plan(ctx context.Context) error {
-	path, err := b.program(ctx, "migrate")
+	path, err := b.Command(ctx, "migrate")
 	if err != nil {
 		return err
 	}
-	app := application("bench-plan", planned)
+	app := measure.Application("bench-plan", "web", planned)
 	app.Policy = appsv1.ParallelPodManagement
-	b.say("deploying %d replicas", planned)
+	b.Say("deploying %d replicas", planned)
 	if err := app.Deploy(ctx, b.source); err != nil {
 		return err
 	}
-	b.say("planning")
+	b.Say("planning")
 	var took []float64
 	for begin := time.Now(); len(took) < plans && time.Since(begin) < planFor; {
 		seconds, err := b.planOnce(ctx, path, app)
@@ -43,7 +44,7 @@ func (b *bench) plan(ctx context.Context) error {
 		}
 		took = append(took, seconds)
 	}
-	b.figures.takePlan(spreadOf(took))
+	b.figures.takePlan(measure.SpreadOf(took))
 	return nil
 }
 

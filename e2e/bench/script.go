@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 //go:embed move.sh
@@ -32,36 +33,36 @@ func (b *bench) newScript(ctx context.Context) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &script{path: filepath.Join(b.dir, "move.sh"), env: append(os.Environ(),
+	s := &script{path: filepath.Join(b.Dir, "move.sh"), env: append(os.Environ(),
 		"PATH="+filepath.Dir(kubectl)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+b.east.Kubeconfig()+string(os.PathListSeparator)+b.west.Kubeconfig(),
-		"KUBECACHEDIR="+filepath.Join(b.dir, "kubectl-cache"),
+		"KUBECACHEDIR="+filepath.Join(b.Dir, "kubectl-cache"),
 	)}
 	return s, os.WriteFile(s.path, moveScript, 0o600)
 }
 
 // move runs the script and notes when it prints a line: one when it begins, one
 // for each ordinal that has arrived.
-func (s *script) move(ctx context.Context, app fixture.App) (timing, error) {
-	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, template)
+func (s *script) move(ctx context.Context, app fixture.App) (measure.Timing, error) {
+	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, measure.Template)
 	cmd.Env = s.env
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return timing{}, err
+		return measure.Timing{}, err
 	}
-	if err := spawn(cmd); err != nil {
-		return timing{}, err
+	if err := measure.Spawn(cmd); err != nil {
+		return measure.Timing{}, err
 	}
-	var taken timing
+	var taken measure.Timing
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		switch now := time.Now(); {
 		case strings.HasPrefix(lines.Text(), "moving "):
-			taken.begin = now
+			taken.Begin = now
 		case strings.HasPrefix(lines.Text(), "ordinal "):
-			taken.arrived = append(taken.arrived, now)
+			taken.Arrived = append(taken.Arrived, now)
 		}
 	}
 	if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	"github.com/sliceshift/sliceshift/migration"
 )
 
@@ -23,16 +24,16 @@ type step struct {
 	took  time.Duration
 }
 
-// begin starts a move.
-func (t *trace) begin(now time.Time) {
+// Begin starts a move.
+func (t *trace) Begin(now time.Time) {
 	t.last = now
 	if t.steps == nil {
 		t.steps = map[string]*step{}
 	}
 }
 
-// add takes the next pass.
-func (t *trace) add(outcome migration.Outcome, now time.Time) {
+// Add takes the next pass.
+func (t *trace) Add(outcome migration.Outcome, now time.Time) {
 	name := nameOf(outcome)
 	if t.steps[name] == nil {
 		t.steps[name] = &step{}
@@ -81,12 +82,10 @@ func (t *trace) show(out io.Writer) {
 	for _, name := range t.order {
 		s := t.steps[name]
 		sum += s.took
-		fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  %s\n", share(s.count, handoffs), ms(s.took)/float64(handoffs), ms(s.took)/float64(s.count), name)
+		fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  %s\n", measure.Share(s.count, handoffs), ms(s.took)/float64(handoffs), ms(s.took)/float64(s.count), name)
 	}
-	fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  all\n\n", share(t.passes, handoffs), ms(sum)/float64(handoffs), ms(sum)/float64(t.passes))
+	fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  all\n\n", measure.Share(t.passes, handoffs), ms(sum)/float64(handoffs), ms(sum)/float64(t.passes))
 	table.Flush()
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func share(n, of int) float64 { return float64(n) / float64(of) }

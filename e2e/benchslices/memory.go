@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/child"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 // large are the pods of the largest set. How long a pod of it takes is set against a pod of
@@ -103,7 +103,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		return size{}, err
 	}
 	seconds := took[0]
-	mib, err := peakOf(cmd.Process.Pid)
+	mib, err := measure.PeakMiB(cmd.Process.Pid)
 	if err != nil {
 		return size{}, err
 	}
@@ -123,19 +123,4 @@ func (b *bench) empty(ctx context.Context, namespace string) error {
 		err := b.client.List(ctx, &pods, client.InNamespace(namespace), client.Limit(1))
 		return len(pods.Items) == 0, err
 	})
-}
-
-func peakOf(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			const kibOfMib = 1024
-			return kib / kibOfMib, err
-		}
-	}
-	return 0, fmt.Errorf("the status of process %d names no peak", pid)
 }

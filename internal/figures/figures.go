@@ -34,6 +34,7 @@ var about = map[string][]string{
 	"swing":        ofPrograms,
 	"hostile":      ofPrograms,
 	"bench":        ofPrograms,
+	"bench-many":   ofPrograms,
 	"bench-slices": append(slices.Clone(ofSlices), "cmd/manager"),
 	"duel":         ofSlices,
 	"soak":         ofSlices,

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"os/exec"
@@ -7,9 +7,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// spawn starts a process in a group of its own, which dies with this process. When
+// Spawn starts a process in a group of its own, which dies with this process. When
 // its context ends, the whole group does.
-func spawn(cmd *exec.Cmd) error {
+func Spawn(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return child.Start(cmd)

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"net/http"
@@ -12,19 +12,22 @@ type requests struct {
 	reads, writes, refused atomic.Int64
 }
 
-// counts are the requests of a time.
-type counts struct{ reads, writes, refused int64 }
+// Counts are the requests of a time. Refused are those of the writes that the API
+// server did not accept.
+type Counts struct{ Reads, Writes, Refused int }
 
-func (r *requests) counts() counts {
-	return counts{reads: r.reads.Load(), writes: r.writes.Load(), refused: r.refused.Load()}
+func (r *requests) counts() Counts {
+	return Counts{Reads: int(r.reads.Load()), Writes: int(r.writes.Load()), Refused: int(r.refused.Load())}
 }
 
-func (c counts) sub(o counts) counts {
-	return counts{c.reads - o.reads, c.writes - o.writes, c.refused - o.refused}
+// Sub is what was sent since before.
+func (c Counts) Sub(before Counts) Counts {
+	return Counts{c.Reads - before.Reads, c.Writes - before.Writes, c.Refused - before.Refused}
 }
 
-func (c counts) add(o counts) counts {
-	return counts{c.reads + o.reads, c.writes + o.writes, c.refused + o.refused}
+// Add is both together.
+func (c Counts) Add(o Counts) Counts {
+	return Counts{c.Reads + o.Reads, c.Writes + o.Writes, c.Refused + o.Refused}
 }
 
 // watching returns a configuration whose requests are counted.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/measure"
+	pages "github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// errMissed is what a run ends with whose figures are not all good enough.
+var errMissed = errors.New("a goal was missed")
+
+// options are the flags.
+type options struct {
+	migrations, ordinals, pairs int
+	limit                       time.Duration
+	only, out                   string
+}
+
+// usual is what figures of the documentation are measured with.
+var usual = options{migrations: 100, ordinals: 10, pairs: 1, limit: 8 * time.Minute, out: "out/bench-many.json"}
+
+func main() {
+	o := usual
+	flag.IntVar(&o.migrations, "migrations", o.migrations, "how many Migrations run at once")
+	flag.IntVar(&o.ordinals, "ordinals", o.ordinals, "how many ordinals each of them moves")
+	flag.IntVar(&o.pairs, "pairs", o.pairs, "over how many destination clusters the Migrations are spread")
+	flag.DurationVar(&o.limit, "limit", o.limit, "how long the Migrations of a part may take")
+	flag.StringVar(&o.only, "only", o.only, "measure one part only (alone, growth, one_namespace or many_namespaces) and write no file")
+	flag.StringVar(&o.out, "out", o.out, "the file to write")
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard()) // what the libraries say would run through the lines of progress
+	program.Run("benchmany", func(ctx context.Context) error { return run(ctx, o) })
+}
+
+func run(ctx context.Context, o options) error {
+	if o.migrations < 1 || o.ordinals < 1 || o.pairs < 1 {
+		return errors.New("-migrations, -ordinals and -pairs must be at least 1")
+	}
+	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(os.Stderr)}, options: o}
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	b.Say("done")
+	b.figures.Seconds = b.Progress.Seconds()
+	if err := b.write(); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stdout, "%d destination clusters on this machine, %d cores.\n\n", o.pairs, b.figures.Cores)
+	if !measure.Show(os.Stdout, b.figures.rows()) {
+		return errMissed
+	}
+	return nil
+}
+
+// write writes the figures of a whole run to the file, and those that were measured as usual
+// into the documentation.
+func (b *bench) write() error {
+	if b.options.only != "" {
+		return nil
+	}
+	if err := measure.WriteJSON(b.options.out, &b.figures); err != nil {
+		return err
+	}
+	now := b.options
+	now.out = usual.out
+	if now != usual {
+		return nil
+	}
+	return pages.Write("README.md", "bench-many", b.figures.page())
+}

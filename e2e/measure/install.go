@@ -1,0 +1,66 @@
+package measure
+
+import (
+	"context"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+)
+
+// Mover is whom the manager acts as at a destination.
+const Mover = "mover"
+
+// Install puts the resource definitions into the source and the shipped roles into
+// all clusters, and returns a client of the source. The Deployment is left out: what
+// is measured is a process of this machine.
+func Install(ctx context.Context, source *rest.Config, destinations ...*rest.Config) (client.Client, error) {
+	c, err := fixture.Client(source)
+	if err != nil {
+		return nil, err
+	}
+	if err := fixture.InstallCRDs(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := fixture.InstallRoles(ctx, c); err != nil {
+		return nil, err
+	}
+	for _, destination := range destinations {
+		there, err := fixture.Client(destination)
+		if err != nil {
+			return nil, err
+		}
+		if err := fixture.InstallRoles(ctx, there); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// AllowAccount binds the shipped roles to the ServiceAccount that the manager acts as
+// at the source.
+func AllowAccount(ctx context.Context, source kubernetes.Interface, namespace string) error {
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "default"}
+	return fixture.GrantMove(ctx, source, namespace, account)
+}
+
+// AllowMover binds the shipped roles to the user of the kubeconfigs of a destination.
+func AllowMover(ctx context.Context, destination kubernetes.Interface) error {
+	person := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: Mover}
+	return fixture.GrantMove(ctx, destination, Mover, person)
+}
+
+// KubeconfigSecret holds the kubeconfig of a file.
+func KubeconfigSecret(namespace, name, path string) (*corev1.Secret, error) {
+	kubeconfig, err := os.ReadFile(path)
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string][]byte{"value": kubeconfig},
+	}, err
+}

@@ -1,0 +1,158 @@
+package measure
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+)
+
+// Manager is a running manager.
+type Manager struct {
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	err     error // how it ended; to be read once exited is closed
+	log     string
+	metrics string
+}
+
+// StartManager runs the manager at path with the shipped settings, but without leader
+// election: a Lease is renewed by writing it. Its log is a file.
+func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manager, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{log: logFile, metrics: "http://" + address + "/metrics"}
+	log, err := os.Create(m.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	m.cmd = exec.CommandContext(ctx, path, "--kubeconfig", kubeconfig, "--leader-election-enabled=false",
+		"--metrics-bind-address", address, "--metrics-secure=false", "--cluster-client-allow-local-addresses", "--volumes-allow-paths",
+		"--health-probe-bind-address", "0", "--log-format", "text")
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	if err := Spawn(m.cmd); err != nil {
+		return nil, err
+	}
+	m.exited = make(chan struct{})
+	go func() {
+		m.err = m.cmd.Wait()
+		close(m.exited)
+	}()
+	return m, nil
+}
+
+// freeAddress is one of the loopback interface that nobody listened on a moment ago.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// Kill ends the manager and waits until it is gone.
+func (m *Manager) Kill() {
+	_ = m.cmd.Process.Kill() // it may be gone already
+	<-m.exited
+}
+
+// Ended is closed when the manager has ended.
+func (m *Manager) Ended() <-chan struct{} { return m.exited }
+
+// Explain adds to an error what the manager has to do with it: how it ended, if it has, and the
+// end of its log.
+func (m *Manager) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\nthe manager's log ends with:\n%s", errors.Join(err, m.alive()), m.logTail())
+}
+
+// alive says how the manager ended, if it has.
+func (m *Manager) alive() error {
+	select {
+	case <-m.exited:
+		return fmt.Errorf("the manager has ended: %w", cmp.Or(m.err, errors.New("exit status 0")))
+	default:
+		return nil
+	}
+}
+
+func (m *Manager) logTail() string {
+	const most = 4096
+	log, err := os.ReadFile(m.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-most):])
+}
+
+// requestsTotal is client-go's counter of the requests that a process has sent.
+var requestsTotal = regexp.MustCompile(`^rest_client_requests_total\{code="([^"]*)",.*\bmethod="([A-Z]+)".*\} (\S+)$`)
+
+// Requests is what the manager has sent since it began. Its reads have the watches
+// among them: the metric does not tell them apart.
+func (m *Manager) Requests(ctx context.Context) (Counts, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
+	if err != nil {
+		return Counts{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Counts{}, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return Counts{}, fmt.Errorf("reading the manager's metrics: %s", response.Status)
+	}
+	return sumRequests(response.Body)
+}
+
+func sumRequests(metrics io.Reader) (Counts, error) {
+	var sum Counts
+	found := false
+	lines := bufio.NewScanner(metrics)
+	for lines.Scan() {
+		match := requestsTotal.FindStringSubmatch(lines.Text())
+		if match == nil {
+			continue
+		}
+		found = true
+		value, err := strconv.ParseFloat(match[3], 64)
+		if err != nil {
+			return Counts{}, err
+		}
+		if !isWrite(match[2]) {
+			sum.Reads += int(value)
+			continue
+		}
+		sum.Writes += int(value)
+		if code, err := strconv.Atoi(match[1]); err != nil || code >= http.StatusBadRequest { // <error>: there was no answer
+			sum.Refused += int(value)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return Counts{}, err
+	}
+	if !found {
+		return Counts{}, errors.New("the manager has no metric rest_client_requests_total")
+	}
+	return sum, nil
+}
+
+// PeakMiB is the most memory that the manager has had resident at any time.
+func (m *Manager) PeakMiB() (float64, error) { return PeakMiB(m.cmd.Process.Pid) }
+
+// CPUSeconds is how long processors have worked for the manager.
+func (m *Manager) CPUSeconds() (float64, error) { return cpuSeconds(m.cmd.Process.Pid) }

@@ -1,0 +1,25 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Progress tells how far a run is.
+type Progress struct {
+	// Out takes the lines.
+	Out   io.Writer
+	begin time.Time
+}
+
+// NewProgress begins a run.
+func NewProgress(to io.Writer) *Progress { return &Progress{Out: to, begin: time.Now()} }
+
+// Say prints a line of progress.
+func (p *Progress) Say(format string, args ...any) {
+	fmt.Fprintf(p.Out, "%5.1f s  %s\n", p.Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Seconds is how long the run has taken so far.
+func (p *Progress) Seconds() float64 { return time.Since(p.begin).Seconds() }

@@ -1,0 +1,78 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+)
+
+// Row is one line of the table.
+type Row struct {
+	Figure, Measured string
+	// Goal is what the figure must reach; without one it is only shown.
+	Goal, Verdict string
+	Missed        bool
+}
+
+// Judged is a row whose value must not exceed a goal.
+func Judged(figure, format string, value, most float64, remark string) Row {
+	return judged(figure, fmt.Sprintf(format, value)+remark, "at most "+fmt.Sprintf(format, most), value <= most)
+}
+
+// AtLeast is a row whose value must reach a goal.
+func AtLeast(figure, format string, value, least float64, remark string) Row {
+	return judged(figure, fmt.Sprintf(format, value)+remark, "at least "+fmt.Sprintf(format, least), value >= least)
+}
+
+func judged(figure, measured, goal string, good bool) Row {
+	r := Row{Figure: figure, Measured: measured, Goal: goal, Verdict: "ok"}
+	if !good {
+		r.Verdict, r.Missed = "MISSED", true
+	}
+	return r
+}
+
+// Aimed is a row whose goal is an aim: to miss it fails nothing.
+func Aimed(figure, format string, value, most float64) Row {
+	r := Judged(figure, format, value, most, "")
+	r.Goal += " (aim)"
+	r.Missed = false
+	return r
+}
+
+// Shown is a row without a goal.
+func Shown(figure, measured string) Row { return Row{Figure: figure, Measured: measured} }
+
+// Aim says what is aimed at beyond the goal; to miss that fails nothing.
+func (r Row) Aim(format string, aim float64) Row {
+	r.Goal += ", aim " + fmt.Sprintf(format, aim)
+	return r
+}
+
+// Show prints the table, and says whether no goal was missed.
+func Show(out io.Writer, rows []Row) bool {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FIGURE\tMEASURED\tGOAL\tVERDICT")
+	good := true
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Figure, r.Measured, r.Goal, r.Verdict)
+		good = good && !r.Missed
+	}
+	table.Flush()
+	return good
+}
+
+// WriteJSON writes figures to a file, and makes its folder.
+func WriteJSON(path string, figures any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(figures, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
