@@ -82,9 +82,10 @@ type Slices struct {
 
 // ClusterClient bounds the client of a remote cluster.
 type ClusterClient struct {
-	// QPS is how many requests a second are sent in the long run.
+	// QPS is how many requests a second are sent in the long run; 0: as many as the API server
+	// takes, which has priority and fairness to share itself out.
 	QPS float32 `mapstructure:"qps"`
-	// Burst is how many may be sent at once.
+	// Burst is how many may be sent at once beyond QPS, where that bounds anything.
 	Burst int `mapstructure:"burst"`
 	// Timeout of one request.
 	Timeout time.Duration `mapstructure:"timeout"`
@@ -94,6 +95,14 @@ type ClusterClient struct {
 	// and to link-local addresses, such as the metadata services of clouds. It is meant
 	// for tests.
 	AllowLocalAddresses bool `mapstructure:"allowLocalAddresses"`
+}
+
+// Rate is QPS as a client of Kubernetes takes it, for which 0 is a small default.
+func (c ClusterClient) Rate() float32 {
+	if c.QPS == 0 {
+		return -1
+	}
+	return c.QPS
 }
 
 // Volumes bounds which volumes are made in another cluster: who writes a Migration decides
@@ -136,7 +145,7 @@ func Default() Config {
 		},
 		Concurrency:           10,
 		Slices:                Slices{Enabled: true},
-		ClusterClient:         ClusterClient{QPS: 50, Burst: 100, Timeout: 10 * time.Second, Memory: 128},
+		ClusterClient:         ClusterClient{Burst: 100, Timeout: 10 * time.Second, Memory: 128},
 		DefaultServiceAccount: "default",
 		LogLevel:              LogLevelInfo,
 		LogFormat:             LogFormatJSON,

@@ -36,7 +36,7 @@ func settings() []setting {
 		{"concurrency", "how many Migrations, and how many slices, are reconciled at once", func(c *Config) any { return &c.Concurrency }},
 		{"namespaceConcurrency", "how many Migrations of one namespace are reconciled at once; 0: half of concurrency", func(c *Config) any { return &c.NamespaceConcurrency }},
 		{"slices.enabled", "run the StatefulSets of kind apps.sliceshift.io", func(c *Config) any { return &c.Slices.Enabled }},
-		{"clusterClient.qps", "requests a second to each remote cluster", func(c *Config) any { return &c.ClusterClient.QPS }},
+		{"clusterClient.qps", "requests a second to each cluster; 0: no limit but the API server's own", func(c *Config) any { return &c.ClusterClient.QPS }},
 		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},
 		{"clusterClient.timeout", "timeout of one request to a remote cluster", func(c *Config) any { return &c.ClusterClient.Timeout }},
 		{"clusterClient.memory", "MiB of what remote clusters answer that are held for one namespace at once", func(c *Config) any { return &c.ClusterClient.Memory }},

@@ -106,9 +106,9 @@ func (c Config) validateLeaderElection(path *field.Path) field.ErrorList {
 
 func (c ClusterClient) validate(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if !(c.QPS > 0 && c.QPS <= maxRate) { // written so that NaN fails, too
+	if !(c.QPS >= 0 && c.QPS <= maxRate) { // written so that NaN fails, too
 		problems = append(problems, field.Invalid(path.Child("qps"), strconv.FormatFloat(float64(c.QPS), 'g', -1, 32),
-			"must be greater than 0 and at most 10000"))
+			"must be 0, for no limit, or at most 10000"))
 	}
 	if c.Burst < 1 || c.Burst > maxRate {
 		problems = append(problems, field.Invalid(path.Child("burst"), c.Burst, validation.InclusiveRangeError(1, maxRate)))

@@ -30,7 +30,7 @@ func TestValidate(t *testing.T) {
 		"the only namespace":     {change: func(c *Config) { c.NamespaceConcurrency, c.WatchNamespace = 10, "shop" }},
 		"less than none":         {change: func(c *Config) { c.NamespaceConcurrency = -1 }, want: []string{"namespaceConcurrency"}},
 		"concurrency too large":  {change: func(c *Config) { c.Concurrency = 101 }, want: []string{"concurrency"}},
-		"no rate":                {change: func(c *Config) { c.ClusterClient.QPS = 0 }, want: []string{"clusterClient.qps"}},
+		"a rate below nothing":   {change: func(c *Config) { c.ClusterClient.QPS = -1 }, want: []string{"clusterClient.qps"}},
 		"rate not a number":      {change: func(c *Config) { c.ClusterClient.QPS = float32(math.NaN()) }, want: []string{"clusterClient.qps"}},
 		"endless rate":           {change: func(c *Config) { c.ClusterClient.QPS = float32(math.Inf(1)) }, want: []string{"clusterClient.qps"}},
 		"no burst":               {change: func(c *Config) { c.ClusterClient.Burst = 0 }, want: []string{"clusterClient.burst"}},

@@ -91,7 +91,7 @@ func logger(settings config.Config) logr.Logger {
 
 func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error) {
 	own := rest.CopyConfig(local)
-	own.QPS, own.Burst = settings.ClusterClient.QPS, settings.ClusterClient.Burst
+	own.QPS, own.Burst = settings.ClusterClient.Rate(), settings.ClusterClient.Burst
 	options := ctrl.Options{
 		Scheme:                        clusters.NewScheme(),
 		Metrics:                       metricsOptions(settings),
@@ -133,7 +133,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
 		Connector: &migration.Connector{
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
-			QPS: settings.ClusterClient.QPS, Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
+			QPS: settings.ClusterClient.Rate(), Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 			Pool:        clusters.NewPool(int64(settings.ClusterClient.Memory) << 20),
 		},

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // syncFor bounds the first filling of a store.
@@ -43,6 +46,11 @@ type part struct {
 	// namespace is where it is; empty: the whole cluster.
 	namespace string
 	shown     []client.Object
+}
+
+// sets are the kinds of StatefulSets that it shows.
+func (p part) sets() []client.Object {
+	return slices.DeleteFunc(slices.Clone(p.shown), func(object client.Object) bool { return !workload.Is(object) })
 }
 
 // of says what it is, for people.
@@ -138,7 +146,7 @@ func (s *store) event(was, is any) {
 		s.hub.wake(audience{everyone: true})
 		return
 	}
-	s.hub.wake(waker{s.hub, s.Cache}.about(before, after))
+	s.hub.wake(waker{s.hub, s.Cache, s.part.sets()}.about(before, after))
 }
 
 // wait returns once it is filled.

@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -47,8 +45,10 @@ func (a *audience) all(namespace string) {
 // waker finds the audience of an event.
 type waker struct {
 	hub *hub
-	// known shows what is kept beside the object of the event.
+	// known shows what is kept beside the object of the event, of StatefulSets these kinds. Of
+	// another one the cluster would be asked whether it serves that.
 	known client.Reader
+	kinds []client.Object
 }
 
 // about is for an object that was and is so; nil: it was not, or is not any more.
@@ -225,8 +225,11 @@ func (w waker) selects(namespace, set string, selector labels.Selector) bool {
 // where they are not known.
 func (w waker) templates(key client.ObjectKey) []labels.Set {
 	var found []labels.Set
-	for _, kind := range workload.All() {
-		set := kind.New(metav1.ObjectMeta{})
+	for _, kind := range w.kinds {
+		set, isObject := kind.DeepCopyObject().(client.Object)
+		if !isObject {
+			return nil
+		}
 		switch err := w.known.Get(context.Background(), key, set); {
 		case err == nil:
 			of, known := templateLabels(set)
@@ -234,17 +237,11 @@ func (w waker) templates(key client.ObjectKey) []labels.Set {
 				return nil
 			}
 			found = append(found, of)
-		case !apierrors.IsNotFound(err) && !notShown(err):
+		case !apierrors.IsNotFound(err):
 			return nil
 		}
 	}
 	return found
-}
-
-// notShown is for a kind that a view does not show.
-func notShown(err error) bool {
-	_, is := errors.AsType[*cache.ErrResourceNotCached](err)
-	return is
 }
 
 func templateLabels(set client.Object) (of labels.Set, known bool) {

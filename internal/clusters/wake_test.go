@@ -20,6 +20,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/workload"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -228,7 +230,7 @@ func TestWhoIsMeantIsWoken(t *testing.T) {
 			for _, set := range []string{"web", "a-web", "web-1"} {
 				inputs[set] = there.input(set)
 			}
-			hub.wake(waker{hub, now.reader()}.about(before, after))
+			hub.wake(waker{hub, now.reader(), setKinds()}.about(before, after))
 			for set, was := range inputs {
 				if is := now.input(set); is != was && !woken[set] {
 					t.Fatalf("%s is not woken, from %v to %v:\n%s\nand now\n%s", set, before, after, was, is)
@@ -270,7 +272,7 @@ func TestOthersAreNotWoken(t *testing.T) {
 	for _, set := range []string{"web", "db"} {
 		hub.join(&subscriber{Subscription: Subscription{Set: set, Notify: func() { woken[set]++ }}, namespace: "shop", asked: map[uint64]struct{}{}})
 	}
-	w := waker{hub, there.reader()}
+	w := waker{hub, there.reader(), setKinds()}
 	events := 0
 	for _, object := range there {
 		if strings.Contains(object.GetName(), "db") {
@@ -339,4 +341,9 @@ func TestQuestions(t *testing.T) {
 	if woken != 1 || len(hub.of) != 0 || len(hub.curious) != 0 {
 		t.Errorf("woken %d times, %v", woken, hub)
 	}
+}
+
+// setKinds are all kinds of StatefulSets.
+func setKinds() []client.Object {
+	return Scope{Namespace: "shop", Kind: workload.SliceVersion}.part().sets()
 }

@@ -93,6 +93,9 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	both(source, destination, func(f *observed) error { return f.read(ctx, e.readerOf(f.endpoint, sc)) })
 	if sc.Ordinal == nil {
 		both(source, destination, func(f *observed) error { return f.readRest(ctx, e.readerOf(f.endpoint, sc), source.set) })
+		if sc.Live { // nothing watches it, and what it is asked for is written on live reads only
+			both(source, destination, func(f *observed) error { return f.readNamespace(ctx) })
+		}
 		names := namesOf(source, destination)
 		both(source, destination, func(f *observed) error { return f.readNamed(ctx, e.readerOf(f.endpoint, sc), names) })
 	}
@@ -213,11 +216,10 @@ func (f *observed) listPods(ctx context.Context, reader client.Reader, options .
 	return err
 }
 
-// readRest reads what is not of one ordinal: the namespace, the governing Service
-// of the source, and all claims and volumes.
+// readRest reads what is not of one ordinal: the governing Service of the source, and all claims
+// and volumes.
 func (f *observed) readRest(ctx context.Context, reader client.Reader, source *appsv1.StatefulSet) error {
 	return endpoint.Together(
-		func() error { return f.readNamespace(ctx) },
 		func() error { return f.readAllVolumes(ctx, reader) },
 		func() (err error) {
 			if source != nil && source.Spec.ServiceName != "" {
