@@ -28,7 +28,8 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 			reads = append(reads, func() error { return f.readSet(ctx, f.endpoint.Live) })
 		}
 		if sc.Budgets {
-			reads = append(reads, func() error { return f.readBudgets(ctx) })
+			others, ours := f.concerned() // before the StatefulSet is read, which tells
+			reads = append(reads, func() error { return f.readBudgets(ctx, others, ours) })
 		}
 		return endpoint.Together(reads...)
 	})
@@ -141,12 +142,12 @@ func (f *observed) readPod(ctx context.Context, ordinal int32) error {
 	return err
 }
 
-// readBudgets replaces each known budget by what the API server says now.
-func (f *observed) readBudgets(ctx context.Context) error {
-	known := f.budgets
-	f.budgets = nil
-	for i := range known {
-		budget, err := endpoint.Get[policyv1.PodDisruptionBudget](ctx, f.endpoint.Live, f.endpoint.Key(known[i].Name))
+// readBudgets replaces each of the slice's budgets by what the API server says now. One that selects
+// other pods alone says nothing of ours, whatever it says by now.
+func (f *observed) readBudgets(ctx context.Context, others []policyv1.PodDisruptionBudget, ours []string) error {
+	f.budgets = others
+	for _, name := range ours {
+		budget, err := endpoint.Get[policyv1.PodDisruptionBudget](ctx, f.endpoint.Live, f.endpoint.Key(name))
 		if err != nil {
 			return err
 		}
@@ -155,6 +156,20 @@ func (f *observed) readBudgets(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// concerned are the known budgets that select other pods alone, and the names of those that may be
+// the slice's. Of a slice whose pods are not known yet any may be.
+func (f *observed) concerned() (others []policyv1.PodDisruptionBudget, ours []string) {
+	for i := range f.budgets {
+		selector, err := metav1.LabelSelectorAsSelector(f.budgets[i].Spec.Selector)
+		if err != nil || f.set == nil || f.selects(selector).any {
+			ours = append(ours, f.budgets[i].Name)
+		} else {
+			others = append(others, f.budgets[i])
+		}
+	}
+	return others, ours
 }
 
 func (f *observed) readClaims(ctx context.Context, reader client.Reader, templates []string, ordinal int32) error {
