@@ -15,18 +15,25 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Priorities in the queue of Migrations: one whose ordinal is down goes first.
+// Priorities in the queue of Migrations: one whose ordinal is down goes first, and one that has begun
+// before those that have not. Of a hundred that are created at once the first ones are so moved while
+// the others are still looked at, and not all of them prepared before any moves.
 const (
-	urgencyNone = 0
-	urgencyDown = 1
+	urgencyNone = iota
+	urgencyBegun
+	urgencyDown
 )
 
 // urgency is the priority of a Migration.
 func urgency(m *api.Migration) int {
-	if m.Status.Handoff != nil {
+	switch {
+	case m.Status.Handoff != nil:
 		return urgencyDown
+	case m.Status.Baseline != nil:
+		return urgencyBegun
+	default:
+		return urgencyNone
 	}
-	return urgencyNone
 }
 
 // byUrgency queues a Migration that was changed, or is there when the manager begins.
@@ -52,7 +59,7 @@ func byUrgency() handler.EventHandler {
 func (r *Reconciler) begin(request reconcile.Request, urgency int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.rota.begin(request.NamespacedName, urgency > urgencyNone)
+	return r.rota.begin(request.NamespacedName, urgency)
 }
 
 // end lets the next one of a namespace take its turn.
@@ -63,11 +70,7 @@ func (r *Reconciler) end(request reconcile.Request) {
 	if !found {
 		return
 	}
-	priority := urgencyNone
-	if next.urgent {
-		priority = urgencyDown
-	}
-	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, reconcile.Request{NamespacedName: next.request})
+	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &next.urgency}, reconcile.Request{NamespacedName: next.request})
 }
 
 // ask says whether a Migration's clusters may be asked: those that have answered it so far may.
@@ -77,7 +80,7 @@ func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why s
 	if d.heard {
 		return 0, ""
 	}
-	return r.silences.ask(d.reached(), urgency(m) > urgencyNone, time.Now())
+	return r.silences.ask(d.reached(), urgency(m) == urgencyDown, time.Now())
 }
 
 // told notes whether they answered.

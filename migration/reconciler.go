@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,6 +68,8 @@ type driven struct {
 	generation int64
 	// heard is true once the clusters have answered.
 	heard bool
+	// urgency is that of the Migration as it was seen last: an event is as urgent.
+	urgency atomic.Int32
 }
 
 // reached is how its clusters are.
@@ -122,6 +125,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		return r.refuse(ctx, m, err)
 	}
 	d.engine.newest(m)
+	d.urgency.Store(int32(urgency(m)))
 	if kept, err := r.keep(ctx, m); kept || err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -210,11 +214,14 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	if err != nil {
 		return nil, err
 	}
-	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to, engine: NewEngine(m, Options{
+	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
+	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
-		Notify:  func() { r.queue.Add(reconcile.Request{NamespacedName: key}) },
-	})}
+		Notify: func() {
+			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})
+		},
+	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engines[key] = created

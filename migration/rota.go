@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,8 +25,8 @@ type rota struct {
 // parked is a request that waits.
 type parked struct {
 	request types.NamespacedName
-	// urgent is true while an ordinal of it is down.
-	urgent bool
+	// urgency is its priority.
+	urgency int
 }
 
 func newRota(most int) *rota {
@@ -33,7 +34,7 @@ func newRota(most int) *rota {
 }
 
 // begin says whether it is a request's turn. If not, end returns it once it is.
-func (t *rota) begin(request types.NamespacedName, urgent bool) bool {
+func (t *rota) begin(request types.NamespacedName, urgency int) bool {
 	t.unpark(request)
 	if t.busy[request.Namespace] < t.most {
 		t.busy[request.Namespace]++
@@ -44,12 +45,12 @@ func (t *rota) begin(request types.NamespacedName, urgent bool) bool {
 		t.arrivals++
 		t.arrived[request] = t.arrivals
 	}
-	t.parked[request.Namespace] = append(t.parked[request.Namespace], parked{request, urgent})
+	t.parked[request.Namespace] = append(t.parked[request.Namespace], parked{request, urgency})
 	return false
 }
 
-// end is for a request whose turn is over; next is the one to come for: of those whose ordinals
-// are down, or else of all, the one that has waited longest.
+// end is for a request whose turn is over; next is the one to come for: of the most urgent ones the
+// one that has waited longest.
 func (t *rota) end(request types.NamespacedName) (next parked, found bool) {
 	namespace := request.Namespace
 	if t.busy[namespace]--; t.busy[namespace] <= 0 {
@@ -65,13 +66,7 @@ func (t *rota) end(request types.NamespacedName) (next parked, found bool) {
 }
 
 func (t *rota) order(a, b parked) int {
-	if a.urgent != b.urgent {
-		if a.urgent {
-			return -1
-		}
-		return 1
-	}
-	return t.arrived[a.request] - t.arrived[b.request]
+	return cmp.Or(b.urgency-a.urgency, t.arrived[a.request]-t.arrived[b.request])
 }
 
 func (t *rota) unpark(request types.NamespacedName) {

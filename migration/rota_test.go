@@ -30,7 +30,7 @@ func TestTurns(t *testing.T) {
 		}
 		begin := func(request types.NamespacedName) {
 			before := held(request.Namespace)
-			began := turns.begin(request, rapid.Bool().Draw(t, "urgent"))
+			began := turns.begin(request, rapid.IntRange(urgencyNone, urgencyDown).Draw(t, "urgency"))
 			if began != (before < most) {
 				t.Fatalf("%s began: %t, with %d of %d at work", request, began, before, most)
 			}
@@ -79,25 +79,25 @@ func TestTurns(t *testing.T) {
 func TestTurnsOrder(t *testing.T) {
 	turns := newRota(1)
 	at := func(name string) types.NamespacedName { return requestOf("shop", name) }
-	turns.begin(at("slow"), false)
+	turns.begin(at("slow"), urgencyNone)
 	for _, name := range []string{"a", "b"} {
-		turns.begin(at(name), false)
+		turns.begin(at(name), urgencyNone)
 	}
-	turns.begin(at("down"), true)
+	turns.begin(at("down"), urgencyDown)
 	last := at("slow")
 	for _, want := range []string{"down", "a"} {
 		next, found := turns.end(last)
-		if !found || next.request.Name != want || next.urgent != (want == "down") {
+		if !found || next.request.Name != want || (next.urgency == urgencyDown) != (want == "down") {
 			t.Fatalf("next is %+v, want %s", next, want)
 		}
 		last = next.request
 		if want == "a" {
 			break
 		}
-		turns.begin(last, true)
+		turns.begin(last, urgencyDown)
 	}
-	turns.begin(at("late"), false)
-	turns.begin(at("a"), false) // it has to wait once more
+	turns.begin(at("late"), urgencyNone)
+	turns.begin(at("a"), urgencyNone) // it has to wait once more
 	if next, _ := turns.end(at("late")); next.request.Name != "a" {
 		t.Errorf("next is %+v, want a", next)
 	}
@@ -108,7 +108,7 @@ func TestTurnsOfAtLeastOne(t *testing.T) {
 	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2} {
 		turns, begun := newRota(most), 0
 		for i := range 5 {
-			if turns.begin(requestOf("shop", strconv.Itoa(i)), false) {
+			if turns.begin(requestOf("shop", strconv.Itoa(i)), urgencyNone) {
 				begun++
 			}
 		}
@@ -118,13 +118,15 @@ func TestTurnsOfAtLeastOne(t *testing.T) {
 	}
 }
 
-// TestTurnsAreInOrder: one whose ordinal is down is before each one whose is not, and else who came
-// first (S4).
+// TestTurnsAreInOrder: one whose ordinal is down is before each one whose is not, one that has begun
+// before one that has not, and else who came first (S4).
 func TestTurnsAreInOrder(t *testing.T) {
 	turns := newRota(1)
 	first, then := requestOf("shop", "first"), requestOf("shop", "then")
 	turns.arrived[first], turns.arrived[then] = 1, 2
-	order := []parked{{first, true}, {then, true}, {first, false}, {then, false}}
+	order := []parked{
+		{first, urgencyDown}, {then, urgencyDown}, {first, urgencyBegun}, {then, urgencyBegun}, {first, urgencyNone}, {then, urgencyNone},
+	}
 	for i, a := range order {
 		for k, b := range order {
 			if got := turns.order(a, b); got < 0 != (i < k) || got > 0 != (i > k) {

@@ -104,13 +104,15 @@ func TestToldOfSilence(t *testing.T) {
 	}
 }
 
-// TestUrgency: a Migration whose ordinal is on its way goes first (S4).
+// TestUrgency: a Migration whose ordinal is on its way goes first, and one that has begun before
+// those that have not (S4).
 func TestUrgency(t *testing.T) {
-	if m := (&api.Migration{}); urgency(m) != urgencyNone {
-		t.Error("nothing is down, and it is urgent")
-	}
-	if m := (&api.Migration{Status: api.MigrationStatus{Handoff: &api.Handoff{}}}); urgency(m) <= urgencyNone {
-		t.Error("an ordinal is down, and it is not urgent")
+	for want, status := range []api.MigrationStatus{
+		urgencyNone: {}, urgencyBegun: {Baseline: &api.Baseline{}}, urgencyDown: {Baseline: &api.Baseline{}, Handoff: &api.Handoff{}},
+	} {
+		if got := urgency(&api.Migration{Status: status}); got != want {
+			t.Errorf("%+v: %d, want %d", status, got, want)
+		}
 	}
 }
 
