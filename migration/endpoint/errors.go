@@ -14,7 +14,8 @@ func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
-// OneLine is an error in one line, and what several reads say alike said once.
+// OneLine is an error in one line, and what several reads say alike said once. It says so where it
+// was the API server's load that was in the way, and nothing of ours.
 func OneLine(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -22,5 +23,9 @@ func OneLine(err error) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "; ")
+	text := strings.Join(lines, "; ")
+	if apierrors.IsTooManyRequests(err) {
+		return "its API server turns requests away for now (429, by its own limits: see its FlowSchemas): " + text
+	}
+	return text
 }

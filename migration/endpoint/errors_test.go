@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,5 +26,23 @@ func TestLacksRight(t *testing.T) {
 	}
 	if LacksRight(apierrors.NewConflict(sets, "web", errors.New(`User "x" cannot`))) {
 		t.Error("a conflict is no right")
+	}
+}
+
+// TestOneLine: reads that fail alike are told once, and a server that is busy is not told as one that
+// is gone.
+func TestOneLine(t *testing.T) {
+	gone, other := errors.New("no route to host"), errors.New("i/o timeout")
+	for want, err := range map[string]error{
+		"no route to host":              errors.Join(gone, gone),
+		"no route to host; i/o timeout": errors.Join(gone, other, gone),
+	} {
+		if got := OneLine(err); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	busy := errors.Join(gone, apierrors.NewTooManyRequests("please try again later", 3))
+	if got := OneLine(busy); !strings.HasPrefix(got, "its API server turns requests away") || !strings.Contains(got, "429") || !strings.Contains(got, "try again later") {
+		t.Errorf("got %q", got)
 	}
 }

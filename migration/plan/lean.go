@@ -49,6 +49,8 @@ func butFor(live Spared) Spared {
 //     parked there before it can be used elsewhere;
 //   - before a stop and before a start, which nothing takes back, both StatefulSets, the pods of
 //     both sides, what the budgets allow, and the volume at the side that gives it away;
+//   - before a volume gets the reclaim policy back that it had, both StatefulSets, and the claims and
+//     volumes of both sides: none of it depends on pods or budgets;
 //   - before an arrival is recorded, that the pod is available, on the claim that was bound.
 //
 // What only creates, or only sets a volume to Retain, is of no use to anybody by itself. A write
@@ -73,6 +75,8 @@ func Lean(s Snapshot, decision Decision) Reads {
 			pods = giver // the list of users shows those of the taker
 		}
 		sc.Spared = butFor(Spared{Sets: BothSides, Pods: pods, Claims: taker, Volumes: giver})
+	case effect.Verb == RestorePolicy:
+		sc.Budgets, sc.Spared = false, Spared{Pods: BothSides}
 	case effect.Verb == CarryVolume:
 		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver, taker))
 	}

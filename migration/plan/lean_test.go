@@ -42,7 +42,7 @@ func TestLean(t *testing.T) {
 		"an ordinal is stopped":         {decided(does(ScaleDown, "")), Spared{Claims: west, Volumes: west}},
 		"an ordinal is started":         {decided(does(ScaleUp, "")), Spared{Pods: west, Claims: east, Volumes: west}},
 		"a budget is written":           {decided(does(SetBudget, "")), Spared{}},
-		"a policy is restored":          {decided(does(RestorePolicy, "")), Spared{}},
+		"a policy is restored":          {decided(does(RestorePolicy, "")), Spared{Pods: both}},
 		"a claim is deleted":            {decided(does(DeleteClaim, "")), Spared{}},
 		"one arrives, another one goes": {next, Spared{Sets: both, Pods: east, Claims: east, Volumes: both}},
 		"the last one arrives":          {ends, Spared{}},
