@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	b.Say("done")
-	b.figures.Seconds = b.Progress.Seconds()
+	b.figures.Seconds = b.Seconds()
 	if *only == "" {
 		if err := measure.WriteJSON(*path, &b.figures); err != nil {
 			return err

@@ -22,15 +22,18 @@ func TestFiguresOf(t *testing.T) {
 		want layoutFigures
 	}{
 		"all are completed": {
-			[]seen{done(4), done(5), done(10)}, 10,
+			[]seen{done(4), done(5), done(10)},
+			10,
 			layoutFigures{PerSecond: 0.6, FirstStopSeconds: 3, SilentSeconds: 1, Fairness: 2, Migrations: 3, Completed: 3, Arrived: 6, Seconds: 10},
 		},
 		"one is not, and has not said a word": {
-			[]seen{done(4), done(5), {replicas: 2, created: at(2), moved: 1}}, 20,
+			[]seen{done(4), done(5), {replicas: 2, created: at(2), moved: 1}},
+			20,
 			layoutFigures{PerSecond: 0.25, FirstStopSeconds: 3, SilentSeconds: 18, Fairness: 3.6, Migrations: 3, Completed: 2, Arrived: 5, Seconds: 20},
 		},
 		"nothing has happened": {
-			[]seen{{replicas: 2, created: at(0)}}, 20,
+			[]seen{{replicas: 2, created: at(0)}},
+			20,
 			layoutFigures{FirstStopSeconds: 20, SilentSeconds: 20, Fairness: 1, Migrations: 1, Seconds: 20},
 		},
 	} {

@@ -51,7 +51,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	b.Say("done")
-	b.figures.Seconds = b.Progress.Seconds()
+	b.figures.Seconds = b.Seconds()
 	if err := b.write(); err != nil {
 		return err
 	}

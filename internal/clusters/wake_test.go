@@ -20,9 +20,9 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/sliceshift/sliceshift/workload"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 var testScheme = NewScheme()

@@ -79,6 +79,13 @@ func numberOf(version string) string {
 	return number
 }
 
+// catchUp has each process see what the caches show by now.
+func (w *model) catchUp() {
+	for i := range w.leaders {
+		w.leaders[i].caughtUp(w.cached)
+	}
+}
+
 // caughtUp lets go of what the caches have shown by now: a cache that stands still from here on
 // shows it all the same.
 func (p *process) caughtUp(cached func() plan.Snapshot) {

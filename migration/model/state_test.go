@@ -118,9 +118,7 @@ func (w *model) tidy() {
 			delete(w.alien, at)
 		}
 	}
-	for i := range w.leaders {
-		w.leaders[i].caughtUp(w.cached)
-	}
+	w.catchUp()
 	if w.excused != 0 && w.inOrder() {
 		w.excused = 0
 	}

@@ -93,9 +93,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	both(source, destination, func(f *observed) error { return f.read(ctx, e.readerOf(f.endpoint, sc)) })
 	if sc.Ordinal == nil {
 		both(source, destination, func(f *observed) error { return f.readRest(ctx, e.readerOf(f.endpoint, sc), source.set) })
-		if sc.Live { // nothing watches it, and what it is asked for is written on live reads only
-			both(source, destination, func(f *observed) error { return f.readNamespace(ctx) })
-		}
+		both(source, destination, func(f *observed) error { return f.readNamespace(ctx, sc) })
 		names := namesOf(source, destination)
 		both(source, destination, func(f *observed) error { return f.readNamed(ctx, e.readerOf(f.endpoint, sc), names) })
 	}
@@ -230,9 +228,10 @@ func (f *observed) readRest(ctx context.Context, reader client.Reader, source *a
 	)
 }
 
-// readNamespace looks for the namespace when it is in doubt.
-func (f *observed) readNamespace(ctx context.Context) error {
-	if f.set != nil {
+// readNamespace looks for the namespace when it is in doubt. Nothing watches it, and nothing is
+// written to it but on live reads.
+func (f *observed) readNamespace(ctx context.Context, sc plan.Reads) error {
+	if f.set != nil || !sc.Live {
 		return nil
 	}
 	namespace, err := endpoint.Get[corev1.Namespace](ctx, f.endpoint.Live, client.ObjectKey{Name: f.endpoint.Namespace})
