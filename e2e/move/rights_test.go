@@ -40,7 +40,9 @@ import (
 )
 
 // everybody may ask these, in every cluster (system:basic-user).
-var everybody = map[string]bool{"selfsubjectaccessreviews.authorization.k8s.io create": true}
+var everybody = map[string]bool{
+	"selfsubjectaccessreviews.authorization.k8s.io create": true, "selfsubjectrulesreviews.authorization.k8s.io create": true,
+}
 
 // unasked are the rights that an API server looks for when something else is asked, where
 // the plugin OwnerReferencesPermissionEnforcement runs: who gives an object an owner that

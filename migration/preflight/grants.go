@@ -6,6 +6,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 )
@@ -20,8 +21,8 @@ func grantsOf(ctx context.Context, at endpoint.Endpoint) (grants, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: at.Namespace}}
 	err := at.Live.Create(ctx, review)
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return nil, nil // each right is asked for by itself
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil // it does not list them: each right is asked for by itself
 	case err != nil:
 		return nil, err
 	case review.Status.Incomplete:

@@ -10,6 +10,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -40,6 +41,7 @@ func TestGrantsAreListed(t *testing.T) {
 		"of another group":                  {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"pods"}}}}, asked: "get namespaces, get pods, get secrets, list pods"},
 		"everything, but in the namespace":  {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get namespaces"},
 		"everything, and there may be more": {status: authorizationv1.SubjectRulesReviewStatus{Incomplete: true, ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get namespaces, get pods, get secrets, list pods"},
+		"lists are not served":              {err: &meta.NoKindMatchError{}, asked: "get namespaces, get pods, get secrets, list pods"},
 		"lists are forbidden":               {err: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), asked: "get namespaces, get pods, get secrets, list pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
