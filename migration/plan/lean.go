@@ -53,8 +53,8 @@ func butFor(live Spared) Spared {
 //     volumes of both sides: none of it depends on pods or budgets;
 //   - before an arrival is recorded, that the pod is available, on the claim that was bound.
 //
-// What only creates, or only sets a volume to Retain, is of no use to anybody by itself. A write
-// that is refused is judged again on ReadsFor.
+// What only creates, or only sets a volume to Retain, is of no use to anybody by itself. After two
+// refusals in a row a write is judged on ReadsFor.
 func Lean(s Snapshot, decision Decision) Reads {
 	sc := ReadsFor(s, decision)
 	if !sc.Live || sc.Wide || sc.Identity || sc.Ordinal == nil || s.Spec.SameCluster || s.Destination.Lost {
