@@ -1,6 +1,7 @@
 package duel
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,8 @@ type Report struct {
 	// Kinds counts the steps, Explained the differences by the explanation.
 	Kinds, Explained map[string]int
 	Failed           int
+	// Once are the names of scripts whose sides differed, and did not when they were played again.
+	Once []string
 }
 
 // Unused are the explanations that no script has come upon.
@@ -36,6 +39,7 @@ func (r Report) Page(seed int) string {
 	for _, id := range explanationIDs() {
 		fmt.Fprintf(&b, "| %s | %d |\n", id, r.Explained[id])
 	}
+	fmt.Fprintf(&b, "\nNo other difference came twice. Scripts that differed once, and then not in %d plays with nothing beside them: %s.\n", replays, cmp.Or(strings.Join(r.Once, ", "), "none"))
 	return b.String()
 }
 
@@ -57,7 +61,7 @@ func (r Report) Table() string {
 
 // String is one line.
 func (r Report) String() string {
-	return fmt.Sprintf("%s: %d scripts, %d of them rushed, %d steps, %d failed; explained: %s", r.Took.Round(time.Second), r.Scripts, r.Rushed, r.Steps, r.Failed, counts(r.Explained))
+	return fmt.Sprintf("%s: %d scripts, %d of them rushed, %d steps, %d failed, differed once: %v; explained: %s", r.Took.Round(time.Second), r.Scripts, r.Rushed, r.Steps, r.Failed, r.Once, counts(r.Explained))
 }
 
 func counts(of map[string]int) string {

@@ -17,7 +17,10 @@ type tally struct {
 	staged, drawn int
 	total         Report
 	playing       map[int]string
-	failures      []error
+	// doubtful are the scripts that have differed, failures what has differed when they were played
+	// again.
+	doubtful []Script
+	failures []error
 }
 
 func newTally() *tally {
@@ -65,6 +68,20 @@ func (t *tally) use(ids map[string]bool) {
 	for id := range ids {
 		t.total.Explained[id]++
 	}
+}
+
+// doubt is for a script that has differed once.
+func (t *tally) doubt(script Script) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doubtful = append(t.doubtful, script)
+}
+
+// acquit is for one that has not when it was played again.
+func (t *tally) acquit(script Script) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.total.Once = append(t.total.Once, script.Name)
 }
 
 func (t *tally) fail(err error) {
