@@ -126,11 +126,11 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 	case len(secret.Data[key]) == 0:
 		return way{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
 	}
-	config, err := kubeconfig.Parse(secret.Data[key], c.KubeConfigs)
+	target, err := kubeconfig.Parse(secret.Data[key], c.KubeConfigs)
 	if err != nil {
 		return way{}, refusedKubeconfig(where, key, err)
 	}
-	return way{fmt.Sprintf("secret/%s/%s/%s/%s/%s", m.Namespace, ref.Name, key, secret.UID, secret.ResourceVersion), ref.Name, config, clusters.Tenant(m.Namespace)}, nil
+	return way{"kubeconfig/" + target.Identity, ref.Name, target.Config, clusters.Tenant(m.Namespace)}, nil
 }
 
 func lacking(message, remedy string) error {

@@ -40,9 +40,9 @@ func (a *Allowance) give(n int64) {
 	a.left += n
 }
 
-// tab is what one holder has taken of an allowance.
+// tab is what one holder has taken of a room; nil: of none that is bounded.
 type tab struct {
-	of *Allowance
+	of room
 
 	mu     sync.Mutex
 	taken  int64
@@ -53,7 +53,7 @@ type tab struct {
 func (t *tab) take(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || !t.of.take(n) {
+	if t.closed || t.of != nil && !t.of.take(n) {
 		return false
 	}
 	t.taken += n
@@ -66,7 +66,7 @@ func (t *tab) give(n int64) {
 	defer t.mu.Unlock()
 	if !t.closed {
 		t.taken -= n
-		t.of.give(n)
+		t.giveBack(n)
 	}
 }
 
@@ -74,8 +74,14 @@ func (t *tab) give(n int64) {
 func (t *tab) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of.give(t.taken)
+	t.giveBack(t.taken)
 	t.taken = 0
+}
+
+func (t *tab) giveBack(n int64) {
+	if t.of != nil {
+		t.of.give(n)
+	}
 }
 
 func (t *tab) close() {
@@ -85,10 +91,10 @@ func (t *tab) close() {
 	t.closed = true
 }
 
-// holding are the tabs of one who reads and decides, by allowance.
+// holding are the tabs of one who reads and decides, by what they are of.
 type holding struct {
 	mu     sync.Mutex
-	tabs   map[*Allowance]*tab
+	tabs   map[room]*tab
 	closed bool
 }
 
@@ -101,16 +107,16 @@ func Hold(ctx context.Context) (holding context.Context, release func()) {
 	return context.WithValue(ctx, holdingKey{}, h), h.release
 }
 
-func newHolding() *holding { return &holding{tabs: map[*Allowance]*tab{}} }
+func newHolding() *holding { return &holding{tabs: map[room]*tab{}} }
 
 // unheld is a context under which nothing is booked on whoever reads under this one.
 func unheld(ctx context.Context) context.Context {
 	return context.WithValue(ctx, holdingKey{}, (*holding)(nil))
 }
 
-// tabIn is the tab of an allowance of who reads under a context; nil when nobody does, or not
+// tabIn is the tab of a room of who reads under a context; nil when nobody does, or not
 // any more.
-func tabIn(ctx context.Context, of *Allowance) (t *tab, found bool) {
+func tabIn(ctx context.Context, of room) (t *tab, found bool) {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	if h == nil {
 		return nil, false

@@ -198,7 +198,7 @@ func TestViewsAreBounded(t *testing.T) {
 			if tc.bounded != (err != nil) {
 				t.Fatalf("got %v", err)
 			}
-			if err != nil && !strings.Contains(err.Error(), "cluster west holds more in namespace shop than is kept for one namespace") {
+			if err != nil && !strings.Contains(err.Error(), "it holds more in namespace shop than is kept for one namespace") {
 				t.Errorf("got %v", err)
 			}
 			if err == nil {
@@ -216,8 +216,8 @@ func TestViewsAreBounded(t *testing.T) {
 			}
 			west.close()
 			back := func(context.Context) (bool, error) { return allowance.room() == room, nil }
-			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.spaces) > 0 {
-				t.Errorf("%d views are left, and %d of %d bytes", len(west.spaces), allowance.room(), room)
+			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.core.spaces) > 0 {
+				t.Errorf("%d views are left, and %d of %d bytes", len(west.core.spaces), allowance.room(), room)
 			}
 		})
 	}

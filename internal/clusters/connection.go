@@ -7,8 +7,6 @@ package clusters
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -56,20 +54,15 @@ func addKinds(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Connection is one cluster under one identity. It is safe for concurrent use.
+// Connection is one cluster under one identity, as one who asks it has it. What is watched over it is
+// shared with all others who have it from the same Pool. It is safe for concurrent use.
 type Connection struct {
-	name   string
-	config *rest.Config
-	http   *http.Client
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
-	live   client.Client
-	guard  *guard
-
-	hub *hub
-
-	mu     sync.Mutex
-	spaces map[Scope]*store
+	name  string
+	core  *core
+	live  client.Client
+	guard *guard
+	// payer is on whom what is watched is booked; nil: nobody.
+	payer *payer
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -81,29 +74,11 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 // ConnectWithin is Connect for a cluster that is not trusted: what it answers is held within an
 // allowance. It is asked in JSON, of which can be told what it will take.
 func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Connection, error) {
-	config = rest.CopyConfig(config)
-	config.UserAgent = "sliceshift"
-	if allowance != nil {
-		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
-	}
-	httpClient, err := rest.HTTPClientFor(config)
+	core, err := newCore(name, config, allowance != nil)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+		return nil, err
 	}
-	scheme := NewScheme()
-	httpClient, guard := guarded(name, httpClient, scheme, allowance)
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
-	}
-	live, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
-	}
-	return &Connection{
-		name: name, config: config, http: httpClient, scheme: scheme, mapper: mapper,
-		live: client.WithFieldOwner(live, api.FieldManager), guard: guard, hub: newHub(), spaces: map[Scope]*store{},
-	}, nil
+	return core.connect(name, allowance)
 }
 
 // Name of the cluster, for people.
@@ -126,15 +101,18 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 func (c *Connection) Live() client.Client { return exact{retrying{c.live}, c.name} }
 
 // close returns what is held of the cluster's answers.
-func (c *Connection) close() { c.guard.close() }
+func (c *Connection) close() {
+	c.guard.close()
+	c.core.share.leave(c.payer)
+}
 
 // Serves says whether the cluster serves a kind in a version.
 func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, error) {
-	gvk, err := apiutil.GVKForObject(object, c.scheme)
+	gvk, err := apiutil.GVKForObject(object, c.core.scheme)
 	if err != nil {
 		return false, err
 	}
-	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+	if _, err := c.core.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		if meta.IsNoMatchError(err) {
 			return false, nil
 		}
@@ -148,8 +126,8 @@ type Object = client.Object
 
 // NewCache returns a cache of the cluster that shares this connection.
 func (c *Connection) NewCache(options cache.Options) (cache.Cache, error) {
-	options.HTTPClient, options.Scheme, options.Mapper = c.http, c.scheme, c.mapper
-	objects, err := cache.New(c.config, options)
+	options.HTTPClient, options.Scheme, options.Mapper = c.core.http, c.core.scheme, c.core.mapper
+	objects, err := cache.New(c.core.config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
 	}

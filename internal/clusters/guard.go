@@ -54,7 +54,7 @@ type guard struct {
 	decoder runtime.Decoder
 
 	// allowance bounds what is held of all answers; nil: nothing does.
-	allowance *Allowance
+	allowance room
 
 	mu sync.Mutex
 	// paged is how much the pages of a list have brought, by its path.
@@ -64,7 +64,7 @@ type guard struct {
 	tabs map[string]*tab
 }
 
-func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, allowance *Allowance) *guard {
+func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, allowance room) *guard {
 	return &guard{
 		cluster: cluster, next: next, limits: defaultLimits, allowance: allowance, paged: map[string]int64{}, tabs: map[string]*tab{},
 		decoder: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
@@ -72,7 +72,7 @@ func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, al
 }
 
 // guarded is a client like this one that is guarded. The other one may be shared.
-func guarded(cluster string, of *http.Client, scheme *runtime.Scheme, allowance *Allowance) (*http.Client, *guard) {
+func guarded(cluster string, of *http.Client, scheme *runtime.Scheme, allowance room) (*http.Client, *guard) {
 	next := of.Transport
 	if next == nil {
 		next = http.DefaultTransport

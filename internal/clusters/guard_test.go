@@ -82,11 +82,11 @@ func everyWay(west *Connection) map[string]func(context.Context) error {
 
 // bare sends a request as the caches' lists and watches do: over the connection's client.
 func bare(ctx context.Context, west *Connection, path string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, west.config.Host+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, west.core.config.Host+path, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := west.http.Do(req)
+	resp, err := west.core.http.Do(req)
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // bounds makes the limits of a connection small: 100 bytes an event, 400 an answer, 1000 a list.
 func bounds(t *testing.T, west *Connection) {
 	t.Helper()
-	of, ok := west.http.Transport.(*guard)
+	of, ok := west.core.http.Transport.(*guard)
 	if !ok {
 		t.Fatal("the connection is not guarded")
 	}

@@ -75,7 +75,7 @@ func (s *store) trusted() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.full {
-		return fmt.Errorf("cluster %s holds more %s than is kept for one namespace; see what it holds so much of, or raise clusterClient.memory of the manager", s.cluster, s.part.of())
+		return errFull{s.part.of()}
 	}
 	return nil
 }

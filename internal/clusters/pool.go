@@ -6,47 +6,71 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Pool shares one Connection between all who ask for the same key, and forgets it
-// when the last of them lets go.
+// Pool shares what is watched between all who ask for the same key, and forgets it when the last of
+// them lets go.
 type Pool struct {
-	mu      sync.Mutex
-	entries map[string]*entry
+	mu    sync.Mutex
+	cores map[string]*shared
 	// held is the allowance of each tenant, in bytes.
 	held       int64
 	allowances map[Tenant]*Allowance
 }
 
-type entry struct {
-	connection *Connection
-	users      int
+// shared is a core with its connections.
+type shared struct {
+	core        *core
+	connections map[user]*lease
+}
+
+// user is who has a connection: a tenant, under the name that a person knows the cluster by.
+type user struct {
+	tenant Tenant
+	name   string
+}
+
+// lease is a connection that some hold.
+type lease struct {
+	*Connection
+	holders int
 }
 
 // NewPool returns an empty pool. Of what the clusters of one tenant answer no more than so many
 // bytes are held.
 func NewPool(held int64) *Pool {
-	return &Pool{entries: map[string]*entry{}, held: held, allowances: map[Tenant]*Allowance{}}
+	return &Pool{cores: map[string]*shared{}, held: held, allowances: map[Tenant]*Allowance{}}
 }
 
 // Tenant is whose allowance holds what a cluster answers; empty: it is trusted.
 type Tenant string
 
-// Get returns the connection of a key, made from config when there is none yet.
-// The key must name cluster, identity and credentials: whoever may not use those
-// must not learn the key. release must be called once.
+// Get returns a tenant's connection of a key, made from config when there is none yet. Who asks for
+// the same key shares what is watched, so the key must name cluster, identity and credentials:
+// whoever may not use those must not be able to come by the key. Tenants that are trusted and those
+// that are not must not ask for the same one. release must be called once.
 func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connection *Connection, release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shared, found := p.entries[key]
-	if !found {
-		connection, err := ConnectWithin(name, config, p.allowance(tenant))
+	of := p.cores[key]
+	if of == nil {
+		core, err := newCore(config.Host, config, tenant != "")
 		if err != nil {
 			return nil, nil, err
 		}
-		shared = &entry{connection: connection}
-		p.entries[key] = shared
+		of = &shared{core: core, connections: map[user]*lease{}}
 	}
-	shared.users++
-	return shared.connection, sync.OnceFunc(func() { p.release(key, shared) }), nil
+	who := user{tenant, name}
+	has := of.connections[who]
+	if has == nil {
+		connection, err := of.core.connect(name, p.allowance(tenant))
+		if err != nil {
+			return nil, nil, err
+		}
+		has = &lease{Connection: connection}
+		of.connections[who] = has
+	}
+	has.holders++
+	p.cores[key] = of
+	return has.Connection, sync.OnceFunc(func() { p.release(key, of, who) }), nil
 }
 
 // allowance is shared by all clusters of a tenant.
@@ -60,19 +84,23 @@ func (p *Pool) allowance(tenant Tenant) *Allowance {
 	return p.allowances[tenant]
 }
 
-func (p *Pool) release(key string, shared *entry) {
+func (p *Pool) release(key string, of *shared, who user) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shared.users--
-	if shared.users == 0 {
-		delete(p.entries, key)
-		shared.connection.close()
+	has := of.connections[who]
+	if has.holders--; has.holders > 0 {
+		return
+	}
+	has.close()
+	if delete(of.connections, who); len(of.connections) == 0 {
+		of.core.close()
+		delete(p.cores, key)
 	}
 }
 
-// Len is how many connections are held.
+// Len is how many clusters, each under one identity, are connected to.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.entries)
+	return len(p.cores)
 }

@@ -23,11 +23,10 @@ const syncFor = 20 * time.Second
 // them leaves.
 type store struct {
 	cache.Cache
-	cluster string
-	part    part
-	stop    context.CancelFunc
-	hub     *hub
-	// users is how many views there are of it; the connection's lock guards it.
+	part part
+	stop context.CancelFunc
+	hub  *hub
+	// users is how many views there are of it; the lock of the core guards it.
 	users int
 	// filled is closed once all was listed, or failed to be, for the reason in err.
 	filled chan struct{}
@@ -62,10 +61,10 @@ func (p part) of() string {
 }
 
 // newStore begins to fill a store, which outlives the call that made it: it belongs to its views.
-func (c *Connection) newStore(ctx context.Context, of part) *store {
+func (c *core) newStore(ctx context.Context, of part) *store {
 	running, stop := context.WithCancel(unheld(context.WithoutCancel(ctx)))
 	s := &store{
-		cluster: c.name, part: of, stop: stop, hub: c.hub, filled: make(chan struct{}),
+		part: of, stop: stop, hub: c.hub, filled: make(chan struct{}),
 		kept: &tab{of: c.guard.allowance}, weights: map[string]int64{},
 	}
 	go func() {
@@ -77,7 +76,7 @@ func (c *Connection) newStore(ctx context.Context, of part) *store {
 	return s
 }
 
-func (s *store) fill(running context.Context, c *Connection) error {
+func (s *store) fill(running context.Context, c *core) error {
 	options := cache.Options{
 		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
 		// What is watched is never changed in place by us, and it may be large.

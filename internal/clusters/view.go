@@ -20,7 +20,7 @@ import (
 // What it shows of the namespace is kept once for all its views, and the volumes once for all views
 // of the connection.
 type View struct {
-	hub        *hub
+	connection *Connection
 	subscriber *subscriber
 	space      *store
 	volumes    *store
@@ -54,58 +54,41 @@ var clusterWide = Scope{}
 // leave is called.
 func (c *Connection) Watch(ctx context.Context, scope Scope, subscription Subscription) (view *View, leave func(), err error) {
 	view = &View{
-		hub: c.hub, space: c.enter(ctx, scope), volumes: c.enter(ctx, clusterWide),
+		connection: c, space: c.core.enter(ctx, scope), volumes: c.core.enter(ctx, clusterWide),
 		subscriber: &subscriber{Subscription: subscription, namespace: scope.Namespace, asked: map[uint64]struct{}{}},
 	}
 	// What changes from now on is told, and what has changed before is in the first lists.
-	c.hub.join(view.subscriber)
+	c.core.hub.join(view.subscriber)
 	leave = sync.OnceFunc(func() {
-		c.hub.leave(view.subscriber)
-		c.exit(scope, view.space)
-		c.exit(clusterWide, view.volumes)
+		c.core.hub.leave(view.subscriber)
+		c.core.exit(scope, view.space)
+		c.core.exit(clusterWide, view.volumes)
 	})
-	if err := cmp.Or(view.space.wait(ctx), view.volumes.wait(ctx), view.trusted()); err != nil {
+	if err := cmp.Or(view.space.wait(ctx), view.volumes.wait(ctx), view.full()); err != nil {
 		leave()
 		return nil, nil, fmt.Errorf("cluster %s: watching namespace %s: %w", c.name, scope.Namespace, err)
 	}
 	return view, leave, nil
 }
 
-// enter returns what is kept of a scope, for one more view.
-func (c *Connection) enter(ctx context.Context, scope Scope) *store {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	space := c.spaces[scope]
-	if space == nil || space.failed() {
-		space = c.newStore(ctx, scope.part())
-		c.spaces[scope] = space
-	}
-	space.users++
-	return space
-}
-
-// exit is for a view that is not looked at any more.
-func (c *Connection) exit(scope Scope, space *store) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if space.users--; space.users > 0 {
-		return
-	}
-	space.close()
-	if c.spaces[scope] == space {
-		delete(c.spaces, scope)
-	}
-}
-
 // trusted is the error of a view of which a part could not be kept: it shows nothing any more.
-func (v *View) trusted() error { return cmp.Or(v.space.trusted(), v.volumes.trusted()) }
+func (v *View) trusted() error {
+	if err := v.full(); err != nil {
+		return fmt.Errorf("cluster %s: %w", v.connection.name, err)
+	}
+	return nil
+}
+
+func (v *View) full() error {
+	return cmp.Or(v.space.trusted(), v.volumes.trusted(), v.connection.core.share.pays(v.connection.payer))
+}
 
 // Get implements client.Reader.
 func (v *View) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := v.trusted(); err != nil {
 		return err
 	}
-	v.hub.ask(v.subscriber, questionAt(object, key))
+	v.connection.core.hub.ask(v.subscriber, questionAt(object, key))
 	switch object.(type) {
 	case *corev1.PersistentVolume, *storagev1.VolumeAttachment:
 		return v.volumes.Get(ctx, key, object, opts...)
@@ -141,17 +124,17 @@ func (v *View) note(list client.ObjectList, opts []client.ListOption) {
 	switch list.(type) {
 	case *corev1.PersistentVolumeList:
 		if disk, found := field(DiskField); found {
-			v.hub.ask(v.subscriber, questionOfDisk(disk))
+			v.connection.core.hub.ask(v.subscriber, questionOfDisk(disk))
 			return
 		}
 	case *storagev1.VolumeAttachmentList:
 		if volume, found := field(VolumeField); found {
-			v.hub.ask(v.subscriber, questionAt(&corev1.PersistentVolume{}, client.ObjectKey{Name: volume}))
+			v.connection.core.hub.ask(v.subscriber, questionAt(&corev1.PersistentVolume{}, client.ObjectKey{Name: volume}))
 			return
 		}
 	case *corev1.ServiceList:
 	default:
 		return
 	}
-	v.hub.wonder(v.subscriber)
+	v.connection.core.hub.wonder(v.subscriber)
 }

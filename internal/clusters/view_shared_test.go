@@ -46,7 +46,7 @@ func TestVolumesAreKeptOnce(t *testing.T) {
 	}
 	mu.Unlock()
 	for i, leave := range leaves {
-		if len(west.spaces) == 0 {
+		if len(west.core.spaces) == 0 {
 			t.Errorf("nothing is kept after %d have left", i)
 		}
 		leave()
@@ -54,8 +54,8 @@ func TestVolumesAreKeptOnce(t *testing.T) {
 	}
 	west.close()
 	back := func(context.Context) (bool, error) { return allowance.room() == room, nil }
-	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.spaces) != 0 || len(west.hub.of) != 0 {
-		t.Errorf("%d stores are left, and %d of %d bytes", len(west.spaces), allowance.room(), room)
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, back); err != nil || len(west.core.spaces) != 0 || len(west.core.hub.of) != 0 {
+		t.Errorf("%d stores are left, and %d of %d bytes", len(west.core.spaces), allowance.room(), room)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestFullOfVolumes(t *testing.T) {
 	}
 	for _, view := range views {
 		for what, err := range map[string]error{"pods": view.List(t.Context(), &corev1.PodList{}), "volumes": view.List(t.Context(), &corev1.PersistentVolumeList{})} {
-			if err == nil || !strings.Contains(err.Error(), "cluster west holds more in PersistentVolumes and VolumeAttachments than is kept") {
+			if err == nil || !strings.Contains(err.Error(), "cluster west: it holds more in PersistentVolumes and VolumeAttachments than is kept") {
 				t.Errorf("%s are shown: %v", what, err)
 			}
 		}

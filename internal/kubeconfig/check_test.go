@@ -110,11 +110,11 @@ func TestAllowLocal(t *testing.T) {
 	data := newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 		c.Server, c.ProxyURL = "https://127.0.0.1:6443", "http://localhost:3128"
 	})
-	config, err := Parse(data, Options{AllowLocal: true})
+	target, err := Parse(data, Options{AllowLocal: true})
 	if err != nil {
 		t.Fatalf("Parse: %v", err)
 	}
-	if config.Dial != nil {
+	if target.Config.Dial != nil {
 		t.Error("connections are guarded all the same")
 	}
 	wantRefused(t, data, `clusters["east"].cluster.server`)
@@ -126,12 +126,12 @@ func TestNamesThatLeadHere(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(server.Close)
-	config, err := Parse(newPair(t).kubeconfig(t, func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {}), Options{})
+	target, err := Parse(newPair(t).kubeconfig(t, func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {}), Options{})
 	if err != nil {
 		t.Fatalf("Parse: %v", err)
 	}
 	for _, address := range []string{server.Listener.Addr().String(), "localhost:" + portOf(t, server.Listener.Addr().String()), "169.254.169.254:80", "[fe80::1]:443"} {
-		conn, err := config.Dial(t.Context(), "tcp", address)
+		conn, err := target.Config.Dial(t.Context(), "tcp", address)
 		if err == nil {
 			conn.Close()
 			t.Errorf("%s: connected", address)

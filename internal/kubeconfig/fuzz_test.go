@@ -41,15 +41,15 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("clusters: [{name: a, cluster: {server: 'https://a'}}]\nusers: [{name: a, user: {token: a}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := Parse(data, Options{})
+		target, err := Parse(data, Options{})
 		if err != nil {
 			var refused *RefusedError
-			if !errors.As(err, &refused) || refused.Field == "" || refused.Why == "" || refused.Remedy == "" || config != nil {
-				t.Fatalf("got %v, %#v", config, err)
+			if !errors.As(err, &refused) || refused.Field == "" || refused.Why == "" || refused.Remedy == "" || target != (Target{}) {
+				t.Fatalf("got %v, %#v", target, err)
 			}
 			return
 		}
-		wantSafe(t, config)
+		wantSafe(t, target.Config)
 	})
 }
 

@@ -35,25 +35,34 @@ type Options struct {
 	AllowLocal bool
 }
 
-// Parse returns the client configuration of the current context. Every error is a
-// *RefusedError. QPS, Burst and Timeout are left to the caller.
-func Parse(data []byte, options Options) (*rest.Config, error) {
+// Target is where the current context of a kubeconfig leads.
+type Target struct {
+	// Config has no QPS, Burst and Timeout: they are left to the caller.
+	Config *rest.Config
+	// Identity is the same for two kubeconfigs of which all counts that Config is made from: the way to
+	// the cluster, its authority, and the credentials. It tells nothing of those, and is another one in
+	// each process.
+	Identity string
+}
+
+// Parse returns where the current context leads. Every error is a *RefusedError.
+func Parse(data []byte, options Options) (Target, error) {
 	selected, err := load(data)
 	if err != nil {
-		return nil, err
+		return Target{}, err
 	}
 	if err := checkCluster(selected.clusterField(), selected.cluster, options); err != nil {
-		return nil, err
+		return Target{}, err
 	}
 	if err := checkUser(selected.userField(), selected.user); err != nil {
-		return nil, err
+		return Target{}, err
 	}
 	config := selected.restConfig()
 	if !options.AllowLocal {
 		config.Dial = dialOutside
 		config.Proxy = proxyOutside(config.Proxy, net.DefaultResolver.LookupNetIP, clock.RealClock{})
 	}
-	return config, nil
+	return Target{config, selected.identity()}, nil
 }
 
 // selection is the current context, resolved.

@@ -70,10 +70,11 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse(pair.kubeconfig(t, tc.change), Options{})
+			target, err := Parse(pair.kubeconfig(t, tc.change), Options{})
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
+			got := target.Config
 			if got.Dial == nil || got.Proxy == nil {
 				t.Error("connections are not guarded")
 			}
@@ -88,13 +89,13 @@ func TestParse(t *testing.T) {
 func TestParseProxy(t *testing.T) {
 	for _, want := range []string{"http://proxy.corp:3128", "https://user:pass@10.0.0.9:443", "socks5://[2001:db8::1]:1080"} {
 		t.Run(want, func(t *testing.T) {
-			config, err := Parse(newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			target, err := Parse(newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 				c.ProxyURL = want
 			}), Options{})
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
-			got, err := config.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "192.0.2.1"}})
+			got, err := target.Config.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "192.0.2.1"}})
 			if err != nil || got.String() != want {
 				t.Errorf("proxy: got %v, %v, want %s", got, err, want)
 			}
@@ -130,10 +131,10 @@ func TestParseRefusesContent(t *testing.T) {
 // wantRefused wants a complete refusal of that field, without a secret in it.
 func wantRefused(t *testing.T, data []byte, wantField string) {
 	t.Helper()
-	config, err := Parse(data, Options{})
+	target, err := Parse(data, Options{})
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
-		t.Fatalf("Parse: got %v, %v, want a RefusedError", config, err)
+		t.Fatalf("Parse: got %v, %v, want a RefusedError", target.Config, err)
 	}
 	if refused.Field != wantField {
 		t.Errorf("field: got %q, want %q", refused.Field, wantField)

@@ -94,7 +94,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		}
 		return
 	}
-	config, err := Parse(newPair(t).kubeconfig(t, func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {}), Options{})
+	leads, err := Parse(newPair(t).kubeconfig(t, func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by, err := config.Proxy(req)
+		by, err := leads.Config.Proxy(req)
 		if by == nil || by.Host != "proxy.example.com:3128" || refused != (err != nil) {
 			t.Fatalf("%s: by %v, %v", target, by, err)
 		}

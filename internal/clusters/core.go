@@ -1,0 +1,112 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// core is what all connections to one cluster under one identity share: the way there, what it
+// serves, and what is watched of it.
+type core struct {
+	config *rest.Config
+	// transport is the way there; each connection guards it for itself, and http is guarded for
+	// what is watched.
+	transport, http *http.Client
+	guard           *guard
+	scheme          *runtime.Scheme
+	mapper          meta.RESTMapper
+	hub             *hub
+	// share is on whom what is watched is booked; nil: nobody.
+	share *share
+
+	mu     sync.Mutex
+	spaces map[Scope]*store
+}
+
+// newCore prepares the way to a cluster. What is watched of one that is not trusted is booked on those
+// who connect.
+func newCore(name string, config *rest.Config, booked bool) (*core, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "sliceshift"
+	if config.QPS > 0 && config.RateLimiter == nil {
+		// Without it each kind would have a limit of its own.
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
+	}
+	c := &core{config: config, scheme: NewScheme(), hub: newHub(), spaces: map[Scope]*store{}}
+	var pays room
+	if booked {
+		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
+		c.share = newShare(func() { c.hub.wake(audience{everyone: true}) })
+		pays = c.share
+	}
+	var err error
+	if c.transport, err = rest.HTTPClientFor(config); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	c.http, c.guard = guarded(name, c.transport, c.scheme, pays)
+	if c.mapper, err = apiutil.NewDynamicRESTMapper(config, c.http); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// connect is for one more who asks the cluster, by a name for people. What is read live and what is
+// watched is held within its allowance; nil: nothing bounds it.
+func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
+	payer, err := c.share.join(name, allowance)
+	if err != nil {
+		return nil, err
+	}
+	var pays room
+	if allowance != nil {
+		pays = allowance
+	}
+	httpClient, guard := guarded(name, c.transport, c.scheme, pays)
+	live, err := client.New(c.config, client.Options{HTTPClient: httpClient, Scheme: c.scheme, Mapper: c.mapper})
+	if err != nil {
+		c.share.leave(payer)
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return &Connection{name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), guard: guard, payer: payer}, nil
+}
+
+// close returns what is held of what is watched.
+func (c *core) close() { c.guard.close() }
+
+// enter returns what is kept of a scope, for one more view.
+func (c *core) enter(ctx context.Context, scope Scope) *store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	space := c.spaces[scope]
+	if space == nil || space.failed() {
+		space = c.newStore(ctx, scope.part())
+		c.spaces[scope] = space
+	}
+	space.users++
+	return space
+}
+
+// exit is for a view that is not looked at any more.
+func (c *core) exit(scope Scope, space *store) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if space.users--; space.users > 0 {
+		return
+	}
+	space.close()
+	if c.spaces[scope] == space {
+		delete(c.spaces, scope)
+	}
+}

@@ -1,0 +1,121 @@
+package clusters
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// watching counts the watches of a server by path.
+type watching struct {
+	mu    sync.Mutex
+	paths map[string]int
+}
+
+func (w *watching) count(next http.HandlerFunc) http.HandlerFunc {
+	return func(to http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			w.mu.Lock()
+			w.paths[r.URL.Path]++
+			w.mu.Unlock()
+		}
+		next(to, r)
+	}
+}
+
+func (w *watching) of(path string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.paths[path]
+}
+
+// tenants connects tenants of one pool to a server, and looks at namespace shop.
+type tenants struct {
+	*testing.T
+	pool   *Pool
+	config *rest.Config
+}
+
+func newTenants(t *testing.T, answer http.HandlerFunc) tenants {
+	server := httptest.NewTLSServer(answer)
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return tenants{t, NewPool(8 << 20), &rest.Config{Host: server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}}
+}
+
+func (s tenants) look(key string, tenant Tenant) (view *View, leave func()) {
+	s.Helper()
+	connection, release, err := s.pool.Get(key, "of-"+string(tenant), s.config, tenant)
+	if err != nil {
+		s.Fatal(err)
+	}
+	view, away, err := connection.Watch(s.Context(), Scope{Namespace: "shop"}, Subscription{Set: "web", Notify: func() {}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return view, func() { away(); release(); release() }
+}
+
+// TestPoolShares: however many tenants and Secrets lead to a cluster under one identity, it is watched
+// once, and under two identities twice; each tenant pays for what it is shown, and has it all back.
+func TestPoolShares(t *testing.T) {
+	const volumes = "/api/v1/persistentvolumes"
+	w := &watching{paths: map[string]int{}}
+	s := newTenants(t, w.count(stream("pods", 50)))
+	view, leave := s.look("same", "shop")
+	again, leaveAgain := s.look("same", "bank")
+	if view.connection.Name() != "of-shop" || again.connection.Name() != "of-bank" || view.connection.core != again.connection.core || w.of(volumes) != 1 || s.pool.Len() != 1 {
+		t.Errorf("%s and %s, %d watches over %d connections", view.connection.Name(), again.connection.Name(), w.of(volumes), s.pool.Len())
+	}
+	if shop, bank := s.pool.allowance("shop").room(), s.pool.allowance("bank").room(); shop != bank || shop == 8<<20 {
+		t.Errorf("one has %d left, the other one %d", shop, bank)
+	}
+	leave()
+	if err := again.List(t.Context(), &corev1.PodList{}); err != nil || s.pool.allowance("shop").room() != 8<<20 {
+		t.Errorf("one has left, with %d, and the other one: %v", s.pool.allowance("shop").room(), err)
+	}
+	_, leaveOther := s.look("another", "bank")
+	if w.of(volumes) != 2 || s.pool.Len() != 2 {
+		t.Errorf("%d watches over %d connections", w.of(volumes), s.pool.Len())
+	}
+	leaveAgain()
+	leaveOther()
+	if left := s.pool.allowance("bank").room(); s.pool.Len() != 0 || left != 8<<20 {
+		t.Errorf("%d connections and %d bytes are left", s.pool.Len(), left)
+	}
+}
+
+// TestPoolPutsOut: a tenant that has used its allowance up is shown nothing any more of what it shares,
+// and the others are; a tenant without room for what is held is not let in (S3).
+func TestPoolPutsOut(t *testing.T) {
+	s := newTenants(t, stream("pods", 50))
+	poor, leavePoor := s.look("same", "poor")
+	defer leavePoor()
+	rich, leaveRich := s.look("same", "rich")
+	defer leaveRich()
+	elsewhere := s.pool.allowance("poor")
+	elsewhere.take(elsewhere.room())
+	if !rich.connection.core.share.take(1) {
+		t.Fatal("nobody pays")
+	}
+	if err := poor.List(t.Context(), &corev1.PodList{}); err == nil || !strings.Contains(err.Error(), "cluster of-poor: it holds more in all that is watched of it") {
+		t.Errorf("it is shown more: %v", err)
+	}
+	if err := rich.List(t.Context(), &corev1.PodList{}); err != nil {
+		t.Error(err)
+	}
+	full := s.pool.allowance("full")
+	full.take(full.room())
+	if _, _, err := s.pool.Get("same", "of-full", s.config, "full"); err == nil || !strings.Contains(err.Error(), "cluster of-full: it holds more") {
+		t.Errorf("it is let in: %v", err)
+	}
+	if s.pool.Len() != 1 {
+		t.Errorf("%d connections", s.pool.Len())
+	}
+}
