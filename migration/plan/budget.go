@@ -103,7 +103,7 @@ func (p budgetPlanner) selected(name SideName, inFlight int32) (replicas, down i
 		if at == name || p.Spec.SameNamespace {
 			side := *p.Side(at)
 			replicas += side.Set.Replicas
-			down += int32(len(unavailable(p.Snapshot, side, leaveOut)))
+			down += int32(len(podNames(side, p.down(at), leaveOut)))
 		}
 	}
 	return replicas, down
@@ -297,7 +297,7 @@ func (p budgetPlanner) growCap(name SideName) *Decision {
 	most := p.Record.Baseline.Budget
 	for _, other := range SideNames {
 		if other != name {
-			most -= int32(len(unavailable(p.Snapshot, *p.Side(other), nil)))
+			most -= int32(len(p.down(other)))
 		}
 	}
 	most = max(0, most)

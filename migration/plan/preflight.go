@@ -139,7 +139,7 @@ func healthFindings(s Snapshot, side Side) []Finding {
 		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
 			set.rolloutStatus(side.Namespace))
 	}
-	if names := unavailable(s, side, nil); len(names) > 0 {
+	if names := unavailable(s, side); len(names) > 0 {
 		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
 			"kubectl get pods -n "+side.Namespace)
 	}
@@ -231,24 +231,34 @@ func toMove(s Snapshot, ordinal, total int32) bool {
 	return set.End()-total <= ordinal && ordinal < set.End()
 }
 
-// unavailable names the pods of a slice that are not available, other than the
-// one of the ordinal that is left out.
-func unavailable(s Snapshot, side Side, leaveOut *int32) []string {
+// unavailable names the pods of a slice that are not available.
+func unavailable(s Snapshot, side Side) []string { return podNames(side, downOf(s, side), nil) }
+
+// podNames names the pods of ordinals, other than the one that is left out.
+func podNames(side Side, ordinals []int32, leaveOut *int32) []string {
 	var names []string
+	for _, ordinal := range ordinals {
+		if leaveOut == nil || *leaveOut != ordinal {
+			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
+		}
+	}
+	return names
+}
+
+// downOf are the ordinals of a slice whose pods are not available.
+func downOf(s Snapshot, side Side) []int32 {
+	var down []int32
 	at := 0
 	for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {
 		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
 			at++
 		}
-		if leaveOut != nil && *leaveOut == ordinal {
-			continue
-		}
 		found := at < len(side.Pods) && side.Pods[at].Ordinal == ordinal
 		if !found || !side.Pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side, ordinal) {
-			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
+			down = append(down, ordinal)
 		}
 	}
-	return names
+	return down
 }
 
 // disrupted says whether an eviction of the pod was granted and not yet seen.

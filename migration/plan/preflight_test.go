@@ -183,7 +183,7 @@ func TestUnavailable(t *testing.T) {
 		"a good one is left out":  {pods: []Pod{pod(2), unready, pod(4), pod(5)}, leaveOut: &five, want: []string{"web-3"}},
 	} {
 		side := Side{Set: Set{Name: "web", Start: 2, Replicas: 4, MinReady: 10 * time.Second}, Pods: tc.pods, Budgets: []Budget{{}, {Disrupted: tc.disrupted}}}
-		if diff := cmp.Diff(tc.want, unavailable(Snapshot{Now: epoch}, side, tc.leaveOut)); diff != "" {
+		if diff := cmp.Diff(tc.want, podNames(side, downOf(Snapshot{Now: epoch}, side), tc.leaveOut)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}

@@ -18,6 +18,8 @@ type View struct {
 	giver, taker *Side
 	giverName    SideName
 	takerName    SideName
+	// downs are what down has found.
+	downs map[SideName][]int32
 }
 
 func viewOf(s Snapshot) *View {
@@ -165,7 +167,20 @@ func (p *View) outcome() string {
 // allUnavailable names the pods of both slices that are not available, other than
 // the one of the ordinal that is left out.
 func (p *View) allUnavailable(leaveOut *int32) []string {
-	return append(unavailable(p.Snapshot, p.Source, leaveOut), unavailable(p.Snapshot, p.Destination, leaveOut)...)
+	return append(podNames(p.Source, p.down(SourceSide), leaveOut), podNames(p.Destination, p.down(DestinationSide), leaveOut)...)
+}
+
+// down are the ordinals of a slice whose pods are not available.
+func (p *View) down(name SideName) []int32 {
+	found, known := p.downs[name]
+	if !known {
+		found = downOf(p.Snapshot, *p.Side(name))
+		if p.downs == nil {
+			p.downs = map[SideName][]int32{}
+		}
+		p.downs[name] = found
+	}
+	return found
 }
 
 // whole says whether the destination owns the whole application.

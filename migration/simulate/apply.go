@@ -136,9 +136,10 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 }
 
 func (a apiServer) applyVolume(e plan.Effect) error {
-	for i := range a.State.Volumes {
-		v := &a.State.Volumes[i]
-		if v.Ordinal != e.Ordinal || e.Template != "" && v.Template != e.Template {
+	own := a.volumesOf(e.Ordinal, e.Ordinal)
+	for i := range own {
+		v := &own[i]
+		if e.Template != "" && v.Template != e.Template {
 			continue
 		}
 		h := v.Holding(e.Side)

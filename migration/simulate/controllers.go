@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,11 +81,9 @@ func (w *World) observeCap(name plan.SideName) {
 // createPod does what the StatefulSet controller does: it makes a claim that does
 // not exist, empty, and then the pod. Its volumes are attached when they can be.
 func (w *World) createPod(name plan.SideName, ordinal int32) {
-	for i := range w.State.Volumes {
-		v := &w.State.Volumes[i]
-		if v.Ordinal != ordinal {
-			continue
-		}
+	own := w.volumesOf(ordinal, ordinal)
+	for i := range own {
+		v := &own[i]
 		h := v.Holding(name)
 		if !h.Claim.Found {
 			h.Claim = volumes.Claim{Found: true, UID: w.NewUID(), ResourceVersion: w.NewVersion(), Phase: corev1.ClaimPending}
@@ -184,8 +183,9 @@ func (w *World) Ready(name plan.SideName, ordinal int32) bool {
 	if !found || pod.Ready || pod.Terminating {
 		return false
 	}
-	for i := range w.State.Volumes {
-		if v := &w.State.Volumes[i]; v.Ordinal == ordinal && !v.Holding(name).Bound() {
+	own := w.volumesOf(ordinal, ordinal)
+	for i := range own {
+		if !own[i].Holding(name).Bound() {
 			return false
 		}
 	}
@@ -211,10 +211,11 @@ func (w *World) Detach(name plan.SideName, ordinal int32) bool {
 		return false
 	}
 	changed := false
-	for i := range w.State.Volumes {
-		v := &w.State.Volumes[i]
+	own := w.volumesOf(ordinal, ordinal)
+	for i := range own {
+		v := &own[i]
 		attachments := v.Holding(name).Volume.Attachments
-		if at := slices.Index(attachments, AttachedTo(name)); v.Ordinal == ordinal && at >= 0 {
+		if at := slices.Index(attachments, AttachedTo(name)); at >= 0 {
 			w.Attach(v, name, slices.Delete(slices.Clone(attachments), at, at+1))
 			changed = true
 		}
@@ -268,15 +269,23 @@ func (w *World) settlePods(name plan.SideName) bool {
 // moving are the claims that the controllers look at.
 func (w *World) moving() []*plan.OrdinalVolume {
 	all := w.State.Volumes
-	first, last := 0, len(all)
 	if w.only != nil {
-		byOrdinal := func(v plan.OrdinalVolume, ordinal int32) int { return int(v.Ordinal) - int(ordinal) }
-		first, _ = slices.BinarySearchFunc(all, *w.only, byOrdinal)
-		last, _ = slices.BinarySearchFunc(all, *w.only+1, byOrdinal)
+		all = w.volumesOf(*w.only, *w.only)
 	}
-	found := make([]*plan.OrdinalVolume, 0, last-first)
-	for i := first; i < last; i++ {
-		found = append(found, &all[i])
+	found := make([]*plan.OrdinalVolume, len(all))
+	for i := range all {
+		found[i] = &all[i]
 	}
 	return found
+}
+
+// volumesOf are the volumes of the ordinals from first to last: a part of those of the world, not a copy.
+func (w *World) volumesOf(first, last int32) []plan.OrdinalVolume {
+	byOrdinal := func(v plan.OrdinalVolume, ordinal int32) int { return cmp.Compare(v.Ordinal, ordinal) }
+	from, _ := slices.BinarySearchFunc(w.State.Volumes, first, byOrdinal)
+	to := from
+	for to < len(w.State.Volumes) && w.State.Volumes[to].Ordinal <= last {
+		to++
+	}
+	return w.State.Volumes[from:to:to]
 }

@@ -44,7 +44,9 @@ const stepsPerOrdinal = 64
 
 // Run iterates Plan over an abstract world that begins as the snapshot and in
 // which nothing fails. The snapshot must cover all ordinals. It never writes.
-func Run(s plan.Snapshot) Result {
+func Run(s plan.Snapshot) Result { return run(s, decideNear) }
+
+func run(s plan.Snapshot, decide func(*World) plan.Decision) Result {
 	if finding := s.Unbounded(); finding != nil {
 		return Result{Held: finding.Hold()}
 	}
@@ -54,11 +56,11 @@ func Run(s plan.Snapshot) Result {
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
 	for range limit {
-		decision := plan.Plan(w.State)
+		decision := decide(w)
 		switch {
 		case decision.Record != nil:
 			given := plan.DestinationCount(w.State)
-			w.State.Record = *decision.Record
+			w.note(*decision.Record)
 			w.State.Record.Given = given
 			fence := decision.Record.Fence
 			w.State.Engaged = fence != nil && fence.Holder == w.State.Holder
@@ -70,6 +72,7 @@ func Run(s plan.Snapshot) Result {
 			if decision.Effect.OfOrdinal() {
 				w.only = &decision.Effect.Ordinal
 			}
+			w.restoring = decision.Effect.Verb == plan.RestorePolicy
 			step := stepOf(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
 			result.Steps = append(result.Steps, step)
@@ -87,6 +90,38 @@ func Run(s plan.Snapshot) Result {
 	}
 	result.Held = &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
 	return result
+}
+
+// note writes a record, and counts the handoffs that begin.
+func (w *World) note(record plan.Record) {
+	if was, is := w.State.Record.Handoff, record.Handoff; is != nil && (was == nil || was.Ordinal != is.Ordinal) {
+		w.begun++
+	}
+	w.State.Record = record
+}
+
+// decideNear asks the plan as an engine does: while an ordinal moves, and while one volume after the
+// other gets its reclaim policy back in the end, it looks at the volumes of that one and of its neighbours, and at
+// all of them where what comes next depends on that. What is amiss elsewhere is so from the beginning:
+// all is looked at until one ordinal has moved.
+func decideNear(w *World) plan.Decision {
+	at := w.only
+	if handoff := w.State.Record.Handoff; handoff != nil {
+		at = &handoff.Ordinal
+	} else if !w.restoring {
+		at = nil
+	}
+	if at == nil || w.begun < 2 {
+		return plan.Plan(w.State)
+	}
+	near := w.State
+	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
+	decision := plan.Plan(near)
+	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
+	if decision.Done != "" || w.restoring && !restores || plan.ReadsFor(near, decision).Wide {
+		return plan.Plan(w.State)
+	}
+	return decision
 }
 
 // stepOf is taken before the controllers have acted: an ordinal that its slice does not own any

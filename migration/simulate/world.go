@@ -24,6 +24,10 @@ type World struct {
 	// only is the ordinal whose pods and claims the controllers look at; nil: all. In
 	// a dry run no other one changes.
 	only *int32
+	// begun counts the handoffs that have begun in a dry run.
+	begun int
+	// restoring is true when the last write of a dry run gave a volume its reclaim policy back.
+	restoring bool
 	// serial numbers resource versions and UIDs.
 	serial int
 	// Attaches makes a VolumeAttachment for each volume of a running pod.

@@ -1,0 +1,86 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// TestNear: a dry run that looks at the volumes near the ordinal that moves comes to the same as one that
+// looks at all of them, step by step; from whatever moment of a move, there and back, and with something
+// amiss anywhere.
+func TestNear(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := someMoment(t)
+		for range rapid.IntRange(0, 2).Draw(t, "amiss") {
+			disturb(t, &s)
+		}
+		all := func(w *World) plan.Decision { return plan.Plan(w.State) }
+		if diff := cmp.Diff(run(s, all), Run(s)); diff != "" {
+			t.Fatalf("-all +near\n%s", diff)
+		}
+	})
+}
+
+// someMoment is a move after some of its steps.
+func someMoment(t *rapid.T) plan.Snapshot {
+	some := func(of string) bool { return rapid.Bool().Draw(t, of) }
+	c := plantest.Scenario{
+		Replicas: rapid.Int32Range(1, 5).Draw(t, "replicas"), Start: rapid.Int32Range(0, 2).Draw(t, "start"),
+		Templates: []string{"data", "wal"}[:rapid.IntRange(0, 2).Draw(t, "templates")],
+		Ordered:   some("ordered"), Retained: some("retained"), Prepared: some("prepared"), Slices: some("slices"), Service: some("service"),
+		Spec: plan.Spec{
+			Order: rapid.SampledFrom([]api.Order{api.HighestFirst, api.LowestFirst}).Draw(t, "order"), Count: rapid.Int32Range(0, 5).Draw(t, "count"),
+			SameCluster: some("same cluster"), DeleteSource: some("delete"), Export: some("export"),
+		},
+	}
+	c.Budget = rapid.SampledFrom([]*pdb.Form{nil, pdbtest.MaxUnavailable(1), pdbtest.MaxUnavailable(2)}).Draw(t, "budget")
+	w := NewWorld(c.Build())
+	steps := rapid.IntRange(0, 60).Draw(t, "steps")
+	for range steps {
+		decision := plan.Plan(w.State)
+		if decision.Record != nil {
+			w.State.Record, w.State.Engaged = *decision.Record, decision.Record.Fence != nil
+		}
+		if decision.Effect != nil {
+			if err := w.Apply(*decision.Effect); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.settle()
+	}
+	w.State.Spec.Mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback, api.ModePause}).Draw(t, "mode")
+	return w.Snapshot()
+}
+
+// disturb puts something amiss at some ordinal of some side.
+func disturb(t *rapid.T, s *plan.Snapshot) {
+	side := s.Side(rapid.SampledFrom(plan.SideNames).Draw(t, "side"))
+	if len(side.Pods) > 0 && rapid.Bool().Draw(t, "a pod") {
+		pod := &side.Pods[rapid.IntRange(0, len(side.Pods)-1).Draw(t, "of")]
+		rapid.SampledFrom([]func(){func() { pod.Ready = false }, func() { pod.Terminating = true }, func() { side.RemovePod(pod.Ordinal) }}).Draw(t, "what")()
+		return
+	}
+	if len(s.Volumes) == 0 {
+		return
+	}
+	v := &s.Volumes[rapid.IntRange(0, len(s.Volumes)-1).Draw(t, "volume")]
+	h := v.Holding(rapid.SampledFrom(plan.SideNames).Draw(t, "holding"))
+	rapid.SampledFrom([]func(){
+		func() { h.Volume.Found = false },
+		func() { h.Volume.Fence = "another/1" },
+		func() { h.Volume.Handle = "another disk" },
+		func() { h.Claim.Found = false },
+		func() { h.Claim.UID = types.UID("another") },
+		func() { h.Claim.Volume = "another" },
+		func() { h.Claim.Terminating = true },
+	}).Draw(t, "what")()
+}
