@@ -23,6 +23,9 @@ type Config struct {
 	// NamespaceConcurrency is how many Migrations of one namespace are reconciled at once,
 	// so that clusters that answer slowly hold up nobody else. 0: half of Concurrency.
 	NamespaceConcurrency int `mapstructure:"namespaceConcurrency"`
+	// ActivePerDestination is how many Migrations to one destination cluster are active at once;
+	// the others wait in line until they may begin. 0: there is no limit.
+	ActivePerDestination int `mapstructure:"activePerDestination"`
 	// Slices is the controller of StatefulSets of our own kind.
 	Slices Slices `mapstructure:"slices"`
 	// ClusterClient bounds the clients of every remote cluster.
@@ -144,6 +147,7 @@ func Default() Config {
 			RetryPeriod:   2 * time.Second,
 		},
 		Concurrency:           10,
+		ActivePerDestination:  20,
 		Slices:                Slices{Enabled: true},
 		ClusterClient:         ClusterClient{Burst: 100, Timeout: 10 * time.Second, Memory: 128},
 		DefaultServiceAccount: "default",

@@ -35,6 +35,7 @@ func settings() []setting {
 		{"leaderElection.retryPeriod", "time between two attempts to take or renew the Lease", func(c *Config) any { return &c.LeaderElection.RetryPeriod }},
 		{"concurrency", "how many Migrations, and how many slices, are reconciled at once", func(c *Config) any { return &c.Concurrency }},
 		{"namespaceConcurrency", "how many Migrations of one namespace are reconciled at once; 0: half of concurrency", func(c *Config) any { return &c.NamespaceConcurrency }},
+		{"activePerDestination", "how many Migrations to one destination cluster are active at once, the others wait in line; 0: no limit", func(c *Config) any { return &c.ActivePerDestination }},
 		{"slices.enabled", "run the StatefulSets of kind apps.sliceshift.io", func(c *Config) any { return &c.Slices.Enabled }},
 		{"clusterClient.qps", "requests a second to each cluster; 0: no limit but the API server's own", func(c *Config) any { return &c.ClusterClient.QPS }},
 		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},

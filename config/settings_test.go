@@ -22,6 +22,7 @@ func TestSettingNames(t *testing.T) {
 		{"leaderElection.retryPeriod", "leader-election-retry-period", "SLICESHIFT_LEADER_ELECTION_RETRY_PERIOD"},
 		{"concurrency", "concurrency", "SLICESHIFT_CONCURRENCY"},
 		{"namespaceConcurrency", "namespace-concurrency", "SLICESHIFT_NAMESPACE_CONCURRENCY"},
+		{"activePerDestination", "active-per-destination", "SLICESHIFT_ACTIVE_PER_DESTINATION"},
 		{"slices.enabled", "slices-enabled", "SLICESHIFT_SLICES_ENABLED"},
 		{"clusterClient.qps", "cluster-client-qps", "SLICESHIFT_CLUSTER_CLIENT_QPS"},
 		{"clusterClient.burst", "cluster-client-burst", "SLICESHIFT_CLUSTER_CLIENT_BURST"},

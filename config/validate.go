@@ -35,6 +35,9 @@ func (c Config) Validate() field.ErrorList {
 		problems = append(problems, field.Invalid(field.NewPath("concurrency"), c.Concurrency, validation.InclusiveRangeError(1, maxConcurrency)))
 	}
 	problems = append(problems, c.validateNamespaceConcurrency(field.NewPath("namespaceConcurrency"))...)
+	if c.ActivePerDestination < 0 {
+		problems = append(problems, field.Invalid(field.NewPath("activePerDestination"), c.ActivePerDestination, "must be 0, for no limit, or at least 1"))
+	}
 	problems = append(problems, name(field.NewPath("defaultServiceAccount"), c.DefaultServiceAccount)...)
 	problems = append(problems, oneOf(field.NewPath("logLevel"), c.LogLevel, LogLevelInfo, LogLevelDebug)...)
 	problems = append(problems, oneOf(field.NewPath("logFormat"), c.LogFormat, LogFormatJSON, LogFormatText)...)

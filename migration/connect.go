@@ -58,13 +58,19 @@ type way struct {
 	tenant clusters.Tenant
 }
 
+// offKey is the key of what is not connected, and localPrefix begins that of the manager's own cluster.
+const (
+	offKey      = "off"
+	localPrefix = "local/"
+)
+
 // off is the way to a destination that is lost for good: whether its Secret exists, what is
 // in it and whether it answers does not matter. It is connected anew when the mode changes.
 func off(ref *api.SecretKeyReference) way {
 	if ref == nil {
-		return way{key: "off", name: localName}
+		return way{key: offKey, name: localName}
 	}
-	return way{key: "off", name: ref.Name}
+	return way{key: offKey, name: ref.Name}
 }
 
 // localName is what the manager's own cluster is called.
@@ -160,7 +166,7 @@ func (c *Connector) local(m *api.Migration) (way, error) {
 	user := "system:serviceaccount:" + m.Namespace + ":" + account
 	config := rest.CopyConfig(c.Local)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return way{key: "local/" + user, name: localName, config: config}, nil
+	return way{key: localPrefix + user, name: localName, config: config}, nil
 }
 
 func (c *Connector) get(w way) (link, error) {

@@ -48,6 +48,8 @@ type Engine struct {
 	connections map[plan.SideName]*clusters.Connection
 	leave       []func()
 	watching    bool
+	// queued is why a migration that has not begun may not begin yet; nil: it may.
+	queued *plan.Hold
 	// state is what the pass protocol remembers.
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
@@ -151,7 +153,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	}
 	for step.Do == pass.Read {
 		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
-		snapshot.Preflight = findings
+		snapshot.Preflight, snapshot.Queued = findings, e.queued
 		step = e.state.Next(step, snapshot)
 	}
 	e.observer.EndPass()

@@ -47,6 +47,10 @@ type Reconciler struct {
 	engines  map[types.NamespacedName]*driven
 	rota     *rota
 	silences *silences
+	line     *line
+
+	seeding sync.Mutex
+	seeded  bool
 }
 
 // Limits bound what is worked on at once.
@@ -55,6 +59,8 @@ type Limits struct {
 	Concurrency int
 	// Namespace is how many of one namespace are.
 	Namespace int
+	// Destination is how many Migrations to one destination are active; 0: as many as there are.
+	Destination int
 }
 
 // driven is an engine with what it holds.
@@ -83,7 +89,7 @@ func (d *driven) close() {
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
-	r.engines, r.rota, r.silences = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences()
+	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -100,6 +106,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 
 // Reconcile does one step of one Migration, when it is the turn of its namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
+	if err := r.seed(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	m := &api.Migration{}
 	missing := r.Client.Get(ctx, request.NamespacedName, m)
 	if !r.begin(request, urgency(m)) {
@@ -107,10 +116,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	defer r.end(request)
 	if missing != nil {
+		r.leave(request.NamespacedName)
 		r.drop(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(missing)
 	}
 	result, err := r.step(ctx, m)
+	r.settle(m, err != nil)
 	result.Priority = new(urgency(m))
 	return result, err
 }
@@ -120,10 +131,18 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		r.drop(client.ObjectKeyFromObject(m))
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
+	queued, err := r.turn(ctx, m)
+	if err != nil {
+		return r.refuse(ctx, m, err)
+	}
+	if queued != nil && !stalled(m) {
+		return r.wait(ctx, m, *queued)
+	}
 	d, err := r.engine(ctx, m)
 	if err != nil {
 		return r.refuse(ctx, m, err)
 	}
+	d.engine.queued = queued
 	d.engine.newest(m)
 	d.urgency.Store(int32(urgency(m)))
 	if kept, err := r.keep(ctx, m); kept || err != nil {
@@ -154,7 +173,12 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 		r.drop(key)
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
-	if hold := outcome.Decision.Hold; hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
+	hold := outcome.Decision.Hold
+	if hold != nil && hold.Reason == api.ReasonQueued {
+		r.drop(key)
+		return ctrl.Result{RequeueAfter: linePause}, nil
+	}
+	if hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
 		// The kubeconfig may have been replaced meanwhile.
 		r.drop(key)
 		if hold.Reason == api.ReasonClusterUnreachable {

@@ -71,6 +71,9 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
 	if hold == nil || !hold.Stalled {
 		condition(m, api.ConditionStalled, metav1.ConditionFalse, api.ReasonReady, "")
+		if m.Status.Baseline == nil { // what was found before is mended
+			meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAccepted)
+		}
 		return
 	}
 	message := hold.Message

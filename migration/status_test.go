@@ -95,6 +95,7 @@ func TestConditions(t *testing.T) {
 		"it recovers":    {api.ModeRecover, true, plan.Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
 		"it waits":       {"", true, plan.Decision{Hold: waits}, "True|PodNotReady|waiting", "False|Ready|", "", ""},
 		"it is paused":   {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
+		"it is queued":   {"", false, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonQueued, Message: "q", Remedy: "r"}}, "True|Queued|q", "False|Ready|", "", ""},
 		"it stalls":      {"", true, plan.Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
 		"without remedy": {"", true, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
 		"it is refused":  {"", false, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "False|ForeignScale|somebody writes", ""},
@@ -122,6 +123,12 @@ func TestConditions(t *testing.T) {
 				}
 			}
 		})
+	}
+	refused := &api.Migration{}
+	render(refused, plan.Snapshot{}, plan.Decision{Hold: bare})
+	render(refused, plan.Snapshot{}, plan.Decision{Hold: waits})
+	if got := said(refused, api.ConditionAccepted); got != "" {
+		t.Errorf("mended, and not begun: %q", got)
 	}
 	m := &api.Migration{}
 	condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved, "letting go")

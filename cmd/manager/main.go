@@ -143,7 +143,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
 		},
 	}
-	return reconciler.SetupWithManager(mgr, migration.Limits{Concurrency: settings.Concurrency, Namespace: settings.PerNamespace()})
+	return reconciler.SetupWithManager(mgr, migration.Limits{Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(), Destination: settings.ActivePerDestination})
 }
 
 func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {

@@ -62,6 +62,7 @@ var embeddedOnly = map[string]string{
 	"TestSplitBudgetHandedOver":        nextLife,
 	"TestDeletedThenTaken":             nextLife,
 	"TestCSIVolumes":                   inName,
+	"TestLine":                         ownServers,
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

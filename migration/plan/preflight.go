@@ -45,6 +45,9 @@ func (p planner) accept() *Decision {
 	if p.Spec.Mode != api.ModeRun {
 		return &Decision{Findings: findings, Hold: &Hold{Reason: api.ReasonPaused, Message: "nothing has been changed: mode is " + string(p.Spec.Mode)}}
 	}
+	if p.Queued != nil {
+		return &Decision{Findings: findings, Hold: p.Queued}
+	}
 	d, _ := budget(p.Snapshot)
 	start, replicas := p.Extent()
 	baseline := &api.Baseline{

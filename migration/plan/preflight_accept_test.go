@@ -16,6 +16,7 @@ import (
 // written (I9), and what was found is told.
 func TestAccept(t *testing.T) {
 	refuse := func(s *Snapshot) { s.Source.Set.Terminating = true }
+	queue := func(s *Snapshot) { s.Queued = &Hold{Reason: api.ReasonQueued, Message: "first of 2 in line"} }
 	warn := func(s *Snapshot) { s.Preflight = []Finding{{Reason: "Forbidden", Warning: true}} }
 	pause := func(s *Snapshot) { s.Spec.Mode = api.ModePause }
 	const leaves = api.ReasonSourceBeingDeleted
@@ -29,6 +30,9 @@ func TestAccept(t *testing.T) {
 		"it may begin":       {},
 		"it is warned of":    {changes: []func(*Snapshot){warn}, found: []string{"warning: Forbidden"}},
 		"it is refused":      {changes: []func(*Snapshot){refuse}, reason: leaves, stalled: true, found: []string{leaves}},
+		"it is queued":       {changes: []func(*Snapshot){queue}, reason: api.ReasonQueued},
+		"warned in line":     {changes: []func(*Snapshot){queue, warn}, reason: api.ReasonQueued, found: []string{"warning: Forbidden"}},
+		"it pauses in line":  {changes: []func(*Snapshot){pause, queue}, reason: api.ReasonPaused},
 		"it pauses":          {changes: []func(*Snapshot){pause}, reason: api.ReasonPaused},
 		"warned in a pause":  {changes: []func(*Snapshot){pause, warn}, reason: api.ReasonPaused, found: []string{"warning: Forbidden"}},
 		"refused in a pause": {changes: []func(*Snapshot){pause, refuse}, reason: leaves, stalled: true, found: []string{leaves}},

@@ -51,6 +51,8 @@ type Snapshot struct {
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
+	// Queued is why it may not begin yet though nothing is found; nil: it may.
+	Queued *Hold
 }
 
 // Spec is what the user asks for, with defaults filled in.

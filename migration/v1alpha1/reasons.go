@@ -68,6 +68,7 @@ const (
 	ReasonPodMissing          = "PodMissing"
 	ReasonMinReady            = "MinReadySeconds"
 	ReasonPaused              = "Paused"
+	ReasonQueued              = "Queued"
 	ReasonMoving              = "Moving"
 	ReasonRollingBack         = "RollingBack"
 	ReasonReady               = "Ready"

@@ -1,0 +1,55 @@
+package migration
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// spot is where in line somebody stands.
+type spot struct {
+	// nth is 0 for who need not wait.
+	nth, waiting int
+	// active is how many have a place, and most how many may.
+	active, most int
+}
+
+// remedyQueued is for who would not wait in line.
+const remedyQueued = "raise activePerDestination of the manager"
+
+// hold says where in line somebody waits for what.
+func (s spot) hold(cluster string) *plan.Hold {
+	return &plan.Hold{
+		Reason:  api.ReasonQueued,
+		Message: fmt.Sprintf("%s of %d in line for cluster %s: %s, at most %d at once", nth(s.nth), s.waiting, cluster, activeThere(s.active), s.most),
+		Remedy:  remedyQueued,
+	}
+}
+
+func activeThere(n int) string {
+	if n == 1 {
+		return "1 Migration to it is active"
+	}
+	return fmt.Sprintf("%d Migrations to it are active", n)
+}
+
+// nth is an ordinal number in words.
+func nth(n int) string {
+	words := []string{"first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
+	if n <= len(words) {
+		return words[n-1]
+	}
+	suffix := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}

@@ -1,0 +1,189 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// seedAtMost bounds how long a manager looks where that leads which has begun before it.
+const seedAtMost = 10 * time.Second
+
+// destinationOf is the destination to which a connection's key leads: whoever it acts as, the local
+// cluster is one. Empty: to none.
+func destinationOf(key string) string {
+	switch {
+	case key == offKey:
+		return ""
+	case strings.HasPrefix(key, localPrefix):
+		return localName
+	default:
+		return key
+	}
+}
+
+// destinationName is what a Migration's destination is called.
+func destinationName(m *api.Migration) string {
+	if ref := m.Spec.Destination.KubeConfigSecretRef; ref != nil {
+		return ref.Name
+	}
+	return localName
+}
+
+func ticketOf(m *api.Migration, destination string) ticket {
+	return ticket{
+		who: client.ObjectKeyFromObject(m), uid: m.UID, generation: m.Generation,
+		created: m.CreationTimestamp.Time, destination: destination,
+	}
+}
+
+// stalled says whether a Migration was last seen to wait for somebody.
+func stalled(m *api.Migration) bool {
+	return meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
+}
+
+// standsAside says whether a Migration neither moves nor would: it is at its end, or waits for somebody,
+// who must not hold up the line.
+func standsAside(m *api.Migration) bool {
+	switch {
+	case ended(m), stalled(m):
+		return true
+	case m.Status.Baseline == nil:
+		return m.Spec.Mode != api.ModeRun
+	default:
+		return m.Spec.Mode == api.ModePause && m.Status.Handoff == nil
+	}
+}
+
+// turn says why a Migration that has not begun may not begin; nil: it may. One that is stalled is
+// looked at all the same, and asks anew when that is mended.
+func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, error) {
+	if r.line.most == 0 || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun {
+		return nil, nil
+	}
+	r.mu.Lock()
+	destination, active, found := r.line.known(ticketOf(m, ""))
+	r.mu.Unlock()
+	if active {
+		return nil, nil
+	}
+	if found {
+		if stands := r.stand(m, destination); stands.nth > 0 {
+			return stands.hold(destinationName(m)), nil
+		}
+	}
+	// The Secret is read when a Migration comes, and when its turn has come.
+	_, to, err := r.Connector.keys(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if stands := r.stand(m, destinationOf(to)); stands.nth > 0 {
+		return stands.hold(destinationName(m)), nil
+	}
+	return nil, nil
+}
+
+// stand asks for a place.
+func (r *Reconciler) stand(m *api.Migration, destination string) spot {
+	r.mu.Lock()
+	stands, called := r.line.ask(ticketOf(m, destination), !stalled(m))
+	r.mu.Unlock()
+	r.call(called)
+	return stands
+}
+
+// wait says where a Migration stands in line, now and then.
+func (r *Reconciler) wait(ctx context.Context, m *api.Migration, hold plan.Hold) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(m)
+	r.drop(key)
+	r.mu.Lock()
+	left := r.line.tell(key, time.Now())
+	r.mu.Unlock()
+	if left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	return r.hold(ctx, m, plan.Decision{Hold: &hold}, linePause)
+}
+
+// settle notes where a look, which may have failed, has left a Migration.
+func (r *Reconciler) settle(m *api.Migration, failed bool) {
+	if r.line.most == 0 {
+		return
+	}
+	key := client.ObjectKeyFromObject(m)
+	var called calls
+	r.mu.Lock()
+	switch destination := r.destination(m); {
+	case standsAside(m), destination == "", failed && m.Status.Baseline == nil:
+		called = r.line.leave(key)
+	case m.Status.Baseline != nil:
+		called = r.line.begun(ticketOf(m, destination))
+	}
+	r.mu.Unlock()
+	r.call(called)
+}
+
+// destination is where a Migration is connected to, or would be.
+func (r *Reconciler) destination(m *api.Migration) string {
+	if d := r.engines[client.ObjectKeyFromObject(m)]; d != nil && d.uid == m.UID {
+		return destinationOf(d.destination.key)
+	}
+	destination, _, _ := r.line.known(ticketOf(m, ""))
+	return destination
+}
+
+// leave is for a Migration that is gone.
+func (r *Reconciler) leave(key types.NamespacedName) {
+	r.mu.Lock()
+	called := r.line.leave(key)
+	r.mu.Unlock()
+	r.call(called)
+}
+
+// call has those looked at whose turn has come.
+func (r *Reconciler) call(called calls) {
+	for _, who := range called {
+		r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgencyNone)}, reconcile.Request{NamespacedName: who})
+	}
+}
+
+// seed notes once what has begun before this manager, so that nothing else begins too soon. What cannot
+// be told is noted when it is looked at.
+func (r *Reconciler) seed(ctx context.Context) error {
+	r.seeding.Lock()
+	defer r.seeding.Unlock()
+	if r.seeded || r.line.most == 0 {
+		return nil
+	}
+	all := &api.MigrationList{}
+	if err := r.Client.List(ctx, all); err != nil {
+		return fmt.Errorf("listing what has begun: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, seedAtMost)
+	defer cancel()
+	for i := range all.Items {
+		m := &all.Items[i]
+		if m.Status.Baseline == nil || standsAside(m) {
+			continue
+		}
+		_, to, err := r.Connector.keys(ctx, m)
+		if destination := destinationOf(to); err == nil && destination != "" {
+			r.mu.Lock()
+			r.line.begun(ticketOf(m, destination))
+			r.mu.Unlock()
+		}
+	}
+	r.seeded = true
+	return nil
+}
