@@ -21,7 +21,7 @@ var explanations = []explanation{
 		id: "a batch takes what the budget has",
 		explains: func(m *moment, d difference) bool {
 			ordinal, does := m.goesOn(d)
-			return does && m.wish.inScope(ordinal) && !m.wish.parallel() && m.wish.mostUnavailable(true) > 1 && (m.terminates() || m.refused && m.lacks())
+			return does && m.wish.inScope(ordinal) && !m.wish.parallel() && m.wish.mostUnavailable(true) > 1 && (m.terminates() || m.unready() || m.refused && m.lacks())
 		},
 	},
 	{
@@ -41,13 +41,16 @@ var explanations = []explanation{
 	{
 		id: "a refused write holds up no other pod",
 		explains: func(m *moment, d difference) bool {
-			_, pod, is := m.aboutOrdinal(d)
+			ordinal, pod, is := m.aboutOrdinal(d)
 			_, does := m.goesOn(d)
 			makes := is && pod && (d.native == none || strings.Contains(d.native, string(corev1.PodSucceeded)) || strings.Contains(d.native, string(corev1.PodFailed)))
-			claim := is && !pod && d.native == none
+			claim := is && !pod && (d.native == none || d.ours == none && !m.wish.owns(ordinal))
 			left := claim && m.differed(d) // nobody takes claims away again
 			owned := is && !pod && withoutOwners(d.native) == withoutOwners(d.ours)
-			return left || (does || makes || claim || owned || is && d.named()) && m.wish.parallel() && (m.refused || m.nameTaken())
+			if owned && m.wentBefore(ordinal) {
+				return true // its pod is no reason any more to look at the claim
+			}
+			return left || (does || makes || claim || owned || is && d.named()) && m.wish.parallel() && (m.refused || m.nameTaken() || m.claimLeaves())
 		},
 	},
 	{
@@ -124,6 +127,40 @@ func (m *moment) terminates() bool {
 		}
 	}
 	return false
+}
+
+// unready says whether an owned pod is not Ready on the native side.
+func (m *moment) unready() bool {
+	for ordinal, pod := range m.native.pods {
+		if !pod.ready && m.wish.owns(ordinal) {
+			return true
+		}
+	}
+	return false
+}
+
+// claimLeaves says whether on the native side a claim is being deleted of a pod that is Pending: its
+// controller would make the claim, and cannot.
+func (m *moment) claimLeaves() bool {
+	for ordinal, pod := range m.native.pods {
+		if pod.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal) {
+			continue
+		}
+		for _, key := range sortedKeys(m.native.lines) {
+			if claim, is := strings.CutPrefix(key, "claim "); is && strings.HasSuffix(claim, "-"+pod.pod.Name) && strings.Contains(m.native.lines[key], "terminating true") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wentBefore says whether an ordinal that the set does not own had a pod until this step on the native
+// side, and none on ours.
+func (m *moment) wentBefore(ordinal int32) bool {
+	_, theirs := m.before[0].pods[ordinal]
+	_, mine := m.before[1].pods[ordinal]
+	return theirs && !mine && !m.wish.owns(ordinal)
 }
 
 // lacks says whether an owned pod is missing on the native side.

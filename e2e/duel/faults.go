@@ -86,7 +86,7 @@ func (s *side) mend(ctx context.Context, kind string) error {
 		switch {
 		case kind == stepLetGo && len(pod.Finalizers) > 0:
 			err = s.patch(ctx, pod, `{"metadata":{"finalizers":null}}`)
-		case kind == stepReady && unreadyBy(pod):
+		case kind == stepReady && unreadyBy(pod) && pod.Status.Phase == corev1.PodRunning:
 			err = s.patchStatus(ctx, pod, readiness(corev1.ConditionTrue, ""))
 		case kind == stepRelease && pod.Labels[appLabel] == "":
 			err = s.patch(ctx, pod, `{"metadata":{"labels":{"`+appLabel+`":"`+s.set+`"}}}`)
