@@ -60,6 +60,15 @@ func (c Config) PerNamespace() int {
 	}
 }
 
+// ActivePerNamespace is how many of the Migrations to one destination that are active may be of one
+// namespace: half of them, so that none keeps all others waiting, or all where there is only one.
+func (c Config) ActivePerNamespace() int {
+	if c.WatchNamespace != "" {
+		return c.ActivePerDestination
+	}
+	return max(1, c.ActivePerDestination/2)
+}
+
 // LeaderElection makes one of several managers the active one.
 type LeaderElection struct {
 	// Enabled turns it on.

@@ -12,12 +12,13 @@ import (
 const linePause = 10 * time.Second
 
 // line bounds how many Migrations to one destination are active at once. Those that have not begun
-// wait for a place in the order of their creation. One that has begun never waits, and takes a place
-// all the same. It is not safe for concurrent use.
+// wait for a place in the order of their creation, and no namespace gets more than its share: what is in
+// one neither ends nor stalls when somebody there does not want it to. One that has begun never waits, and
+// takes a place all the same. It is not safe for concurrent use.
 type line struct {
-	// most is the bound; 0: there is none.
-	most   int
-	places map[types.NamespacedName]*place
+	// most is the bound; 0: there is none. share is how many of those are of one namespace at most.
+	most, share int
+	places      map[types.NamespacedName]*place
 	// lanes are by destination.
 	lanes map[string]*lane
 }
@@ -25,6 +26,8 @@ type line struct {
 // lane is what leads to one destination.
 type lane struct {
 	active int
+	// of is how many of a namespace are active.
+	of map[string]int
 	// waiting are in the order of their creation.
 	waiting []*place
 }
@@ -51,8 +54,8 @@ type place struct {
 // calls are those who need not wait any more: each is to be looked at again.
 type calls []types.NamespacedName
 
-func newLine(most int) *line {
-	return &line{most: most, places: map[types.NamespacedName]*place{}, lanes: map[string]*lane{}}
+func newLine(most, share int) *line {
+	return &line{most: most, share: max(1, share), places: map[types.NamespacedName]*place{}, lanes: map[string]*lane{}}
 }
 
 // known is where a Migration leads that has not changed since it came.
@@ -71,12 +74,14 @@ func (l *line) ask(t ticket, stays bool) (spot, calls) {
 	if p.active {
 		return spot{}, nil
 	}
-	i := at.find(p)
-	if i < l.free(at) {
+	if slices.Contains(l.next(at), p) {
 		l.activate(p)
 		return spot{}, called
 	}
-	found := spot{nth: i + 1, waiting: len(at.waiting), active: at.active, most: l.most}
+	found := spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
+	if at.active < l.most {
+		found.namespace, found.active, found.most = t.who.Namespace, at.of[t.who.Namespace], l.share
+	}
 	if !stays {
 		l.leave(t.who)
 	}
@@ -99,6 +104,7 @@ func (l *line) activate(p *place) {
 	at.waiting = slices.Delete(at.waiting, i, i+1)
 	p.active = true
 	at.active++
+	at.of[p.who.Namespace]++
 	l.call(at)
 }
 
@@ -112,6 +118,9 @@ func (l *line) leave(who types.NamespacedName) calls {
 	at := l.lanes[p.destination]
 	if p.active {
 		at.active--
+		if at.of[who.Namespace]--; at.of[who.Namespace] == 0 {
+			delete(at.of, who.Namespace)
+		}
 	} else {
 		i := at.find(p)
 		at.waiting = slices.Delete(at.waiting, i, i+1)
@@ -149,7 +158,7 @@ func (l *line) admit(t ticket) (*place, calls) {
 	p = &place{ticket: t}
 	at := l.lanes[t.destination]
 	if at == nil {
-		at = &lane{}
+		at = &lane{of: map[string]int{}}
 		l.lanes[t.destination] = at
 	}
 	l.places[t.who] = p
@@ -157,22 +166,37 @@ func (l *line) admit(t ticket) (*place, calls) {
 	return p, called
 }
 
-// free is how many places nobody has; below 0: so many have begun beyond the bound.
-func (l *line) free(at *lane) int {
+// next are those in line whom a place is free for.
+func (l *line) next(at *lane) []*place {
 	if l.most == 0 {
-		return len(at.waiting)
+		return at.waiting
 	}
-	return l.most - at.active
+	var next []*place
+	taken := map[string]int{}
+	for _, p := range at.waiting {
+		if at.active+len(next) >= l.most {
+			break
+		}
+		if in := p.who.Namespace; at.of[in]+taken[in] < l.share {
+			taken[in]++
+			next = append(next, p)
+		}
+	}
+	return next
 }
 
-// call is for the first in line whom a place is free for, each once.
+// call is for those in line whom a place is free for, each once.
 func (l *line) call(at *lane) (called calls) {
-	free := l.free(at)
-	for i, p := range at.waiting {
-		if i < free && !p.called {
+	next := l.next(at)
+	for _, p := range at.waiting {
+		is := len(next) > 0 && next[0] == p
+		if is {
+			next = next[1:]
+		}
+		if is && !p.called {
 			called = append(called, p.who)
 		}
-		p.called = i < free
+		p.called = is
 	}
 	return called
 }

@@ -51,12 +51,48 @@ func (q *queue) at(destination string, in ...map[types.NamespacedName]bool) (n i
 // before counts who waits longer for the same destination.
 func (q *queue) before(t ticket) (n int) {
 	for _, each := range q.all {
-		earlier := each.created.Before(t.created) || each.created.Equal(t.created) && each.who.Name < t.who.Name
-		if each.destination == t.destination && q.asked[each.who] && earlier {
+		if each.destination == t.destination && q.asked[each.who] && earlier(each, t) {
 			n++
 		}
 	}
 	return n
+}
+
+func earlier(a, b ticket) bool {
+	return a.created.Before(b.created) || a.created.Equal(b.created) && (a.who.Namespace < b.who.Namespace || a.who.Namespace == b.who.Namespace && a.who.Name < b.who.Name)
+}
+
+// admits says whether a place is free for one that waits: those before it, as far as their namespaces have
+// not their share, leave one, and so does its own namespace.
+func (q *queue) admits(t ticket) bool {
+	if q.line.most == 0 {
+		return true
+	}
+	active, of := 0, map[string]int{}
+	for _, each := range q.all {
+		if each.destination == t.destination && (q.placed[each.who] || q.begun[each.who]) {
+			active++
+			of[each.who.Namespace]++
+		}
+	}
+	waiting := []ticket{t}
+	for _, each := range q.all {
+		if each.destination == t.destination && q.asked[each.who] && earlier(each, t) {
+			waiting = append(waiting, each)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b ticket) int { return map[bool]int{true: -1, false: 1}[earlier(a, b)] })
+	for _, each := range waiting {
+		has := active < q.line.most && of[each.who.Namespace] < q.line.share
+		if each.who == t.who {
+			return has
+		}
+		if has {
+			active++
+			of[each.who.Namespace]++
+		}
+	}
+	return false
 }
 
 // ask is a look of one that has not begun.
@@ -66,12 +102,12 @@ func (q *queue) ask(t ticket, stays bool) {
 	stands, called := q.line.ask(t, stays)
 	switch {
 	case had:
-	case active+ahead < q.line.most || q.line.most == 0:
+	case q.admits(t):
 		q.placed[t.who] = true
 		delete(q.asked, t.who)
 	default:
 		q.asked[t.who] = stays
-		if stands.nth != ahead+1 || stands.active != active {
+		if stands.nth != ahead+1 || stands.namespace == "" && (stands.active != active || active < q.line.most) || stands.namespace != "" && active >= q.line.most {
 			q.Fatalf("%+v stands at %+v, behind %d, with %d active", t, stands, ahead, active)
 		}
 	}
@@ -103,11 +139,11 @@ func (q *queue) check() {
 			delete(q.called, each.who)
 			continue
 		}
-		free := q.line.most - q.at(each.destination, q.placed, q.begun)
-		if q.before(each) < free && !q.called[each.who] {
-			q.Fatalf("%d places are free, and %s, behind %d, was not called", free, each.who, q.before(each))
+		free := q.admits(each)
+		if free && !q.called[each.who] {
+			q.Fatalf("a place is free for %s, behind %d, and it was not called", each.who, q.before(each))
 		}
-		if q.before(each) >= free {
+		if !free {
 			delete(q.called, each.who) // the place was taken by one that had begun, or is older
 		}
 	}
@@ -118,9 +154,13 @@ func (q *queue) check() {
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := func() map[types.NamespacedName]bool { return map[types.NamespacedName]bool{} }
-		q := &queue{T: t, line: newLine(rapid.IntRange(0, 3).Draw(t, "most")), asked: set(), placed: set(), begun: set(), called: set()}
+		most := rapid.IntRange(0, 3).Draw(t, "most")
+		share := rapid.IntRange(1, 3).Draw(t, "share")
+		q := &queue{T: t, line: newLine(most, share), asked: set(), placed: set(), begun: set(), called: set()}
 		for i := range rapid.IntRange(1, 8).Draw(t, "Migrations") {
-			q.all = append(q.all, inLine(strconv.Itoa(i), rapid.SampledFrom([]string{"west", "local"}).Draw(t, "destination"), rapid.IntRange(0, 3).Draw(t, "created")))
+			one := inLine(strconv.Itoa(i), rapid.SampledFrom([]string{"west", "local"}).Draw(t, "destination"), rapid.IntRange(0, 3).Draw(t, "created"))
+			one.who.Namespace = rapid.SampledFrom([]string{"bank", "shop"}).Draw(t, "namespace")
+			q.all = append(q.all, one)
 		}
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			one := rapid.SampledFrom(q.all).Draw(t, "one")
@@ -162,7 +202,7 @@ func TestLine(t *testing.T) {
 // TestLineInWords: who came first is first, whoever looks first; one that has begun is not held back, and
 // the others see that it is there.
 func TestLineInWords(t *testing.T) {
-	l := newLine(2)
+	l := newLine(2, 2)
 	a, b, c, d := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3), inLine("d", "west", 3)
 	for _, begun := range []ticket{a, b} {
 		if stands, called := l.ask(begun, true); stands.nth != 0 || called != nil {
@@ -197,7 +237,7 @@ func TestLineInWords(t *testing.T) {
 
 // TestLineAnew: who leads elsewhere, or was made anew under its name, has a place there only.
 func TestLineAnew(t *testing.T) {
-	l := newLine(1)
+	l := newLine(1, 1)
 	first, waits := inLine("a", "west", 1), inLine("b", "west", 2)
 	l.ask(first, true)
 	l.ask(waits, true)
@@ -237,7 +277,7 @@ func TestLineAnew(t *testing.T) {
 // TestLineCallsAgain: who was called, and came too late because one that had begun was there first, is called
 // again; so is who waits where one that has begun leads no more.
 func TestLineCallsAgain(t *testing.T) {
-	l := newLine(1)
+	l := newLine(1, 1)
 	first, waits, goesOn := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3)
 	l.ask(first, true)
 	l.ask(waits, true)
@@ -258,7 +298,7 @@ func TestLineCallsAgain(t *testing.T) {
 
 // TestLineTells: who waits says where it stands every now and then, and not more often.
 func TestLineTells(t *testing.T) {
-	l, now := newLine(1), time.Unix(100, 0)
+	l, now := newLine(1, 1), time.Unix(100, 0)
 	l.ask(inLine("a", "west", 1), true)
 	b := inLine("b", "west", 2)
 	l.ask(b, true)

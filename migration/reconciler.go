@@ -60,7 +60,8 @@ type Limits struct {
 	// Namespace is how many of one namespace are.
 	Namespace int
 	// Destination is how many Migrations to one destination are active; 0: as many as there are.
-	Destination int
+	// DestinationShare is how many of those are of one namespace.
+	Destination, DestinationShare int
 }
 
 // driven is an engine with what it holds.
@@ -89,7 +90,7 @@ func (d *driven) close() {
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
-	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination)
+	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination, limits.DestinationShare)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).

@@ -11,8 +11,10 @@ import (
 type spot struct {
 	// nth is 0 for who need not wait.
 	nth, waiting int
-	// active is how many have a place, and most how many may.
+	// active is how many have a place, and most how many may; of a namespace, where it is that which has
+	// its share.
 	active, most int
+	namespace    string
 }
 
 // remedyQueued is for who would not wait in line.
@@ -22,16 +24,20 @@ const remedyQueued = "raise activePerDestination of the manager"
 func (s spot) hold(cluster string) *plan.Hold {
 	return &plan.Hold{
 		Reason:  api.ReasonQueued,
-		Message: fmt.Sprintf("%s of %d in line for cluster %s: %s, at most %d at once", nth(s.nth), s.waiting, cluster, activeThere(s.active), s.most),
+		Message: fmt.Sprintf("%s of %d in line for cluster %s: %s, at most %d at once", nth(s.nth), s.waiting, cluster, s.there(), s.most),
 		Remedy:  remedyQueued,
 	}
 }
 
-func activeThere(n int) string {
-	if n == 1 {
-		return "1 Migration to it is active"
+func (s spot) there() string {
+	verb, of := "Migrations to it are active", ""
+	if s.active == 1 {
+		verb = "Migration to it is active"
 	}
-	return fmt.Sprintf("%d Migrations to it are active", n)
+	if s.namespace != "" {
+		of = " of namespace " + s.namespace
+	}
+	return fmt.Sprintf("%d %s%s", s.active, verb, of)
 }
 
 // nth is an ordinal number in words.

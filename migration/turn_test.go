@@ -51,7 +51,7 @@ func newDesk(t *testing.T, all ...client.Object) *desk {
 	d.Reconciler = &Reconciler{
 		Client: c, Events: events.NewFakeRecorder(100), Holder: "test", queue: priorityqueue.New[reconcile.Request]("test"),
 		Connector: &Connector{Secrets: c, Local: &rest.Config{Host: "https://east.invalid:1"}, DefaultServiceAccount: "default", Pool: pool},
-		engines:   map[types.NamespacedName]*driven{}, rota: newRota(5), silences: newSilences(), line: newLine(1),
+		engines:   map[types.NamespacedName]*driven{}, rota: newRota(5), silences: newSilences(), line: newLine(1, 1),
 	}
 	t.Cleanup(d.queue.ShutDown)
 	return d
@@ -213,7 +213,7 @@ func TestStalledInLine(t *testing.T) {
 	if len(d.line.places) != 1 {
 		t.Errorf("a stalled one is in line: %+v", d.line.places)
 	}
-	d.line = newLine(0)
+	d.line = newLine(0, 0)
 	if hold, err := d.turn(t.Context(), m); hold != nil || err != nil || len(d.line.places) > 0 {
 		t.Errorf("there is a line: %+v (%v)", hold, err)
 	}

@@ -143,7 +143,10 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
 		},
 	}
-	return reconciler.SetupWithManager(mgr, migration.Limits{Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(), Destination: settings.ActivePerDestination})
+	return reconciler.SetupWithManager(mgr, migration.Limits{
+		Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(),
+		Destination: settings.ActivePerDestination, DestinationShare: settings.ActivePerNamespace(),
+	})
 }
 
 func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {
