@@ -57,9 +57,11 @@ func (a *ahead) before(effect plan.Effect, sameCluster bool) {
 	}
 }
 
-// LookAhead asks for what is needed next, after a write.
+// LookAhead asks for what is needed next, after a write, and remembers what the write has shown.
 func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
+	case effect.Verb == plan.CreateNamespace:
+		e.namespaceSeen = e.Clock.Now()
 	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
 	case effect.TakesAway(e.SameCluster()):

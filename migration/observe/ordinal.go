@@ -27,7 +27,7 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 		if !f.spares(sc.Spared.Sets) {
 			reads = append(reads, func() error { return f.readSet(ctx, f.endpoint.Live) })
 		}
-		if sc.Budgets {
+		if sc.Budgets && !f.spares(sc.Spared.Budgets) {
 			others, ours := f.concerned() // before the StatefulSet is read, which tells
 			reads = append(reads, func() error { return f.readBudgets(ctx, others, ours) })
 		}

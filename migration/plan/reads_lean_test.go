@@ -13,7 +13,7 @@ import (
 // also where a write is added that nobody has thought about (I1, I2, I3).
 func TestLean(t *testing.T) {
 	const east, west, both = OfSource, OfDestination, BothSides
-	all := Spared{both, both, both, both}
+	all := Spared{both, both, both, both, both}
 	does := func(verb Verb, action volumes.Verb) Decision {
 		return Decision{Effect: &Effect{Verb: verb, Side: DestinationSide, Ordinal: 2, Volume: volumes.Action{Verb: action}}}
 	}
@@ -35,16 +35,16 @@ func TestLean(t *testing.T) {
 		"a volume is secured":           {decided(does(CarryVolume, volumes.Secure)), all},
 		"one is made":                   {decided(does(CarryVolume, volumes.CreateVolume)), all},
 		"a claim is made":               {decided(does(CarryVolume, volumes.CreateClaim)), all},
-		"a volume is parked":            {decided(does(CarryVolume, volumes.Park)), Spared{Sets: west, Pods: west, Claims: both, Volumes: both}},
-		"one is pointed at a claim":     {decided(does(CarryVolume, volumes.Point)), Spared{Sets: east, Pods: both, Claims: both}},
+		"a volume is parked":            {decided(does(CarryVolume, volumes.Park)), Spared{Sets: west, Budgets: both, Pods: west, Claims: both, Volumes: both}},
+		"one is pointed at a claim":     {decided(does(CarryVolume, volumes.Point)), Spared{Sets: both, Budgets: both, Pods: both, Claims: both, Volumes: west}},
 		"a claim is marked":             {decided(does(CarryVolume, volumes.MarkClaim)), Spared{}},
 		"a volume, in a way to come":    {decided(does(CarryVolume, "Copy")), Spared{}},
-		"an ordinal is stopped":         {decided(does(ScaleDown, "")), Spared{Claims: west, Volumes: west}},
-		"an ordinal is started":         {decided(does(ScaleUp, "")), Spared{Pods: west, Claims: east, Volumes: west}},
-		"a budget is written":           {decided(does(SetBudget, "")), Spared{}},
-		"a policy is restored":          {decided(does(RestorePolicy, "")), Spared{Pods: both}},
+		"an ordinal is stopped":         {decided(does(ScaleDown, "")), Spared{Sets: east, Claims: west, Volumes: west}},
+		"an ordinal is started":         {decided(does(ScaleUp, "")), Spared{Sets: west, Budgets: both, Pods: west, Claims: east, Volumes: both}},
+		"a budget is written":           {decided(does(SetBudget, "")), Spared{Budgets: west}},
+		"a policy is restored":          {decided(does(RestorePolicy, "")), Spared{Sets: both, Budgets: both, Pods: both, Claims: east, Volumes: both}},
 		"a claim is deleted":            {decided(does(DeleteClaim, "")), Spared{}},
-		"one arrives, another one goes": {next, Spared{Sets: both, Pods: east, Claims: east, Volumes: both}},
+		"one arrives, another one goes": {next, Spared{Sets: both, Budgets: both, Pods: both, Claims: east, Volumes: both}},
 		"the last one arrives":          {ends, Spared{}},
 	} {
 		t.Run(name, func(t *testing.T) {
