@@ -292,7 +292,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
 	if !sc.Spared.Volumes.Has(name) {
 		to.Volume = now.Volume
 	}
-	if to.Volume.Attachments = attachments; sc.Pods && !sc.Spared.Pods.Has(name) {
+	if to.Volume.Attachments = attachments; sc.Pods && (!sc.Spared.Pods.Has(name) || sc.Left == name) {
 		to.Volume.Attachments = now.Volume.Attachments
 	}
 }

@@ -34,7 +34,7 @@ type Reads struct {
 	Users bool
 	// Left is the side whose pods are listed exactly, as they are or were at any time since
 	// the ordinal's volumes were taken from it: no pod can mount them there since, so who did
-	// not use them then never will.
+	// not use them then never will. What is attached there is read after that.
 	Left SideName
 	// Wide lists everything live that a migration is concluded from.
 	Wide bool

@@ -28,17 +28,18 @@ func butFor(live Spared) Spared {
 // resourceVersion is refused, so that it is written as it was judged or not at all. What remains is
 // what makes the write wrong when it has changed:
 //
-//   - before a volume is parked, that nobody else drives the migration by now: whoever takes over
-//     writes a new fence on both StatefulSets before anything else, so one of them shows it. And
-//     that the ordinal has no pod where its volume is taken from;
-//   - before a volume is pointed elsewhere, that the other side's is parked. Whoever takes over
-//     writes its fence on both volumes before it builds upon them (volumes.Pair), and a newer fence
-//     on one of them is not written over (fencePlanner.newest);
-//   - before a stop and before a start, which nothing takes back, the other StatefulSet, the pods of
-//     both sides, what the budgets allow, and the volume at the side that gives it away;
+//   - before a volume is parked, that the ordinal has no pod where its volume is taken from, and
+//     before it is pointed elsewhere, that the other side's is parked. That nobody else drives the
+//     migration by now the volume shows itself: whoever takes over writes its fence on it before it
+//     builds upon where it is (volumes.Pair), and a newer fence is not written over
+//     (fencePlanner.newest);
+//   - before a stop, which nothing takes back, the other StatefulSet, the pods of both sides, what the
+//     budgets allow, and the claim and the volume that are taken away;
+//   - before a start, the other StatefulSet, the claim that was bound, and who uses it on either side;
+//     a pod on the other side has no volume there since its was parked;
 //   - before a volume gets the reclaim policy back that it had, that its claim is there;
-//   - before an arrival is recorded, that the ordinal is on the claim that was bound: its pod is
-//     listed before the next stop;
+//   - before an arrival is recorded, that the ordinal is on the claim that was bound. Its pod is
+//     listed before the next stop, and read where none follows;
 //   - before a budget is written, the other one, and both StatefulSets.
 //
 // What only creates, or only sets a volume to Retain, is of no use to anybody by itself. After two
@@ -53,7 +54,7 @@ func Lean(s Snapshot, decision Decision) Reads {
 	case sc.Identity != NoSide:
 		return sc
 	case decision.Record != nil:
-		return leanRecord(sc, viewOf(s))
+		return leanRecord(sc, viewOf(s), *decision.Record)
 	case decision.Effect != nil:
 		return leanOrdinal(sc, viewOf(s), *decision.Effect)
 	default:
@@ -88,10 +89,13 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 }
 
 // leanRecord is for a record in mid-handoff.
-func leanRecord(sc Reads, v *View) Reads {
+func leanRecord(sc Reads, v *View, next Record) Reads {
+	taker := Of(v.takerName)
 	switch {
 	case sc.Next != nil:
-		sc.Spared = butFor(Spared{Claims: Of(v.takerName)})
+		sc.Spared = butFor(Spared{Claims: taker})
+	case next.Handoff == nil && v.taker.Set.Has(*sc.Ordinal):
+		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
 	case !sc.Volumes: // it says nothing of the ordinal
 		sc.Spared.Pods = BothSides
 	}
@@ -107,7 +111,7 @@ func leanOrdinal(sc Reads, v *View, effect Effect) Reads {
 	case ScaleUp:
 		pods := BothSides
 		if sc.Users {
-			pods = giver // the list of users shows those of the taker
+			pods = NoSide // they are in the lists of users
 		}
 		sc.Spared = butFor(Spared{Sets: giver, Pods: pods, Claims: taker})
 	case RestorePolicy:
@@ -126,7 +130,7 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 	case volumes.Secure, volumes.CreateVolume, volumes.CreateClaim:
 		return Spared{}
 	case volumes.Park:
-		return Spared{Sets: giver, Pods: giver}
+		return Spared{Pods: giver}
 	case volumes.Point:
 		return Spared{Volumes: giver}
 	default:
