@@ -149,6 +149,8 @@ func TestCovers(t *testing.T) {
 		"another next one":                 {full, Reads{Live: true, Ordinal: &two, Next: &two}, false},
 		"no next one":                      {with(func(s *Reads) { s.Next = nil }), full, false},
 		"the clusters were not asked for":  {with(func(s *Reads) { s.Identity = NoSide }), full, false},
+		"one of them was not":              {with(func(s *Reads) { s.Identity = OfSource }), full, false},
+		"the namespace was not looked for": {full, Reads{Live: true, Namespace: true}, false},
 		"nor with all":                     {Reads{Live: true, Wide: true}, Reads{Live: true, Identity: OfSource}, false},
 		"all of it":                        {Reads{Live: true, Wide: true}, with(func(s *Reads) { s.Identity = NoSide }), true},
 		"not all of it":                    {full, Reads{Live: true, Wide: true}, false},
