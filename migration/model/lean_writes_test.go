@@ -167,3 +167,21 @@ func TestDiskThatIsLostAtTheEnd(t *testing.T) {
 		t.Errorf("it has ended\n%s", y.story())
 	}
 }
+
+// TestNextThatMayNotBegin: an ordinal has arrived, and the volume of the next one is not there. The
+// handoff ends, whatever of the next one is looked at (I6).
+func TestNextThatMayNotBegin(t *testing.T) {
+	y := twoWithClaims(t)
+	for y.State.Record.Handoff == nil || y.State.Record.Handoff.Ordinal != 0 {
+		y.pass(lands)
+	}
+	y.volumeOf(1).Source.Volume = volumes.Volume{}
+	y.setMode(api.ModeRollback)
+	y.p = y.newProcess()
+	for range 10 {
+		y.pass(lands)
+	}
+	if h := y.State.Record.Handoff; h != nil {
+		t.Errorf("it is at %+v\n%s", h, y.story())
+	}
+}

@@ -18,8 +18,8 @@ type Reads struct {
 	// Ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
 	Ordinal *int32
 	// Next is one more ordinal, whose claims and volumes are taken from the caches: when its
-	// handoff begins as that of the other one ends, its volumes are recorded. They are read
-	// live before it is stopped.
+	// handoff begins as that of the other one ends, its volumes are recorded, and where it does
+	// not begin, they may be why. They are read live before it is stopped.
 	Next *int32
 	// pods, budgets and volumes are of that ordinal, read live. Other pods come from the
 	// watch.
@@ -108,8 +108,11 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 		return sc
 	}
 	another := next.Handoff == nil || next.Handoff.Ordinal != *sc.Ordinal
-	if another && next.Handoff != nil {
+	switch upcoming, more := viewOf(s).next(); {
+	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
+	case another && more: // whether that one may begin is decided on its volumes, too
+		sc.Next = &upcoming
 	}
 	// A handoff ends only where the ordinal has its volumes, and what they are is not
 	// recorded on a cache's word.

@@ -92,7 +92,7 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 func leanRecord(sc Reads, v *View, next Record) Reads {
 	taker := Of(v.takerName)
 	switch {
-	case sc.Next != nil:
+	case sc.Next != nil && next.Handoff != nil:
 		sc.Spared = butFor(Spared{Claims: taker})
 	case next.Handoff == nil && v.taker.Set.Has(*sc.Ordinal):
 		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})

@@ -12,7 +12,7 @@ import (
 // TestScopeOf: nothing is written on the word of a cache: what is read live before a decision is
 // carried out is all that it rests upon.
 func TestScopeOf(t *testing.T) {
-	two, three := int32(2), int32(3)
+	one, two, three := int32(1), int32(2), int32(3)
 	fenced := func(presence Presence, fence string) Side {
 		return Side{Set: Set{Presence: presence, Fence: fence, Templates: []string{"data"}}}
 	}
@@ -27,6 +27,8 @@ func TestScopeOf(t *testing.T) {
 	unproven.Destination.Set.Fence = "another.2"
 	bare.Source.Set.Templates = nil
 	begins.Record.Baseline = nil
+	more := under(moving.Record.Handoff)
+	more.Record.Baseline.Replicas, more.Source.Set.Replicas, more.Destination.Set.Start, more.Destination.Set.Replicas = 3, 2, 2, 1
 	does := func(verb Verb, on volumes.Verb) Decision {
 		return Decision{Effect: &Effect{Verb: verb, Side: DestinationSide, Ordinal: 3, Volume: volumes.Action{Verb: on}}}
 	}
@@ -72,6 +74,7 @@ func TestScopeOf(t *testing.T) {
 		"the same is noted again":        {moving, notes(func(*Record) {}), Reads{Live: true, Ordinal: &two, Pods: true}},
 		"other volumes are noted":        {moving, notes(func(r *Record) { r.Handoff.Volumes = []api.HandoffVolume{{Name: "w"}} }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
 		"the handoff ends":               {moving, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"it ends, and one is next":       {more, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &one}},
 		"the next one begins":            {moving, notes(func(r *Record) { r.Handoff.Ordinal = 3 }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &three}},
 		"a handoff begins":               {resting, notes(func(*Record) {}), Reads{Live: true, Budgets: true}},
 	} {
