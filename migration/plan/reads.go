@@ -111,7 +111,7 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 	switch upcoming, more := viewOf(s).next(); {
 	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
-	case another && more: // whether that one may begin is decided on its volumes, too
+	case another && more && upcoming != *sc.Ordinal: // whether that one may begin is decided on its volumes, too
 		sc.Next = &upcoming
 	}
 	// A handoff ends only where the ordinal has its volumes, and what they are is not

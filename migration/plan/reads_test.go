@@ -29,6 +29,8 @@ func TestScopeOf(t *testing.T) {
 	begins.Record.Baseline = nil
 	more := under(moving.Record.Handoff)
 	more.Record.Baseline.Replicas, more.Source.Set.Replicas, more.Destination.Set.Start, more.Destination.Set.Replicas = 3, 2, 2, 1
+	stays := under(moving.Record.Handoff)
+	stays.Record.Baseline.Replicas, stays.Source.Set.Replicas = 3, 3
 	does := func(verb Verb, on volumes.Verb) Decision {
 		return Decision{Effect: &Effect{Verb: verb, Side: DestinationSide, Ordinal: 3, Volume: volumes.Action{Verb: on}}}
 	}
@@ -74,6 +76,7 @@ func TestScopeOf(t *testing.T) {
 		"the same is noted again":        {moving, notes(func(*Record) {}), Reads{Live: true, Ordinal: &two, Pods: true}},
 		"other volumes are noted":        {moving, notes(func(r *Record) { r.Handoff.Volumes = []api.HandoffVolume{{Name: "w"}} }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
 		"the handoff ends":               {moving, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"it is given up":                 {stays, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
 		"it ends, and one is next":       {more, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &one}},
 		"the next one begins":            {moving, notes(func(r *Record) { r.Handoff.Ordinal = 3 }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &three}},
 		"a handoff begins":               {resting, notes(func(*Record) {}), Reads{Live: true, Budgets: true}},
