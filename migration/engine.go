@@ -9,7 +9,6 @@ package migration
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,6 +49,10 @@ type Engine struct {
 	watching    bool
 	// queued is why a migration that has not begun may not begin yet; nil: it may.
 	queued *plan.Hold
+	// asked are the sides that were asked in this pass which cluster they are in; exports is true
+	// once they were asked which ServiceExports they serve.
+	asked   plan.Sides
+	exports bool
 	// state is what the pass protocol remembers.
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
@@ -104,7 +107,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections}
-	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identify, KeepsSlice: e.inspector.KeepsSlice}
+	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice}
 	return e
 }
 
@@ -171,7 +174,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observer.Snapshot(ctx, m, plan.Reads{Live: true, Wide: true})
+	snapshot := e.observer.Snapshot(ctx, m, plan.Reads{Live: true, Wide: true, Namespace: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }
@@ -201,41 +204,58 @@ func (e *Engine) observed(ctx context.Context, name string) string {
 	return shown.GetResourceVersion()
 }
 
-// engage learns what does not change, checks the rights, and begins to watch.
+// engage learns what does not change, and begins to watch. Of a migration that has not begun it checks
+// the rights before, and all that would keep it from ending well.
 func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	if m.Status.Baseline != nil && e.watching {
-		return nil, nil
-	}
+	places := []*endpoint.Endpoint{&e.sides.Source, &e.sides.Destination}
 	if observe.Recovers(m) {
-		return nil, errors.Join(e.learn(ctx, &e.sides.Source), e.watch(ctx, &e.sides.Source))
+		places = places[:1]
 	}
-	if m.Status.Baseline == nil {
-		for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
-			if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
-				return findings, err
-			}
+	e.asked = plan.NoSide
+	if m.Status.Baseline != nil {
+		if e.watching {
+			return nil, e.learnExports(ctx, m, places)
 		}
-	}
-	if err := e.learn(ctx, &e.sides.Source, &e.sides.Destination); err != nil {
-		return nil, err
-	}
-	var findings []plan.Finding
-	if m.Status.Baseline == nil {
-		more, err := e.inspector.Run(ctx, m)
-		if err != nil {
+		if err := e.learn(ctx, m, places); err != nil {
 			return nil, err
 		}
-		findings = more
+		return nil, e.watch(ctx, places)
 	}
-	return findings, e.watch(ctx, &e.sides.Source, &e.sides.Destination)
+	for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
+		if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
+			return findings, err
+		}
+	}
+	e.exports = false
+	if err := e.learn(ctx, m, places); err != nil {
+		return nil, err
+	}
+	e.asked = plan.BothSides
+	findings, err := e.inspector.Run(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return findings, e.watch(ctx, places)
 }
 
 // learn finds out which clusters these are, and what they serve.
-func (e *Engine) learn(ctx context.Context, places ...*endpoint.Endpoint) error {
+func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
 	for _, p := range places {
 		if err := e.identify(ctx, p); err != nil {
 			return err
 		}
+	}
+	return e.learnExports(ctx, m, places)
+}
+
+// learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
+// for exports: from its beginning, or later on.
+func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
+	asks := m.Spec.Services.Export || m.Spec.Services.PerOrdinal == api.PerOrdinalExport
+	if !asks || e.exports {
+		return nil
+	}
+	for _, p := range places {
 		p.ExportVersion = ""
 		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
 			served, err := e.connections[p.Side].Serves(ctx, object)
@@ -247,7 +267,16 @@ func (e *Engine) learn(ctx context.Context, places ...*endpoint.Endpoint) error 
 			}
 		}
 	}
+	e.exports = true
 	return nil
+}
+
+// identifyAgain is identify for a side that was not asked in this pass.
+func (e *Engine) identifyAgain(ctx context.Context, p *endpoint.Endpoint) error {
+	if e.asked.Has(p.Side) {
+		return nil
+	}
+	return e.identify(ctx, p)
 }
 
 // identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
@@ -261,7 +290,7 @@ func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
 	return nil
 }
 
-func (e *Engine) watch(ctx context.Context, places ...*endpoint.Endpoint) error {
+func (e *Engine) watch(ctx context.Context, places []*endpoint.Endpoint) error {
 	if e.watching || e.notify == nil {
 		return nil
 	}

@@ -50,6 +50,10 @@ func TestBind(t *testing.T) {
 			func(h *Holding) { h.Claim, h.Volume.ClaimRef, h.Volume.Phase = Claim{}, h.Ref, corev1.VolumePending },
 			Verdict{Waits: "volume pv is known to the binder"},
 		},
+		"parked, and not known to the binder": {
+			func(h *Holding) { h.Volume.ClaimRef, h.Volume.Phase = Parked(h.Ref), corev1.VolumePending },
+			Verdict{Waits: "volume pv is known to the binder"},
+		},
 		"the claim is being deleted":  {func(h *Holding) { h.Claim.Terminating = true }, Verdict{Waits: "claim data-web-0 or its volume is being deleted"}},
 		"the volume is being deleted": {func(h *Holding) { h.Volume.Terminating = true }, Verdict{Waits: "claim data-web-0 or its volume is being deleted"}},
 	} {

@@ -375,13 +375,16 @@ func bind(pair Pair) Verdict {
 			return blocked(problem)
 		}
 	}
+	known := Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}
+	if taker.Parked() && taker.Volume.Phase == corev1.VolumePending {
+		return known // it is about to say so, and what is written before is refused
+	}
 	if !reserved || taker.Volume.Fence != pair.Fence {
 		return pair.act(Point, taker.Volume, want)
 	}
 	if !taker.Claim.Found {
 		if taker.Volume.Phase != corev1.VolumeAvailable {
-			// A claim that the binder sees before its volume waits for the next resync.
-			return Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}
+			return known // a claim that the binder sees before its volume waits for the next resync
 		}
 		return pair.act(CreateClaim, taker.Volume, want)
 	}

@@ -30,6 +30,7 @@ var embeddedOnly = map[string]string{
 	"TestRunRefused":                   refused,
 	"TestReach":                        refused,
 	"TestProxy":                        "it moves nothing",
+	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestBenchIsMadeAnew":              partsStop,

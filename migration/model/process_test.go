@@ -80,16 +80,22 @@ func (m *machine) newProcess() *process {
 	m.names++
 	p := &process{State: pass.State{Holder: fmt.Sprintf("p%d", m.names)}}
 	m.reread(p)
-	m.identify(p)
+	m.identify(p, plan.BothSides)
 	return p
 }
 
 // identify asks which clusters these are.
-func (m *machine) identify(p *process) {
-	p.ids = map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
+func (m *machine) identify(p *process, sides plan.Sides) {
+	ids := map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
 	for name := range m.astray {
-		p.ids[name] = "elsewhere"
+		ids[name] = "elsewhere"
 	}
+	for _, name := range plan.SideNames {
+		if p.ids != nil && !sides.Has(name) {
+			ids[name] = p.ids[name]
+		}
+	}
+	p.ids = ids
 }
 
 // restart is a process that has crashed and come up again.
@@ -108,8 +114,8 @@ func (p *process) through(s plan.Snapshot) plan.Snapshot {
 // observe looks at both sides, as an Engine does: at what the caches show and, as far
 // as the scope asks for it, at what the API servers say. Others act between reads.
 func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c conditions) plan.Snapshot {
-	if sc.Identity {
-		m.identify(p)
+	if sc.Identity != plan.NoSide {
+		m.identify(p, sc.Identity)
 	}
 	s, down := shown.Clone(), map[plan.SideName]bool{}
 	if sc.Ordinal != nil {
@@ -192,12 +198,12 @@ func (m *machine) reads(sc plan.Reads) []read {
 	}
 	reads = append(reads, read{setsRead, func(to *plan.Snapshot, now plan.Snapshot) { readSets(to, now, sc) }})
 	if sc.Wide || sc.Budgets {
-		reads = append(reads, read{budgetsRead, readBudgets})
+		reads = append(reads, read{budgetsRead, func(to *plan.Snapshot, now plan.Snapshot) { readBudgets(to, now, sc) }})
 	}
 	switch {
 	case sc.Gate:
 	case sc.Wide: // what is listed from an API server's cache may be as late as our own
-		reads = append(reads, read{podsRead, readPods})
+		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readAllPods(to, now, sc) }})
 	case sc.Pods && sc.Ordinal != nil:
 		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readPod(to, now, sc) }})
 	}
@@ -225,8 +231,20 @@ func readSets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 	}
 }
 
-func readBudgets(to *plan.Snapshot, now plan.Snapshot) {
-	to.Source.Budgets, to.Destination.Budgets = now.Source.Budgets, now.Destination.Budgets
+func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+	for _, name := range plan.SideNames {
+		if !sc.Spared.Budgets.Has(name) {
+			to.Side(name).Budgets = now.Side(name).Budgets
+		}
+	}
+}
+
+func readAllPods(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+	for _, name := range plan.SideNames {
+		if !sc.Spared.Pods.Has(name) {
+			to.Side(name).Pods = now.Side(name).Pods
+		}
+	}
 }
 
 func readPods(to *plan.Snapshot, now plan.Snapshot) {
@@ -274,7 +292,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
 	if !sc.Spared.Volumes.Has(name) {
 		to.Volume = now.Volume
 	}
-	if to.Volume.Attachments = attachments; sc.Wide || sc.Pods && !sc.Spared.Pods.Has(name) {
+	if to.Volume.Attachments = attachments; sc.Pods && (!sc.Spared.Pods.Has(name) || sc.Left == name) {
 		to.Volume.Attachments = now.Volume.Attachments
 	}
 }

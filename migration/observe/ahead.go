@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -57,9 +58,11 @@ func (a *ahead) before(effect plan.Effect, sameCluster bool) {
 	}
 }
 
-// LookAhead asks for what is needed next, after a write.
+// LookAhead asks for what is needed next, after a write, and remembers what the write has shown.
 func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
+	case effect.Verb == plan.CreateNamespace:
+		e.namespaceSeen = e.Clock.Now()
 	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
 	case effect.TakesAway(e.SameCluster()):
@@ -94,8 +97,8 @@ func (a *ahead) leftOf(side plan.SideName, sc plan.Reads) *listing {
 	return a.left
 }
 
-// shows says whether nobody used the claims of an ordinal when no pod could begin to any more.
-// Where the list does not show that, pods must be listed again: they may be gone since.
+// shows says whether the ordinal had no pod, and nobody used its claims, when no pod could begin to any
+// more. Where the list does not show that, pods must be listed again: they may be gone since.
 func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) bool {
 	if l == nil {
 		return false
@@ -104,6 +107,10 @@ func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) 
 		return false
 	}
 	set := l.found.endpoint.Set
+	own := func(pod corev1.Pod) bool { return pod.Name == plan.PodName(set, ordinal) }
+	if slices.ContainsFunc(l.found.pods, own) {
+		return false
+	}
 	for _, template := range templates {
 		if len(usersOf(&l.found, plan.ClaimName(template, set, ordinal), plan.PodName(set, ordinal))) > 0 {
 			return false

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -75,27 +74,37 @@ type Observer struct {
 	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
 	// ahead are the lists of pods that are on their way.
 	ahead ahead
+	// namespaceSeen is when the destination's namespace was last looked for, and was there.
+	namespaceSeen time.Time
 }
 
 // Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
 	recorded := recordedVolumes(m.Status.Handoff)
-	source, destination := &observed{endpoint: e.Source, recorded: recorded}, &observed{endpoint: e.Destination, recorded: recorded, lost: Recovers(m)}
+	now := e.Clock.Now()
+	source, destination := &observed{endpoint: e.Source, recorded: recorded, now: now}, &observed{endpoint: e.Destination, recorded: recorded, now: now, lost: Recovers(m)}
 	if destination.lost && m.Status.Baseline != nil {
 		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
 		e.Destination.ID = destination.endpoint.ID
 	}
-	if sc.Identity {
-		both(source, destination, func(f *observed) error { return e.Identify(ctx, &f.endpoint) })
+	if sc.Identity != plan.NoSide {
+		both(source, destination, func(f *observed) error {
+			if !sc.Identity.Has(f.endpoint.Side) {
+				return nil
+			}
+			return e.Identify(ctx, &f.endpoint)
+		})
 		e.Source.ID, e.Destination.ID = source.endpoint.ID, destination.endpoint.ID
 	}
-	both(source, destination, func(f *observed) error { return f.read(ctx, e.readerOf(f.endpoint, sc)) })
+	both(source, destination, func(f *observed) error { return f.read(ctx, sc) })
 	if sc.Ordinal == nil {
-		both(source, destination, func(f *observed) error { return f.readRest(ctx, e.readerOf(f.endpoint, sc), source.set) })
-		both(source, destination, func(f *observed) error { return f.readNamespace(ctx, sc) })
+		both(source, destination, func(f *observed) error { return f.readRest(ctx, sc, source.set) })
+		destination.fail(e.readNamespace(ctx, destination, sc))
 		names := namesOf(source, destination)
-		both(source, destination, func(f *observed) error { return f.readNamed(ctx, e.readerOf(f.endpoint, sc), names) })
+		both(source, destination, func(f *observed) error {
+			return f.readNamed(ctx, f.readerOf(sc, sc.Spared.Volumes), names)
+		})
 	}
 	if sc.Live && !sc.Wide {
 		for _, f := range []*observed{source, destination} {
@@ -169,24 +178,43 @@ func both(source, destination *observed, read func(*observed) error) {
 	group.Wait()
 }
 
-// readerOf is the cache or the API server. A side that is not watched yet is read live.
-func (e *Observer) readerOf(p endpoint.Endpoint, sc plan.Reads) client.Reader {
-	if p.Cached == nil || sc.Wide {
-		return p.Live
+// fail notes the first error of a side.
+func (f *observed) fail(err error) {
+	if f.err == nil {
+		f.err = err
 	}
-	return p.Cached
+}
+
+// readerOf is the cache or the API server, which lists a kind of object where all is read live and
+// this side's is not spared. A side that is not watched yet is read live.
+func (f *observed) readerOf(sc plan.Reads, spared plan.Sides) client.Reader {
+	if f.endpoint.Cached == nil || sc.Wide && !spared.Has(f.endpoint.Side) {
+		return f.endpoint.Live
+	}
+	return f.endpoint.Cached
+}
+
+// around is the cache, or the API server where there is none: for what no migration is concluded from,
+// and what a write depends on is read for that write.
+func (f *observed) around() client.Reader {
+	if f.endpoint.Cached == nil {
+		return f.endpoint.Live
+	}
+	return f.endpoint.Cached
 }
 
 // read reads the slice of one side: its StatefulSet, and after it pods and budgets,
 // and what is attached in its cluster.
-func (f *observed) read(ctx context.Context, reader client.Reader) (err error) {
-	if err := f.readSet(ctx, reader); err != nil {
+func (f *observed) read(ctx context.Context, sc plan.Reads) (err error) {
+	if err := f.readSet(ctx, f.readerOf(sc, sc.Spared.Sets)); err != nil {
 		return err
 	}
 	var budgets policyv1.PodDisruptionBudgetList
 	err = endpoint.Together(
-		func() error { return f.readUse(ctx, reader) },
-		func() error { return reader.List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace)) },
+		func() error { return f.readUse(ctx, f.readerOf(sc, sc.Spared.Pods)) },
+		func() error {
+			return f.readerOf(sc, sc.Spared.Budgets).List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace))
+		},
 	)
 	f.budgets = budgets.Items
 	return err
@@ -204,7 +232,7 @@ func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
 	if err := f.listPods(ctx, reader); err != nil {
 		return err
 	}
-	return f.listAttachments(ctx, reader)
+	return f.listAttachments(ctx, f.around())
 }
 
 func (f *observed) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {
@@ -216,38 +244,28 @@ func (f *observed) listPods(ctx context.Context, reader client.Reader, options .
 
 // readRest reads what is not of one ordinal: the governing Service of the source, and all claims
 // and volumes.
-func (f *observed) readRest(ctx context.Context, reader client.Reader, source *appsv1.StatefulSet) error {
+func (f *observed) readRest(ctx context.Context, sc plan.Reads, source *appsv1.StatefulSet) error {
 	return endpoint.Together(
-		func() error { return f.readAllVolumes(ctx, reader) },
+		func() error { return f.readAllVolumes(ctx, sc) },
 		func() (err error) {
 			if source != nil && source.Spec.ServiceName != "" {
-				f.service, err = endpoint.Get[corev1.Service](ctx, reader, f.endpoint.Key(source.Spec.ServiceName))
+				f.service, err = endpoint.Get[corev1.Service](ctx, f.around(), f.endpoint.Key(source.Spec.ServiceName))
 			}
 			return err
 		},
 	)
 }
 
-// readNamespace looks for the namespace when it is in doubt. Nothing watches it, and nothing is
-// written to it but on live reads.
-func (f *observed) readNamespace(ctx context.Context, sc plan.Reads) error {
-	if f.set != nil || !sc.Live {
-		return nil
-	}
-	namespace, err := endpoint.Get[corev1.Namespace](ctx, f.endpoint.Live, client.ObjectKey{Name: f.endpoint.Namespace})
-	if apierrors.IsForbidden(err) {
-		return nil // whoever may not read namespaces was given one to work in
-	}
-	f.lacksNamespace = err == nil && namespace == nil
-	return err
-}
-
-func (f *observed) readAllVolumes(ctx context.Context, reader client.Reader) error {
+func (f *observed) readAllVolumes(ctx context.Context, sc plan.Reads) error {
 	var claims corev1.PersistentVolumeClaimList
 	var pvs corev1.PersistentVolumeList
 	err := endpoint.Together(
-		func() error { return reader.List(ctx, &claims, f.ofSet(reader)...) },
 		func() error {
+			reader := f.readerOf(sc, sc.Spared.Claims)
+			return reader.List(ctx, &claims, f.ofSet(reader)...)
+		},
+		func() error {
+			reader := f.readerOf(sc, sc.Spared.Volumes)
 			if f.isView(reader) {
 				return nil // they are read by name, once all claims are known: see readNamed
 			}

@@ -27,7 +27,7 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 		if !f.spares(sc.Spared.Sets) {
 			reads = append(reads, func() error { return f.readSet(ctx, f.endpoint.Live) })
 		}
-		if sc.Budgets {
+		if sc.Budgets && !f.spares(sc.Spared.Budgets) {
 			others, ours := f.concerned() // before the StatefulSet is read, which tells
 			reads = append(reads, func() error { return f.readBudgets(ctx, others, ours) })
 		}
@@ -67,7 +67,7 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 		both(source, destination, func(f *observed) error { return f.addCached(ctx, templates, *sc.Next) })
 	}
 	both(source, destination, func(f *observed) error {
-		if sc.Pods && !f.spares(sc.Spared.Pods) && f.attachable() {
+		if sc.Pods && (!f.spares(sc.Spared.Pods) || sc.Left == f.endpoint.Side) && f.attachable() {
 			return f.listAttachments(ctx, f.endpoint.Live)
 		}
 		return nil
@@ -103,7 +103,7 @@ func (f *observed) readPods(ctx context.Context, sc plan.Reads, templates []stri
 		return err
 	}
 	left, spared := sc.Left != "" && sc.Left == f.endpoint.Side, f.spares(sc.Spared.Pods)
-	if left && !spared && !f.listing.shows(ctx, *sc.Ordinal, templates) {
+	if left && !f.listing.shows(ctx, *sc.Ordinal, templates) {
 		return f.listPods(ctx, f.endpoint.Live)
 	}
 	if sc.Users && !left {

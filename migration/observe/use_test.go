@@ -174,6 +174,7 @@ func TestListedAhead(t *testing.T) {
 	}{
 		"nobody":                      {pod: uses("other"), ordinal: 2, then: []plan.Effect{point}, want: true},
 		"somebody":                    {pod: uses("data-web-2"), ordinal: 2},
+		"the ordinal's own pod":       {pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}}, ordinal: 2},
 		"it failed":                   {pod: uses("other"), ordinal: 2, fails: true},
 		"another ordinal":             {pod: uses("other"), ordinal: 1},
 		"given back since":            {pod: uses("other"), ordinal: 2, then: []plan.Effect{point, back}},

@@ -63,8 +63,7 @@ func (s *State) Begin(now time.Time, observed func(object string) string) Step {
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
 	}
-	// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
-	return Step{Do: Read, Reads: plan.Reads{Live: now.Sub(s.LastLiveRead) >= RequeueAtLatest}}
+	return Step{Do: Read, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
 // Shown says whether a version that is observed is the one that was written, or a newer one.
@@ -103,6 +102,10 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	snapshot = s.Sign(snapshot)
 	decision := plan.Plan(snapshot)
 	need := s.need(snapshot, decision)
+	if step.overdue && !need.Live && !step.Reads.Live {
+		// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
+		need = plan.Reads{Live: true}
+	}
 	if step.Reads.Covers(need) {
 		return stepOf(snapshot, decision)
 	}

@@ -220,22 +220,35 @@ func TestLeanOnlyOnGoodCaches(t *testing.T) {
 	}
 }
 
-// TestReadsOnceMore: a new process reads live first, and so does one that has not for a while.
+// TestReadsOnceMore: a new process that has nothing to write reads live once, and so does one that has
+// not for a while; what is read live for a write is not read before that as well.
 func TestReadsOnceMore(t *testing.T) {
 	d := newDrive(scenario())
+	var reads plan.Reads
+	d.check = func(_ pass.Step, last plan.Reads) { reads = last }
+	d.world.State.Spec.Mode = api.ModePause
 	for _, want := range []bool{true, false} {
-		if got := d.Begin(plantest.Epoch, d.shown).Reads.Live; got != want {
-			t.Errorf("live: %t, want %t", got, want)
+		if d.look(); reads.Live != want {
+			t.Errorf("live: %t, want %t", reads.Live, want)
 		}
-		d.look()
 	}
-	if !d.Begin(plantest.Epoch.Add(pass.RequeueAtLatest), d.shown).Reads.Live {
+	d.world.State.Now = plantest.Epoch.Add(pass.RequeueAtLatest)
+	if d.look(); !reads.Live || !d.LastLiveRead.Equal(d.world.State.Now) {
 		t.Error("caches are believed for ever")
 	}
+	before := d.world.State.Now
 	d.world.State.Source.Reach = plan.Unreachable
-	d.world.State.Now = plantest.Epoch.Add(pass.RequeueAtLatest)
-	if d.look(); !d.LastLiveRead.Equal(plantest.Epoch) {
+	d.world.State.Now = before.Add(pass.RequeueAtLatest)
+	if d.look(); !d.LastLiveRead.Equal(before) {
 		t.Error("a side that did not answer was read")
+	}
+	d = newDrive(scenario())
+	step := d.Begin(plantest.Epoch, d.shown)
+	if step.Reads != (plan.Reads{}) {
+		t.Errorf("before anything is decided, %+v is read", step.Reads)
+	}
+	if step = d.Next(step, observe(d.world.Snapshot(), step.Reads)); !step.Reads.Wide {
+		t.Errorf("of what begins a migration only %+v is read", step.Reads)
 	}
 }
 

@@ -40,6 +40,8 @@ type Step struct {
 	RequeueAfter time.Duration
 
 	round int
+	// overdue is true when the API servers are to be read although nothing is to be written.
+	overdue bool
 }
 
 // stepOf is what a decision asks for whose reads have been done.

@@ -32,12 +32,25 @@ func FenceEpoch(fence string) int64 {
 	return epoch
 }
 
-// newest is the newest epoch of this migration that is on one of the StatefulSets.
+// newest is the newest epoch of this migration that is on something that was looked at: on one of
+// the StatefulSets, where whoever takes over writes first, on a budget or on a volume.
 func (p fencePlanner) newest() int64 {
 	var newest int64
+	see := func(fence string) {
+		if api.FenceOwner(fence) == p.UID {
+			newest = max(newest, FenceEpoch(fence))
+		}
+	}
 	for _, name := range SideNames {
-		if set := p.Side(name).Set; set.Presence == Seen && api.FenceOwner(set.Fence) == p.UID {
-			newest = max(newest, FenceEpoch(set.Fence))
+		side := p.Side(name)
+		if side.Set.Presence == Seen {
+			see(side.Set.Fence)
+		}
+		for _, budget := range side.Budgets {
+			see(budget.Fence)
+		}
+		for i := range p.Volumes {
+			see(p.Volumes[i].Holding(name).Volume.Fence)
 		}
 	}
 	return newest

@@ -58,6 +58,20 @@ func TestNewest(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
+	for name, change := range map[string]func(*Snapshot){
+		"a budget of the source":      func(s *Snapshot) { s.Source.Budgets = []Budget{{Fence: "m.8"}} },
+		"a budget of the destination": func(s *Snapshot) { s.Destination.Budgets = []Budget{{Fence: "other.9"}, {Fence: "m.8"}} },
+		"a volume of the source":      func(s *Snapshot) { s.Volumes[0].Source.Volume.Fence = "m.8" },
+		"a volume of the destination": func(s *Snapshot) { s.Volumes[1].Destination.Volume.Fence = "m.8" },
+	} {
+		p := halfway(func(s *Snapshot) {
+			s.Source.Set, s.Destination.Set, s.Volumes = Set{Presence: Seen, Fence: "m.7"}, Set{Presence: Seen, Fence: "m.7"}, make([]OrdinalVolume, 2)
+			change(s)
+		})
+		if got := p.newest(); got != 8 {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
 }
 
 // fenced is what ensureFence does: the epoch that it records, or what it writes or waits for.

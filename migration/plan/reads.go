@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -16,8 +18,8 @@ type Reads struct {
 	// Ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
 	Ordinal *int32
 	// Next is one more ordinal, whose claims and volumes are taken from the caches: when its
-	// handoff begins as that of the other one ends, its volumes are recorded. They are read
-	// live before it is stopped.
+	// handoff begins as that of the other one ends, its volumes are recorded, and where it does
+	// not begin, they may be why. They are read live before it is stopped.
 	Next *int32
 	// pods, budgets and volumes are of that ordinal, read live. Other pods come from the
 	// watch.
@@ -32,13 +34,15 @@ type Reads struct {
 	Users bool
 	// Left is the side whose pods are listed exactly, as they are or were at any time since
 	// the ordinal's volumes were taken from it: no pod can mount them there since, so who did
-	// not use them then never will.
+	// not use them then never will. What is attached there is read after that.
 	Left SideName
-	// Wide lists everything live.
+	// Wide lists everything live that a migration is concluded from.
 	Wide bool
-	// Identity asks again which clusters these are.
-	Identity bool
-	// Spared is what comes from the caches all the same: see Lean.
+	// Namespace looks for that of a destination without a StatefulSet: nothing watches it.
+	Namespace bool
+	// Identity are the sides that are asked again which cluster they are in.
+	Identity Sides
+	// Spared is what comes from the caches all the same: see Lean. With Wide it counts, too.
 	Spared Spared
 }
 
@@ -47,9 +51,9 @@ func ReadsFor(s Snapshot, decision Decision) Reads {
 	if !decision.NeedsLiveRead() {
 		return readsForHold(decision.Hold)
 	}
-	sc := Reads{Live: true, Budgets: true, Identity: !proven(s)}
+	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == Absent, Identity: BothSides &^ proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
-		sc.Ordinal, sc.Pods = &handoff.Ordinal, true
+		sc.Ordinal, sc.Pods, sc.Namespace = &handoff.Ordinal, true, false
 	}
 	effect := decision.Effect
 	if effect == nil {
@@ -59,7 +63,7 @@ func ReadsFor(s Snapshot, decision Decision) Reads {
 		sc.Wide = effect.Verb == DeleteSet || effect.Verb == SetShare
 		return sc
 	}
-	sc.Ordinal, sc.Volumes, sc.Pods = &effect.Ordinal, true, true
+	sc.Ordinal, sc.Volumes, sc.Pods, sc.Namespace = &effect.Ordinal, true, true, false
 	sc.Gate = effect.Verb == ScaleDown
 	if effect.Verb == ScaleUp && len(s.Source.Set.Templates) > 0 {
 		sc.Users, sc.Left = true, effect.Side.Other()
@@ -81,7 +85,7 @@ func readsForHold(hold *Hold) Reads {
 	case hold == nil:
 		return Reads{}
 	case hold.Reason == api.ReasonClusterReplaced:
-		return Reads{Live: true, Identity: true}
+		return Reads{Live: true, Identity: BothSides}
 	case slices.Contains([]string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk}, hold.Reason):
 		return Reads{Live: true, Wide: true}
 	default:
@@ -104,8 +108,11 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 		return sc
 	}
 	another := next.Handoff == nil || next.Handoff.Ordinal != *sc.Ordinal
-	if another && next.Handoff != nil {
+	switch upcoming, more := viewOf(s).next(); {
+	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
+	case another && more && upcoming != *sc.Ordinal: // whether that one may begin is decided on its volumes, too
+		sc.Next = &upcoming
 	}
 	// A handoff ends only where the ordinal has its volumes, and what they are is not
 	// recorded on a cache's word.
@@ -113,11 +120,31 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 	return sc
 }
 
-// proven says whether both StatefulSets carry this migration's fence: then they are
-// in the clusters where it was written. Where one is missing, it may run elsewhere.
-func proven(s Snapshot) bool {
-	ours := func(set Set) bool { return set.Presence == Seen && api.FenceOwner(set.Fence) == s.UID }
-	return s.UID != "" && ours(s.Source.Set) && (ours(s.Destination.Set) || s.Destination.Lost)
+// proven are the sides whose StatefulSet shows which cluster it is in: it carries this migration's
+// fence, or it is the very one that the record names. Where one is missing, it may run elsewhere.
+func proven(s Snapshot) Sides {
+	sides := NoSide
+	for _, name := range SideNames {
+		set, known := s.Side(name).Set, recordedSet(s.Record, name)
+		ours := s.UID != "" && api.FenceOwner(set.Fence) == s.UID || known != "" && set.UID == known
+		if s.Side(name).Lost || set.Presence == Seen && ours {
+			sides |= Of(name)
+		}
+	}
+	return sides
+}
+
+// recordedSet is the UID of the StatefulSet with which a migration began on a side; empty: there is
+// none yet.
+func recordedSet(record Record, name SideName) types.UID {
+	switch {
+	case record.Baseline == nil:
+		return ""
+	case name == SourceSide:
+		return record.Baseline.SourceUID
+	default:
+		return record.Baseline.DestinationUID
+	}
 }
 
 // Covers says whether all that a wider scope asks for has been read.
@@ -125,9 +152,9 @@ func (sc Reads) Covers(need Reads) bool {
 	switch {
 	case !need.Live:
 		return true
-	case need.Identity && !sc.Identity:
+	case need.Identity&^sc.Identity != NoSide:
 		return false
-	case !need.Spared.holds(sc.Spared):
+	case need.Namespace && !sc.Namespace, !need.Spared.holds(sc.Spared):
 		return false
 	case sc.Wide:
 		return true
@@ -176,76 +203,3 @@ func Of(name SideName) Sides {
 
 // Has says whether a side is one of them.
 func (s Sides) Has(name SideName) bool { return s&Of(name) != 0 }
-
-// Spared are the sides of which each kind of object comes from the caches, although its Reads ask
-// for it live. What is attached is read with the pods.
-type Spared struct{ Sets, Pods, Claims, Volumes Sides }
-
-// holds says whether all that another one spares is spared here too.
-func (s Spared) holds(other Spared) bool {
-	within := func(a, b Sides) bool { return a&^b == 0 }
-	return within(other.Sets, s.Sets) && within(other.Pods, s.Pods) && within(other.Claims, s.Claims) && within(other.Volumes, s.Volumes)
-}
-
-// butFor spares all but these.
-func butFor(live Spared) Spared {
-	return Spared{Sets: BothSides &^ live.Sets, Pods: BothSides &^ live.Pods, Claims: BothSides &^ live.Claims, Volumes: BothSides &^ live.Volumes}
-}
-
-// Lean is ReadsFor less what the next write does not depend on, for a process whose caches show
-// all that it has written itself. The write's own object needs no live read: another UID or
-// resourceVersion is refused. What remains is what makes the write wrong when it has changed:
-//
-//   - before a volume is parked or pointed elsewhere, that nobody else drives the migration by now:
-//     whoever takes over writes a new fence on both StatefulSets before anything else, so one of
-//     them shows it. And that the ordinal has no pod where its volume is taken from, and that it is
-//     parked there before it can be used elsewhere;
-//   - before a stop and before a start, which nothing takes back, both StatefulSets, the pods of
-//     both sides, what the budgets allow, and the volume at the side that gives it away;
-//   - before a volume gets the reclaim policy back that it had, both StatefulSets, and the claims and
-//     volumes of both sides: none of it depends on pods or budgets;
-//   - before an arrival is recorded, that the pod is available, on the claim that was bound.
-//
-// What only creates, or only sets a volume to Retain, is of no use to anybody by itself. After two
-// refusals in a row a write is judged on ReadsFor.
-func Lean(s Snapshot, decision Decision) Reads {
-	sc := ReadsFor(s, decision)
-	if !sc.Live || sc.Wide || sc.Identity || sc.Ordinal == nil || s.Spec.SameCluster || s.Destination.Lost {
-		return sc
-	}
-	v := viewOf(s)
-	giver, taker := Of(v.giverName), Of(v.takerName)
-	effect := decision.Effect
-	switch {
-	case decision.Record != nil && sc.Next != nil:
-		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
-	case effect == nil:
-	case effect.Verb == ScaleDown:
-		sc.Spared = butFor(Spared{Sets: BothSides, Pods: BothSides, Claims: giver, Volumes: giver})
-	case effect.Verb == ScaleUp:
-		pods := BothSides
-		if sc.Users {
-			pods = giver // the list of users shows those of the taker
-		}
-		sc.Spared = butFor(Spared{Sets: BothSides, Pods: pods, Claims: taker, Volumes: giver})
-	case effect.Verb == RestorePolicy:
-		sc.Budgets, sc.Spared = false, Spared{Pods: BothSides}
-	case effect.Verb == CarryVolume:
-		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver, taker))
-	}
-	return sc
-}
-
-// leanCarry is what is read live for a step of a volume on its way.
-func leanCarry(verb volumes.Verb, giver, taker Sides) Spared {
-	switch verb {
-	case volumes.Secure, volumes.CreateVolume, volumes.CreateClaim:
-		return Spared{}
-	case volumes.Park:
-		return Spared{Sets: giver, Pods: giver}
-	case volumes.Point:
-		return Spared{Sets: taker, Volumes: BothSides}
-	default:
-		return Spared{Sets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}
-	}
-}

@@ -12,7 +12,7 @@ import (
 // TestScopeOf: nothing is written on the word of a cache: what is read live before a decision is
 // carried out is all that it rests upon.
 func TestScopeOf(t *testing.T) {
-	two, three := int32(2), int32(3)
+	one, two, three := int32(1), int32(2), int32(3)
 	fenced := func(presence Presence, fence string) Side {
 		return Side{Set: Set{Presence: presence, Fence: fence, Templates: []string{"data"}}}
 	}
@@ -27,6 +27,10 @@ func TestScopeOf(t *testing.T) {
 	unproven.Destination.Set.Fence = "another.2"
 	bare.Source.Set.Templates = nil
 	begins.Record.Baseline = nil
+	more := under(moving.Record.Handoff)
+	more.Record.Baseline.Replicas, more.Source.Set.Replicas, more.Destination.Set.Start, more.Destination.Set.Replicas = 3, 2, 2, 1
+	stays := under(moving.Record.Handoff)
+	stays.Record.Baseline.Replicas, stays.Source.Set.Replicas = 3, 3
 	does := func(verb Verb, on volumes.Verb) Decision {
 		return Decision{Effect: &Effect{Verb: verb, Side: DestinationSide, Ordinal: 3, Volume: volumes.Action{Verb: on}}}
 	}
@@ -46,13 +50,13 @@ func TestScopeOf(t *testing.T) {
 	}{
 		"it waits":                       {moving, Decision{}, Reads{}},
 		"it holds":                       {moving, holds(api.ReasonPaused), Reads{}},
-		"another cluster":                {moving, holds(api.ReasonClusterReplaced), Reads{Live: true, Identity: true}},
+		"another cluster":                {moving, holds(api.ReasonClusterReplaced), Reads{Live: true, Identity: BothSides}},
 		"the destination is missing":     {moving, holds(api.ReasonDestinationMissing), Reads{Live: true, Wide: true}},
 		"the destination is another one": {moving, holds(api.ReasonDestinationReplaced), Reads{Live: true, Wide: true}},
 		"the disk is another one":        {moving, holds(volumes.ReasonAnotherDisk), Reads{Live: true, Wide: true}},
 		"a budget is written":            {moving, does(SetBudget, ""), Reads{Live: true, Budgets: true, Ordinal: &two, Pods: true}},
 		"and no ordinal is on its way":   {resting, does(SetBudget, ""), Reads{Live: true, Budgets: true}},
-		"the fence is not on both sides": {unproven, does(SetBudget, ""), Reads{Live: true, Budgets: true, Identity: true}},
+		"the fence is not on both sides": {unproven, does(SetBudget, ""), Reads{Live: true, Budgets: true, Identity: OfDestination}},
 		"a set is deleted":               {resting, does(DeleteSet, ""), wide},
 		"a roll-out gets a share":        {resting, does(SetShare, ""), wide},
 		"an ordinal is stopped":          {resting, does(ScaleDown, ""), Reads{Live: true, Budgets: true, Ordinal: &three, Volumes: true, Pods: true, Gate: true}},
@@ -72,6 +76,8 @@ func TestScopeOf(t *testing.T) {
 		"the same is noted again":        {moving, notes(func(*Record) {}), Reads{Live: true, Ordinal: &two, Pods: true}},
 		"other volumes are noted":        {moving, notes(func(r *Record) { r.Handoff.Volumes = []api.HandoffVolume{{Name: "w"}} }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
 		"the handoff ends":               {moving, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"it is given up":                 {stays, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"it ends, and one is next":       {more, notes(func(r *Record) { r.Handoff = nil }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &one}},
 		"the next one begins":            {moving, notes(func(r *Record) { r.Handoff.Ordinal = 3 }), Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true, Next: &three}},
 		"a handoff begins":               {resting, notes(func(*Record) {}), Reads{Live: true, Budgets: true}},
 	} {
@@ -87,26 +93,39 @@ func TestScopeOf(t *testing.T) {
 	}
 }
 
-// TestProven: both sets bear the fence of this migration, or the destination is lost.
+// TestProven: a set shows which cluster it is in by the fence of this migration, or by being the very
+// one that is recorded (I1, I9).
 func TestProven(t *testing.T) {
+	const east, west, both = OfSource, OfDestination, BothSides
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
-		want   bool
+		want   Sides
 	}{
-		"both":                          {func(*Snapshot) {}, true},
-		"no migration":                  {func(s *Snapshot) { s.UID = ""; s.Source.Set.Fence, s.Destination.Set.Fence = "", "" }, false},
-		"not the source":                {func(s *Snapshot) { s.Source.Set.Fence = "another.1" }, false},
-		"not the destination":           {func(s *Snapshot) { s.Destination.Set.Fence = "another.1" }, false},
-		"the source is not there":       {func(s *Snapshot) { s.Source.Set.Presence = Absent }, false},
-		"the destination is not there":  {func(s *Snapshot) { s.Destination.Set.Presence = Absent }, false},
-		"the destination is lost":       {func(s *Snapshot) { s.Destination = Side{Lost: true} }, true},
-		"lost, and the source not ours": {func(s *Snapshot) { s.Destination = Side{Lost: true}; s.Source.Set.Fence = "" }, false},
+		"both":                          {func(*Snapshot) {}, both},
+		"no migration":                  {func(s *Snapshot) { s.UID = ""; s.Source.Set.Fence, s.Destination.Set.Fence = "", "" }, NoSide},
+		"not the source":                {func(s *Snapshot) { s.Source.Set.Fence = "another.1" }, west},
+		"not the destination":           {func(s *Snapshot) { s.Destination.Set.Fence = "another.1" }, east},
+		"the source is not there":       {func(s *Snapshot) { s.Source.Set.Presence = Absent }, west},
+		"the destination is not there":  {func(s *Snapshot) { s.Destination.Set.Presence = Absent }, east},
+		"the destination is lost":       {func(s *Snapshot) { s.Destination = Side{Lost: true} }, both},
+		"lost, and the source not ours": {func(s *Snapshot) { s.Destination = Side{Lost: true}; s.Source.Set.Fence = "" }, west},
+		"those that are recorded": {func(s *Snapshot) {
+			s.Source.Set.Fence, s.Destination.Set.Fence = "", ""
+			s.Record.Baseline = &api.Baseline{SourceUID: "s", DestinationUID: "d"}
+		}, both},
+		"others than those": {func(s *Snapshot) {
+			s.Source.Set.Fence, s.Destination.Set.Fence = "", ""
+			s.Record.Baseline = &api.Baseline{SourceUID: "d", DestinationUID: "s"}
+		}, NoSide},
+		"the source is recorded, and away": {func(s *Snapshot) {
+			s.Source.Set.Presence = Absent
+			s.Record.Baseline = &api.Baseline{SourceUID: "s"}
+		}, west},
 	} {
-		set := Set{Presence: Seen, Fence: "m.1"}
-		s := Snapshot{UID: "m", Source: Side{Set: set}, Destination: Side{Set: set}}
+		s := Snapshot{UID: "m", Source: Side{Set: Set{Presence: Seen, Fence: "m.1", UID: "s"}}, Destination: Side{Set: Set{Presence: Seen, Fence: "m.1", UID: "d"}}}
 		tc.change(&s)
 		if got := proven(s); got != tc.want {
-			t.Errorf("%s: proven %t", name, got)
+			t.Errorf("%s: proven %d", name, got)
 		}
 	}
 }
@@ -115,7 +134,7 @@ func TestProven(t *testing.T) {
 // ordinals, and as exactly.
 func TestCovers(t *testing.T) {
 	two, three, again := int32(2), int32(3), int32(2)
-	full := Reads{Live: true, Ordinal: &two, Next: &three, Pods: true, Budgets: true, Volumes: true, Gate: true, Identity: true}
+	full := Reads{Live: true, Ordinal: &two, Next: &three, Pods: true, Budgets: true, Volumes: true, Gate: true, Identity: BothSides}
 	with := func(change func(*Reads)) Reads {
 		sc := full
 		change(&sc)
@@ -135,9 +154,11 @@ func TestCovers(t *testing.T) {
 		"nor its volumes":                  {Reads{Live: true, Volumes: true}, Reads{Live: true, Ordinal: &two, Volumes: true}, false},
 		"another next one":                 {full, Reads{Live: true, Ordinal: &two, Next: &two}, false},
 		"no next one":                      {with(func(s *Reads) { s.Next = nil }), full, false},
-		"the clusters were not asked for":  {with(func(s *Reads) { s.Identity = false }), full, false},
-		"nor with all":                     {Reads{Live: true, Wide: true}, Reads{Live: true, Identity: true}, false},
-		"all of it":                        {Reads{Live: true, Wide: true}, with(func(s *Reads) { s.Identity = false }), true},
+		"the clusters were not asked for":  {with(func(s *Reads) { s.Identity = NoSide }), full, false},
+		"one of them was not":              {with(func(s *Reads) { s.Identity = OfSource }), full, false},
+		"the namespace was not looked for": {full, Reads{Live: true, Namespace: true}, false},
+		"nor with all":                     {Reads{Live: true, Wide: true}, Reads{Live: true, Identity: OfSource}, false},
+		"all of it":                        {Reads{Live: true, Wide: true}, with(func(s *Reads) { s.Identity = NoSide }), true},
 		"not all of it":                    {full, Reads{Live: true, Wide: true}, false},
 		"all of no ordinal":                {Reads{Live: true}, Reads{Live: true, Wide: true}, false},
 		"those who left, not asked for":    {Reads{Live: true, Left: SourceSide}, Reads{Live: true}, true},

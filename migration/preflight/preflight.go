@@ -31,6 +31,9 @@ type Inspector struct {
 	Clock       clock.PassiveClock
 	Policy      volumes.Policy
 	Connections map[plan.SideName]*clusters.Connection
+	// moving are the volumes that are to be moved, as they were listed for the checks that are being
+	// done; nil: they were not.
+	moving []corev1.PersistentVolume
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe
@@ -56,6 +59,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if finding := e.uncountable(m, source, destination); finding != nil {
 		return []plan.Finding{*finding}, nil
 	}
+	e.moving = nil
 	var findings []plan.Finding
 	for _, check := range checks {
 		more, err := check.Run(ctx, e, Subject{m, source, destination})

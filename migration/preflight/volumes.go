@@ -43,8 +43,11 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 	return findings, nil
 }
 
-// claimed are the volumes of the claims that are to be moved.
+// claimed are the volumes of the claims that are to be moved. They are listed once for all checks.
 func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
+	if e.moving != nil {
+		return e.moving, nil
+	}
 	var all corev1.PersistentVolumeList
 	if err := e.Source.Live.List(ctx, &all); err != nil {
 		return nil, err
@@ -55,10 +58,11 @@ func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv
 			claims[plan.ClaimName(template, source.Name, ordinal)] = true
 		}
 	}
-	return slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
+	e.moving = slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
 		ref := pv.Spec.ClaimRef
 		return ref == nil || ref.Namespace != e.Source.Namespace || !claims[ref.Name]
-	}), nil
+	})
+	return e.moving, nil
 }
 
 // barred finds the first volume that may not be made at the destination.

@@ -1,0 +1,104 @@
+package move
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// What a migration of ten ordinals reads from its API servers at most: before its first handoff begins,
+// for one handoff, after the last one, and for each ordinal in all. What is read in a pass that comes to
+// nothing, because somebody has changed an object meanwhile, is not counted.
+const (
+	readsAtStart    = 44
+	readsOfAHandoff = 16
+	readsAtEnd      = 40
+	readsAnOrdinal  = 25
+)
+
+// TestReads: what an engine reads is bounded, for what it watches it need not ask.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	const ordinals = 10
+	v := harness.NewMove(t, harness.Usual(ordinals), harness.AcrossClusters)
+	r := &readings{}
+	mover, err := fixture.NewMover(v.Ctx, r.counting(v.From.RESTConfig()), r.counting(v.To.RESTConfig()), v.Migration)
+	v.Must(err)
+	v.Drive(mover, r.take)
+	v.Audit()
+	handoff := slices.Sorted(slices.Values(r.handoffs))[len(r.handoffs)/2]
+	sum := r.start + r.end
+	for _, n := range r.handoffs {
+		sum += n
+	}
+	t.Logf("%d reads: %d at the start, %v for the handoffs, %d at the end, and %d for nothing", sum, r.start, r.handoffs, r.end, r.nothing)
+	if r.start > readsAtStart || handoff > readsOfAHandoff || r.end > readsAtEnd || sum > ordinals*readsAnOrdinal {
+		t.Errorf("at most %d, %d for a handoff, %d, and %d for each ordinal in all", readsAtStart, readsOfAHandoff, readsAtEnd, readsAnOrdinal)
+	}
+}
+
+// readings count what is read, pass by pass.
+type readings struct {
+	sent                atomic.Int64
+	counted             int
+	start, end, nothing int
+	handoffs            []int
+	// ended is true after the last handoff.
+	ended bool
+}
+
+// counting returns a configuration whose reads are counted, without watches and without discovery,
+// which is done once for each connection.
+func (r *readings) counting(config *rest.Config) *rest.Config {
+	counted := rest.CopyConfig(config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			discovers := request.URL.Path == "/api" || request.URL.Path == "/apis"
+			if request.Method == http.MethodGet && request.URL.Query().Get("watch") == "" && !discovers {
+				r.sent.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	return counted
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// take books what a pass has read.
+func (r *readings) take(_ *api.Migration, outcome migration.Outcome) error {
+	sent := int(r.sent.Load())
+	n := sent - r.counted
+	r.counted = sent
+	record := outcome.Decision.Record
+	switch {
+	case !outcome.Wrote && record == nil && !outcome.Done:
+		r.nothing += n
+	case r.ended:
+		r.end += n
+	case len(r.handoffs) == 0:
+		r.start += n
+	default:
+		r.handoffs[len(r.handoffs)-1] += n
+	}
+	switch {
+	case outcome.Finished == nil && (len(r.handoffs) > 0 || record == nil || record.Handoff == nil):
+	case record.Handoff == nil:
+		r.ended = true
+	default:
+		r.handoffs = append(r.handoffs, 0)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// server is an API server that notes the kinds that it is asked for.
+type server struct {
+	mu    sync.Mutex
+	asked []string
+	client.WithWatch
+}
+
+func newServer(objects ...client.Object) *server {
+	s := &server{}
+	note := func(object any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
+		s.asked = append(s.asked, kind)
+	}
+	builder := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...)
+	for _, index := range clusters.Indexes() {
+		builder = builder.WithIndex(index.Object, index.Field, index.Values)
+	}
+	s.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			note(object)
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			note(list)
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+	return s
+}
+
+// kinds are what was asked for since it was looked at last.
+func (s *server) kinds() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := slices.Sorted(slices.Values(s.asked))
+	s.asked = nil
+	return asked
+}
+
+// watched is an observer of two sides whose caches show what their API servers have; the source has a
+// set of one ordinal.
+func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) (o *Observer, source, destination *server) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
+	source, destination = newServer(set), newServer(namespaces...)
+	of := func(side plan.SideName, live client.Client, objects ...client.Object) endpoint.Endpoint {
+		return endpoint.Endpoint{Side: side, Cluster: string(side), ID: types.UID(side), Namespace: "shop", Set: "web", Live: live, Cached: newServer(objects...)}
+	}
+	o = &Observer{
+		Pair: &endpoint.Pair{Source: of(plan.SourceSide, source, set), Destination: of(plan.DestinationSide, destination)}, Clock: clock,
+		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
+		Identify: func(_ context.Context, p *endpoint.Endpoint) error {
+			p.ID = "asked"
+			return nil
+		},
+	}
+	return o, source, destination
+}
+
+// TestWhatIsListedWide: of what a migration is concluded from, what is not spared is listed at the API
+// servers, and nothing else.
+func TestWhatIsListedWide(t *testing.T) {
+	const both = plan.BothSides
+	for name, tc := range map[string]struct {
+		spared plan.Spared
+		want   []string
+	}{
+		"all of it":     {plan.Spared{}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"no sets":       {plan.Spared{Sets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList"}},
+		"no budgets":    {plan.Spared{Budgets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodList", "StatefulSet"}},
+		"no pods":       {plan.Spared{Pods: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "StatefulSet"}},
+		"no claims":     {plan.Spared{Claims: both}, []string{"PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"no volumes":    {plan.Spared{Volumes: both}, []string{"PersistentVolumeClaimList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"of the others": {plan.Spared{Pods: plan.OfDestination}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, source, _ := watched(clocktesting.NewFakePassiveClock(Began))
+			o.Snapshot(t.Context(), migrating(), plan.Reads{Live: true, Wide: true, Spared: tc.spared})
+			if diff := cmp.Diff(tc.want, source.kinds()); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOneSideIsAsked: only the side in doubt is asked which cluster it is in (I9).
+func TestOneSideIsAsked(t *testing.T) {
+	o, _, _ := watched(clocktesting.NewFakePassiveClock(Began))
+	s := o.Snapshot(t.Context(), migrating(), plan.Reads{Live: true, Identity: plan.OfDestination})
+	if s.Source.ClusterID != types.UID(plan.SourceSide) || s.Destination.ClusterID != "asked" || o.Destination.ID != "asked" {
+		t.Errorf("source %s, destination %s", s.Source.ClusterID, s.Destination.ClusterID)
+	}
+}
+
+// TestNamespaceIsLookedFor: that of a destination without a StatefulSet is looked for where something
+// may be written to it, again and again while it is not there, and once in a while when it is.
+func TestNamespaceIsLookedFor(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(Began)
+	o, _, destination := watched(clock)
+	looks := func(sc plan.Reads) bool {
+		destination.kinds()
+		found := o.Snapshot(t.Context(), migrating(), sc).Destination.NamespaceFound
+		looked := slices.Contains(destination.kinds(), "Namespace")
+		if looked == found && o.namespaceSeen.IsZero() {
+			t.Errorf("looked: %t, found: %t", looked, found)
+		}
+		return looked
+	}
+	live := plan.Reads{Live: true, Namespace: true}
+	if looks(plan.Reads{}) || !looks(live) || !looks(live) {
+		t.Error("one that is not there is not looked for, or for a wait")
+	}
+	o.LookAhead(t.Context(), plan.Effect{Verb: plan.CreateNamespace, Side: plan.DestinationSide})
+	if looks(live) {
+		t.Error("one that was made just now is looked for")
+	}
+	if err := destination.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	clock.SetTime(Began.Add(seenFor))
+	if !looks(live) || looks(live) {
+		t.Error("one that is there is not looked for once in a while")
+	}
+	o.Destination.Cached = newServer(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}})
+	looks(live)
+	o.Destination.Cached = newServer()
+	clock.SetTime(clock.Now().Add(time.Second))
+	if !looks(live) {
+		t.Error("the namespace of a set that is gone is taken to be there")
+	}
+}
