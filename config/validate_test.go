@@ -97,3 +97,16 @@ func TestPerNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestActivePerNamespace: one namespace leaves places to others, where there are any.
+func TestActivePerNamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most int
+		only string
+		want int
+	}{"half": {20, "", 10}, "less than half": {3, "", 1}, "one": {1, "", 1}, "nobody else": {20, "shop", 20}} {
+		if got := (Config{ActivePerDestination: tc.most, WatchNamespace: tc.only}).ActivePerNamespace(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}

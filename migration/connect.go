@@ -58,10 +58,12 @@ type way struct {
 	tenant clusters.Tenant
 }
 
-// offKey is the key of what is not connected, and localPrefix begins that of the manager's own cluster.
+// offKey is the key of what is not connected. localPrefix begins that of the manager's own cluster, and
+// remotePrefix that of another one, whose digest follows; last comes who goes there.
 const (
-	offKey      = "off"
-	localPrefix = "local/"
+	offKey       = "off"
+	localPrefix  = "local/"
+	remotePrefix = "kubeconfig/"
 )
 
 // off is the way to a destination that is lost for good: whether its Secret exists, what is
@@ -136,7 +138,7 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 	if err != nil {
 		return way{}, refusedKubeconfig(where, key, err)
 	}
-	return way{"kubeconfig/" + target.Identity, ref.Name, target.Config, clusters.Tenant(m.Namespace)}, nil
+	return way{remotePrefix + target.Cluster + "/" + target.Identity, ref.Name, target.Config, clusters.Tenant(m.Namespace)}, nil
 }
 
 func lacking(message, remedy string) error {

@@ -326,3 +326,37 @@ func TestNth(t *testing.T) {
 		}
 	}
 }
+
+// TestShare: a namespace that has its share leaves the places that are left to the others, and those of it
+// that wait are told why.
+func TestShare(t *testing.T) {
+	l := newLine(3, 2)
+	at := func(namespace, name string, second int) ticket {
+		t := inLine(name, "west", second)
+		t.who.Namespace = namespace
+		return t
+	}
+	for _, first := range []ticket{at("bank", "a", 1), at("bank", "b", 2)} {
+		if stands, _ := l.ask(first, true); stands.nth != 0 {
+			t.Fatalf("%s stands at %+v", first.who, stands)
+		}
+	}
+	third, other := at("bank", "c", 3), at("shop", "d", 4)
+	stands, _ := l.ask(third, true)
+	if want := "first of 1 in line for cluster west: 2 Migrations of namespace bank to it are active, at most 2 at once"; stands.hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	}
+	if stands, _ := l.ask(other, true); stands.nth != 0 {
+		t.Errorf("another namespace stands at %+v", stands)
+	}
+	stands, _ = l.ask(third, true)
+	if want := "first of 1 in line for cluster west: 3 Migrations to it are active, at most 3 at once"; stands.hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	}
+	if called := l.leave(other.who); called != nil {
+		t.Errorf("with a share taken, %v are called", called)
+	}
+	if called := l.leave(requestOf("bank", "a")); !slices.Equal(called, calls{third.who}) {
+		t.Errorf("%v are called", called)
+	}
+}

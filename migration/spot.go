@@ -30,14 +30,14 @@ func (s spot) hold(cluster string) *plan.Hold {
 }
 
 func (s spot) there() string {
-	verb, of := "Migrations to it are active", ""
+	what, is := "Migrations", "are"
 	if s.active == 1 {
-		verb = "Migration to it is active"
+		what, is = "Migration", "is"
 	}
 	if s.namespace != "" {
-		of = " of namespace " + s.namespace
+		what += " of namespace " + s.namespace
 	}
-	return fmt.Sprintf("%d %s%s", s.active, verb, of)
+	return fmt.Sprintf("%d %s to it %s active", s.active, what, is)
 }
 
 // nth is an ordinal number in words.

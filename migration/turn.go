@@ -20,8 +20,8 @@ import (
 // seedAtMost bounds how long a manager looks where that leads which has begun before it.
 const seedAtMost = 10 * time.Second
 
-// destinationOf is the destination to which a connection's key leads: whoever it acts as, the local
-// cluster is one. Empty: to none.
+// destinationOf is the destination to which a connection's key leads: a cluster is one, whoever goes
+// there. Empty: to none.
 func destinationOf(key string) string {
 	switch {
 	case key == offKey:
@@ -29,7 +29,8 @@ func destinationOf(key string) string {
 	case strings.HasPrefix(key, localPrefix):
 		return localName
 	default:
-		return key
+		cluster, _, _ := strings.Cut(strings.TrimPrefix(key, remotePrefix), "/")
+		return cluster
 	}
 }
 

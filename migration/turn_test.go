@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -273,6 +274,11 @@ func TestOneDestination(t *testing.T) {
 	}
 	if got := of(west("a", 1)); got == localName || got == "" || got != of(west("b", 2)) {
 		t.Errorf("with one Secret they lead to %q and %q", got, of(west("b", 2)))
+	}
+	anotherToken := strings.Replace(westKubeconfig, "token: secret", "token: another", 1)
+	d.must(d.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "west"}, Data: map[string][]byte{"value": []byte(anotherToken)}}))
+	if got := of(west("a", 1, elsewhere)); got != of(west("a", 1)) {
+		t.Errorf("whoever goes to a cluster makes it %q", got)
 	}
 	if got := of(west("a", 1, hasBegun, func(m *api.Migration) { m.Spec.Mode = api.ModeRecover })); got != "" {
 		t.Errorf("one that recovers leads to %q", got)

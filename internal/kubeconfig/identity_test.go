@@ -64,3 +64,36 @@ func TestIdentity(t *testing.T) {
 		seen[got] = name
 	}
 }
+
+// TestCluster: who goes to a cluster, and by which proxy, makes it no other one.
+func TestCluster(t *testing.T) {
+	pair, other := newPair(t), newPair(t)
+	cluster := func(change change) string {
+		t.Helper()
+		target, err := Parse(pair.kubeconfig(t, change), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target.Cluster
+	}
+	plain := cluster(func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, *clientcmdapi.Config) {})
+	for name, tc := range map[string]struct {
+		change change
+		same   bool
+	}{
+		"another token": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) { u.Token += "x" }, true},
+		"a proxy": {func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			c.ProxyURL = "http://proxy.corp:1"
+		}, true},
+		"another address": {func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			c.Server = "https://api.west:6443"
+		}, false},
+		"another authority": {func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
+			c.CertificateAuthorityData = other.cert
+		}, false},
+	} {
+		if got := cluster(tc.change); got == "" || (got == plain) != tc.same {
+			t.Errorf("%s: the cluster is %q, and was %q", name, got, plain)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type Options struct {
 type Target struct {
 	// Config has no QPS, Burst and Timeout: they are left to the caller.
 	Config *rest.Config
+	// Cluster is the same for two kubeconfigs with the same address and authority, whoever goes there.
+	Cluster string
 	// Identity is the same for two kubeconfigs of which all counts that Config is made from: the way to
 	// the cluster, its authority, and the credentials. It tells nothing of those, and is another one in
 	// each process.
@@ -62,7 +64,7 @@ func Parse(data []byte, options Options) (Target, error) {
 		config.Dial = dialOutside
 		config.Proxy = proxyOutside(config.Proxy, net.DefaultResolver.LookupNetIP, clock.RealClock{})
 	}
-	return Target{config, selected.identity()}, nil
+	return Target{config, selected.place(), selected.identity()}, nil
 }
 
 // selection is the current context, resolved.
