@@ -388,7 +388,12 @@ func bind(pair Pair) Verdict {
 		}
 		return pair.act(CreateClaim, taker.Volume, want)
 	}
-	mark := MarkClaimOf(taker, pair.Fence)
+	return bound(pair)
+}
+
+// bound has the binder bind the taker's claim to its volume.
+func bound(pair Pair) Verdict {
+	taker, mark := pair.Taker, MarkClaimOf(pair.Taker, pair.Fence)
 	if taker.Claim.Fence != pair.Fence {
 		return Verdict{Action: &mark}
 	}

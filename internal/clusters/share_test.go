@@ -41,11 +41,8 @@ func TestShare(t *testing.T) {
 					t.Fatalf("%d of %d pay for %d, woken %d", len(s.payers), paying, s.taken, woken-out)
 				}
 			}
-			for _, of := range tenants {
-				paid := map[bool]int64{true: all, false: all / 2}[of != tenants[1]] - of.left
-				if p := s.payers[of]; p != nil && (paid != s.taken || s.pays(p) != nil) || p == nil && paid != 0 || of.left < 0 {
-					t.Fatalf("paid %d of %d", paid, s.taken)
-				}
+			for i, of := range tenants {
+				checkPaid(t, s, of, []int64{all, all / 2, all}[i]-of.left)
 			}
 			for _, p := range joined {
 				if in := s.payers[p.of] == p; in != (s.pays(p) == nil) {
@@ -60,4 +57,12 @@ func TestShare(t *testing.T) {
 			t.Fatalf("%d are left in the end", tenants[0].left)
 		}
 	})
+}
+
+// checkPaid: who pays has paid for all, and whoever does not has paid nothing.
+func checkPaid(t *rapid.T, s *share, of *Allowance, paid int64) {
+	p := s.payers[of]
+	if p != nil && (paid != s.taken || s.pays(p) != nil) || p == nil && paid != 0 || of.left < 0 {
+		t.Fatalf("paid %d of %d", paid, s.taken)
+	}
 }

@@ -23,15 +23,19 @@ func (e *Observer) readNamespace(ctx context.Context, f *observed, sc plan.Reads
 		e.namespaceSeen = time.Time{}
 		return nil
 	}
-	if f.err != nil || f.lost || !sc.Namespace || f.now.Sub(e.namespaceSeen) < seenFor {
+	if f.err != nil {
+		return f.err
+	}
+	if f.lost || !sc.Namespace || f.now.Sub(e.namespaceSeen) < seenFor {
 		return nil
 	}
 	namespace, err := endpoint.Get[corev1.Namespace](ctx, f.endpoint.Live, client.ObjectKey{Name: f.endpoint.Namespace})
-	if apierrors.IsForbidden(err) {
-		return nil // whoever may not read namespaces was given one to work in
-	}
-	f.lacksNamespace = err == nil && namespace == nil
-	if namespace != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		err = nil // whoever may not read namespaces was given one to work in
+	case err == nil && namespace == nil:
+		f.lacksNamespace = true
+	case err == nil:
 		e.namespaceSeen = f.now
 	}
 	return err

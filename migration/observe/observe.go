@@ -88,15 +88,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
 		e.Destination.ID = destination.endpoint.ID
 	}
-	if sc.Identity != plan.NoSide {
-		both(source, destination, func(f *observed) error {
-			if !sc.Identity.Has(f.endpoint.Side) {
-				return nil
-			}
-			return e.Identify(ctx, &f.endpoint)
-		})
-		e.Source.ID, e.Destination.ID = source.endpoint.ID, destination.endpoint.ID
-	}
+	e.identify(ctx, source, destination, sc.Identity)
 	both(source, destination, func(f *observed) error { return f.read(ctx, sc) })
 	if sc.Ordinal == nil {
 		both(source, destination, func(f *observed) error { return f.readRest(ctx, sc, source.set) })
@@ -164,6 +156,20 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		}
 	}
 	return s
+}
+
+// identify asks sides which cluster they are in.
+func (e *Observer) identify(ctx context.Context, source, destination *observed, sides plan.Sides) {
+	if sides == plan.NoSide {
+		return
+	}
+	both(source, destination, func(f *observed) error {
+		if !sides.Has(f.endpoint.Side) {
+			return nil
+		}
+		return e.Identify(ctx, &f.endpoint)
+	})
+	e.Source.ID, e.Destination.ID = source.endpoint.ID, destination.endpoint.ID
 }
 
 // both reads two sides at the same time. What failed before stays failed, and one that is

@@ -120,6 +120,7 @@ func leanOrdinal(sc Reads, v *View, effect Effect) Reads {
 		sc.Spared.Budgets = Of(effect.Side)
 	case CarryVolume:
 		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver))
+	default: // as ReadsFor says
 	}
 	return sc
 }
