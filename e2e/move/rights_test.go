@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"os/exec"
@@ -33,7 +34,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -224,8 +224,8 @@ func (r *theatre) rollBack() {
 	r.end(v, api.ReasonRolledBack)
 }
 
-// turnsNames turns a move round while the name of an ordinal is on both sides: the one that it
-// goes back to is marked.
+// turnsNames turns a move round while the name of an ordinal is on both sides, and nobody drives it:
+// the name that the ordinal goes back to is marked.
 func (r *theatre) turnsNames() {
 	r.t.Helper()
 	v := newMove(r.t, harness.Usual(1), r.across, harness.WithSpec(named))
@@ -234,19 +234,17 @@ func (r *theatre) turnsNames() {
 	}
 	mover, err := fixture.NewMover(v.Ctx, r.moverOf(v.From), r.moverOf(v.To), v.Migration)
 	v.Must(err)
-	turned, marked := false, false
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
-		if !outcome.Wrote {
-			return nil
-		}
-		e := outcome.Decision.Effect
-		marked = marked || e.Verb == plan.MarkPodExport
-		if turned || e.Verb != plan.CreatePodExport || e.Side != plan.DestinationSide {
-			return nil
-		}
-		turned = true
-		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
-	})
+	onBothSides := errors.New("the name is on both sides")
+	err = harness.Follow(v.Ctx, v.T, mover, harness.WroteOn(plan.DestinationSide, plan.CreatePodExport)(func() error { return onBothSides }))
+	if !errors.Is(err, onBothSides) {
+		r.t.Fatalf("the run ended with: %v", err)
+	}
+	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRollback))
+	marked := false
+	v.Drive(mover, harness.WroteOn(plan.SourceSide, plan.MarkPodExport)(func() error {
+		marked = true
+		return nil
+	}))
 	if v.ExpectBack(); !marked {
 		r.t.Error("the name that the ordinal went back to was not marked")
 	}
