@@ -35,7 +35,7 @@ var explanations = []explanation{
 		id: "repairs wait for no other pod",
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
-			return is && (!pod || d.named()) && d.native != none && d.ours != none && m.nativeWaits(ordinal)
+			return is && (!pod || d.named()) && d.native != none && d.ours != none && (m.nativeWaits(ordinal) || m.native.pods[ordinal].ended)
 		},
 	},
 	{
