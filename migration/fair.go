@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -36,6 +37,17 @@ func urgency(m *api.Migration) int {
 	}
 }
 
+// priority is that in the queue. One that has not begun, and of which nobody has heard yet or which waits in
+// line, is looked at beside those whose ordinals are down: a look costs little, and by its urgency it would
+// be silent for as long as others have work.
+func priority(m *api.Migration) int {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	if m.Status.Baseline == nil && (progressing == nil || progressing.Reason == api.ReasonQueued) {
+		return urgencyDown
+	}
+	return urgency(m)
+}
+
 // byUrgency queues a Migration that was changed, or is there when the manager begins.
 func byUrgency() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -43,7 +55,7 @@ func byUrgency() handler.EventHandler {
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
 		m, isOne := object.(*api.Migration)
 		if ranked, ok := to.(priorityqueue.PriorityQueue[reconcile.Request]); ok && isOne {
-			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgency(m))}, request)
+			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority(m))}, request)
 			return
 		}
 		to.Add(request)

@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	m := &api.Migration{}
 	missing := r.Client.Get(ctx, request.NamespacedName, m)
-	if !r.begin(request, urgency(m)) {
+	if !r.begin(request, priority(m)) {
 		return ctrl.Result{}, nil
 	}
 	defer r.end(request)
@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.step(ctx, m)
 	r.settle(m, err != nil)
-	result.Priority = new(urgency(m))
+	result.Priority = new(priority(m))
 	return result, err
 }
 

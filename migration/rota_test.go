@@ -4,8 +4,11 @@ import (
 	"strconv"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func requestOf(namespace, name string) types.NamespacedName {
@@ -132,6 +135,28 @@ func TestTurnsAreInOrder(t *testing.T) {
 			if got := turns.order(a, b); got < 0 != (i < k) || got > 0 != (i > k) {
 				t.Errorf("%+v and %+v: %d", a, b, got)
 			}
+		}
+	}
+}
+
+// TestPriority: one that waits in line, or has not said anything yet, is looked at beside those whose
+// ordinals are down; what it waits for does not make it more urgent.
+func TestPriority(t *testing.T) {
+	says := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: api.ConditionProgressing, Reason: reason}}
+	}
+	for name, tc := range map[string]struct {
+		status api.MigrationStatus
+		want   int
+	}{
+		"new":             {api.MigrationStatus{}, urgencyDown},
+		"in line":         {api.MigrationStatus{Conditions: says(api.ReasonQueued)}, urgencyDown},
+		"refused":         {api.MigrationStatus{Conditions: says(api.ReasonSourceNotHealthy)}, urgencyNone},
+		"begun":           {api.MigrationStatus{Baseline: &api.Baseline{}, Conditions: says(api.ReasonMoving)}, urgencyBegun},
+		"an ordinal down": {api.MigrationStatus{Baseline: &api.Baseline{}, Handoff: &api.Handoff{}}, urgencyDown},
+	} {
+		if got := priority(&api.Migration{Status: tc.status}); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
 }
