@@ -28,7 +28,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -53,8 +53,11 @@ chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is rep
 crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -run TestCrashMatrix $(MOVES)
 
-swing: ## Half an hour of 20 Migrations at once, turned round again and again while everything breaks.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_SWING=30m SLICESHIFT_SWING_MIGRATIONS=20 $(GO) test -count=1 -timeout 0 -v -run TestSwing $(MOVES)
+swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m while everything breaks.
+	@SLICESHIFT_FIGURES=$(if $(MIGRATIONS)$(DURATION),,yes) SLICESHIFT_SWING=$(or $(DURATION),30m) SLICESHIFT_SWING_MIGRATIONS=$(or $(MIGRATIONS),100) $(GO) test -count=1 -timeout 0 -v -run TestSwing $(MOVES)
+
+successor: ## The manager is killed with 100 Migrations under way: how long until the next one has taken up all that was down.
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_SUCCESSOR_MIGRATIONS=100 $(GO) test -count=1 -timeout 30m -v -run TestSuccessor $(MOVES)
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)

@@ -28,10 +28,12 @@ type apart struct {
 	watches int
 	// reviews ask the API server who may do what; they are created, and write nothing.
 	reviews int
+	// dryRuns ask the API server what it would say to a write. Nobody else asks so meanwhile.
+	dryRuns int
 }
 
 func (a apart) sub(before apart) apart {
-	return apart{watches: a.watches - before.watches, reviews: a.reviews - before.reviews}
+	return apart{watches: a.watches - before.watches, reviews: a.reviews - before.reviews, dryRuns: a.dryRuns - before.dryRuns}
 }
 
 const (
@@ -110,7 +112,10 @@ func isUsed(ctx context.Context, at kubernetes.Interface, name string) (bool, er
 // dispatched is how many requests an API server has let through for one of the schemas.
 var dispatched = regexp.MustCompile(`(?m)^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="(bench-[a-z]+)-of-[^}]*\} (\S+)$`)
 
-// apart are the watches and the reviews of the manager in all clusters so far.
+// dryRun is how many dry runs of one kind an API server has answered.
+var dryRun = regexp.MustCompile(`(?m)^apiserver_request_total\{.*dry_run="All".*\} (\S+)$`)
+
+// apart are the watches, the reviews and the dry runs of the manager in all clusters so far.
 func (s *stage) apart(ctx context.Context) (apart, error) {
 	var sum apart
 	for _, one := range s.sides() {
@@ -124,6 +129,7 @@ func (s *stage) apart(ctx context.Context) (apart, error) {
 		}
 		sum.watches += there.watches
 		sum.reviews += there.reviews
+		sum.dryRuns += there.dryRuns
 	}
 	return sum, nil
 }
@@ -131,16 +137,29 @@ func (s *stage) apart(ctx context.Context) (apart, error) {
 func sumApart(metrics []byte) (apart, error) {
 	var sum apart
 	for _, match := range dispatched.FindAllSubmatch(metrics, -1) {
-		value, err := strconv.ParseFloat(string(bytes.TrimSpace(match[2])), 64)
+		n, err := count(match[2])
 		if err != nil {
 			return apart{}, err
 		}
 		switch string(match[1]) {
 		case schemaOfWatches:
-			sum.watches += int(value)
+			sum.watches += n
 		case schemaOfReviews:
-			sum.reviews += int(value)
+			sum.reviews += n
 		}
 	}
+	for _, match := range dryRun.FindAllSubmatch(metrics, -1) {
+		n, err := count(match[1])
+		if err != nil {
+			return apart{}, err
+		}
+		sum.dryRuns += n
+	}
 	return sum, nil
+}
+
+// count is the value of a counter, as metrics have it.
+func count(value []byte) (int, error) {
+	n, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
+	return int(n), err
 }

@@ -45,14 +45,14 @@ func TestFiguresOf(t *testing.T) {
 	}
 }
 
-// TestUsage: watches are no reads and reviews no writes, and handoffs that have not arrived divide nothing.
+// TestUsage: watches are no reads, reviews and dry runs no writes, and handoffs that have not arrived divide nothing.
 func TestUsage(t *testing.T) {
-	before := usage{sent: measure.Counts{Reads: 100, Writes: 10}, apart: apart{watches: 20, reviews: 1}, cpu: 1}
-	after := usage{sent: measure.Counts{Reads: 160, Writes: 28, Refused: 1}, apart: apart{watches: 40, reviews: 5}, cpu: 3}
+	before := usage{sent: measure.Counts{Reads: 100, Writes: 10}, apart: apart{watches: 20, reviews: 1, dryRuns: 3}, cpu: 1}
+	after := usage{sent: measure.Counts{Reads: 160, Writes: 28, Refused: 1}, apart: apart{watches: 40, reviews: 5, dryRuns: 5}, cpu: 3}
 	f := layoutFigures{Arrived: 2, Seconds: 4}
 	f.takeUsage(before, after)
 	want := layoutFigures{
-		Arrived: 2, Seconds: 4, ReadsPerHandoff: 20, WritesPerHandoff: 7, RefusedPerHandoff: 0.5, WatchesPerHandoff: 10, ReviewsPerHandoff: 2, RequestsPerSecond: 19.5, CPUSeconds: 2,
+		Arrived: 2, Seconds: 4, ReadsPerHandoff: 20, WritesPerHandoff: 6, RefusedPerHandoff: 0.5, WatchesPerHandoff: 10, ReviewsPerHandoff: 2, DryRunsPerHandoff: 1, RequestsPerSecond: 19.5, CPUSeconds: 2,
 	}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
@@ -70,9 +70,11 @@ apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-watches-of-ac
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-watches-of-users",priority_level="global-default"} 1e+01
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-reviews-of-users",priority_level="global-default"} 7
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="exempt",priority_level="exempt"} 500
+apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 3
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="GET",version="v1"} 900
 `
-	if got, err := sumApart([]byte(metrics)); err != nil || got != (apart{watches: 22, reviews: 7}) {
-		t.Errorf("%+v and error %v, want 22 watches and 7 reviews", got, err)
+	if got, err := sumApart([]byte(metrics)); err != nil || got != (apart{watches: 22, reviews: 7, dryRuns: 3}) {
+		t.Errorf("%+v and error %v, want 22 watches, 7 reviews and 3 dry runs", got, err)
 	}
 }
 

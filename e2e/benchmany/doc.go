@@ -21,10 +21,11 @@
 // Requests are those that the manager itself counts (rest_client_requests_total), from the
 // creation of the first Migration to the completion of the last: what is sent before the first
 // handoff and after the last is among them, and events are. That metric takes watches for
-// reads, and access reviews, which are created and write nothing, for writes; both are taken
-// out again. FlowSchemas of each API server match those of the manager and of whom it acts as,
-// and nothing else, and the server counts what it has dispatched for each. They stay in the
-// priority level that they have without. Requests a second are all of them.
+// reads, and for writes what writes nothing: access reviews, which are created, and dry runs.
+// They are taken out again. FlowSchemas of each API server match the watches and reviews of the
+// manager and of whom it acts as, and nothing else, and the server counts what it has dispatched
+// for each. They stay in the priority level that they have without. Dry runs the server counts
+// by itself. Requests a second are all of them.
 //
 // Those of the command are counted in its process, during the handoffs alone.
 //

@@ -60,6 +60,8 @@ type layoutFigures struct {
 	WatchesPerHandoff float64 `json:"watches_per_handoff"`
 	// ReviewsPerHandoff are questions who may do what; they are not among the writes.
 	ReviewsPerHandoff float64 `json:"reviews_per_handoff"`
+	// DryRunsPerHandoff are questions what a write would come to; they are not among the writes.
+	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
 	// RequestsPerSecond are all of these.
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	// FirstStopSeconds are from the first Migration's creation to the first stop of all.
@@ -133,10 +135,11 @@ func figuresOf(all []seen, taken span) layoutFigures {
 func (f *layoutFigures) takeUsage(before, after usage) {
 	sent, other := after.sent.Sub(before.sent), after.apart.sub(before.apart)
 	f.ReadsPerHandoff = measure.Share(sent.Reads-other.watches, f.Arrived)
-	f.WritesPerHandoff = measure.Share(sent.Writes-other.reviews, f.Arrived)
+	f.WritesPerHandoff = measure.Share(sent.Writes-other.reviews-other.dryRuns, f.Arrived)
 	f.RefusedPerHandoff = measure.Share(sent.Refused, f.Arrived)
 	f.WatchesPerHandoff = measure.Share(other.watches, f.Arrived)
 	f.ReviewsPerHandoff = measure.Share(other.reviews, f.Arrived)
+	f.DryRunsPerHandoff = measure.Share(other.dryRuns, f.Arrived)
 	f.RequestsPerSecond = float64(sent.Reads+sent.Writes) / f.Seconds
 	f.CPUSeconds = after.cpu - before.cpu
 }
@@ -146,8 +149,8 @@ func (u usage) plausible() error {
 	switch {
 	case u.sent.Writes == 0:
 		return errors.New("the manager counts no writes although it has moved an application")
-	case u.apart.watches == 0 || u.apart.reviews == 0:
-		return errors.New("the API servers count no watches or no access reviews of the manager although it has moved an application")
+	case u.apart.watches == 0 || u.apart.reviews == 0 || u.apart.dryRuns == 0:
+		return errors.New("the API servers count no watches, no access reviews or no dry runs of the manager although it has moved an application")
 	}
 	return nil
 }

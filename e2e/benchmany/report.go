@@ -92,7 +92,7 @@ func (l named) rows(alone aloneFigures) []measure.Row {
 	}
 	rows = append(rows, readsGrowth...)
 	return append(rows,
-		measure.Judged(figure("writes a handoff"), "%.1f", l.WritesPerHandoff, mostWrites, fmt.Sprintf(" (%.2f refused; and %.1f access reviews)", l.RefusedPerHandoff, l.ReviewsPerHandoff)),
+		measure.Judged(figure("writes a handoff"), "%.1f", l.WritesPerHandoff, mostWrites, fmt.Sprintf(" (%.2f refused; and %.1f access reviews, %.1f dry runs)", l.RefusedPerHandoff, l.ReviewsPerHandoff, l.DryRunsPerHandoff)),
 		measure.Shown(figure("requests a second"), fmt.Sprintf("%.0f", l.RequestsPerSecond)),
 		measure.Judged(figure("seconds to the first stop"), "%.1f", l.FirstStopSeconds, mostFirstStop, ""),
 		measure.Judged(figure("longest silence, s"), "%.1f", l.SilentSeconds, mostSilent, ""),

@@ -64,6 +64,7 @@ var embeddedOnly = map[string]string{
 	"TestDeletedThenTaken":             nextLife,
 	"TestCSIVolumes":                   inName,
 	"TestLine":                         ownServers,
+	"TestSuccessor":                    ownServers,
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

@@ -70,7 +70,7 @@ func TestLine(t *testing.T) {
 // inLine is a move from one namespace to another, with its Migration.
 func (n *tenancy) inLine(t *testing.T, change func(*api.MigrationSpec)) *move {
 	t.Helper()
-	v := newMove(t, harness.Usual(1), func(v *harness.Move) { v.From, v.To, v.ToNamespace = n.at, n.at, v.App.Namespace+"-new" })
+	v := newMove(t, harness.Usual(1), n.toNewNamespace)
 	v.Managed()
 	if change != nil {
 		change(&v.Migration.Spec)

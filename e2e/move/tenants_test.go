@@ -81,7 +81,7 @@ func binary(t *testing.T) string {
 // has moved within the time.
 func (n *tenancy) neighbour(t *testing.T, replicas int32, within time.Duration) time.Duration {
 	t.Helper()
-	v := newMove(t, harness.Usual(replicas), func(v *harness.Move) { v.From, v.To, v.ToNamespace = n.at, n.at, v.App.Namespace+"-new" })
+	v := newMove(t, harness.Usual(replicas), n.toNewNamespace)
 	c := v.Managed()
 	began := time.Now()
 	v.Must(c.Create(v.Ctx, v.Migration))
