@@ -32,6 +32,7 @@ var about = map[string][]string{
 	"crash-matrix": ofPrograms,
 	"chaos":        ofPrograms,
 	"swing":        ofPrograms,
+	"successor":    ofPrograms,
 	"hostile":      ofPrograms,
 	"bench":        ofPrograms,
 	"bench-many":   ofPrograms,
