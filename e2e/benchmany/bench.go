@@ -34,11 +34,14 @@ func (b *bench) parts() []part {
 	return []part{
 		{"alone", 1, b.alone},
 		{"growth", o.pairs, func(ctx context.Context, s *stage) (err error) {
-			b.figures.Few, err = s.layout(ctx, oneNamespace(few, o.ordinals))
+			if b.figures.Few, err = s.layout(ctx, oneNamespace("many", few, o.ordinals)); err != nil {
+				return err
+			}
+			b.figures.Longer, err = s.layout(ctx, oneNamespace("longer", few, 2*o.ordinals))
 			return err
 		}},
 		{"one_namespace", o.pairs, func(ctx context.Context, s *stage) (err error) {
-			b.figures.OneNamespace, err = s.layout(ctx, oneNamespace(o.migrations, o.ordinals))
+			b.figures.OneNamespace, err = s.layout(ctx, oneNamespace("many", o.migrations, o.ordinals))
 			return err
 		}},
 		{"many_namespaces", o.pairs, func(ctx context.Context, s *stage) (err error) {

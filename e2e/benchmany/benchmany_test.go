@@ -85,3 +85,22 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("%+v", rows[0])
 	}
 }
+
+// TestFurther: what a Migration needs once is not in what a further handoff takes.
+func TestFurther(t *testing.T) {
+	const once, each = 40, 9
+	f := figures{}
+	of := func(arrived int) layoutFigures {
+		return layoutFigures{Arrived: arrived, WritesPerHandoff: float64(once+each*arrived) / float64(arrived)}
+	}
+	f.Few, f.Longer = of(10), of(20)
+	f.compare()
+	if diff := cmp.Diff(furtherFigures{Writes: each}, f.Further, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("a further handoff (-want +got):\n%s", diff)
+	}
+	f.Longer = of(10)
+	f.Further = furtherFigures{}
+	if f.compare(); f.Further != (furtherFigures{}) {
+		t.Errorf("no further handoffs take %+v", f.Further)
+	}
+}

@@ -8,7 +8,8 @@
 //
 //	alone            one StatefulSet of 20 ordinals by command and one by the manager, in
 //	                 turn, three times: medians
-//	growth           a tenth of the Migrations, in one namespace
+//	growth           a tenth of the Migrations, in one namespace; and the same with twice the
+//	                 ordinals: what these send more is what a further handoff takes
 //	one_namespace    all Migrations in one namespace, with one kubeconfig for each destination
 //	many_namespaces  each Migration in a namespace of its own, with a Secret of its own that
 //	                 holds the same user's kubeconfig

@@ -16,8 +16,13 @@ type figures struct {
 	Cores          int           `json:"cores"`
 	Seconds        float64       `json:"run_seconds"`
 
-	// Few is the layout in one namespace with a tenth of the Migrations.
-	Few layoutFigures `json:"few"`
+	// Few is the layout in one namespace with a tenth of the Migrations, Longer the same with
+	// twice the ordinals.
+	Few    layoutFigures `json:"few"`
+	Longer layoutFigures `json:"longer"`
+	// Further is what a handoff costs without the start and the end of its Migration: what Longer
+	// has sent more than Few, for each of the handoffs that it has more.
+	Further furtherFigures `json:"further_handoff"`
 }
 
 // contenderFigures are of one StatefulSet that moves alone.
@@ -87,6 +92,11 @@ type growthFigures struct {
 	ReadsPerHandoff fewAndMany `json:"reads_per_handoff"`
 }
 
+type furtherFigures struct {
+	Reads  float64 `json:"reads"`
+	Writes float64 `json:"writes"`
+}
+
 type fewAndMany struct {
 	Few  float64 `json:"few"`
 	Many float64 `json:"many"`
@@ -97,7 +107,14 @@ func (f layoutFigures) measured() bool { return f.Migrations > 0 }
 
 // compare fills in what is known of several parts.
 func (f *figures) compare() {
-	few, many := f.Few, f.OneNamespace
+	few, many, longer := f.Few, f.OneNamespace, f.Longer
+	further := func(of func(layoutFigures) float64) float64 {
+		return (of(longer)*float64(longer.Arrived) - of(few)*float64(few.Arrived)) / float64(longer.Arrived-few.Arrived)
+	}
+	if longer.Arrived > few.Arrived {
+		f.Further.Reads = further(func(l layoutFigures) float64 { return l.ReadsPerHandoff })
+		f.Further.Writes = further(func(l layoutFigures) float64 { return l.WritesPerHandoff })
+	}
 	f.Growth = growthFigures{
 		Migrations:      fewAndMany{float64(few.Migrations), float64(many.Migrations)},
 		PerSecond:       fewAndMany{few.PerSecond, many.PerSecond},

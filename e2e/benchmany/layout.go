@@ -32,10 +32,10 @@ type move struct {
 }
 
 // oneNamespace are applications that share one.
-func oneNamespace(migrations, ordinals int) []fixture.App {
+func oneNamespace(namespace string, migrations, ordinals int) []fixture.App {
 	apps := make([]fixture.App, migrations)
 	for i := range apps {
-		apps[i] = measure.Application("many", fmt.Sprintf("web-%03d", i), int32(ordinals))
+		apps[i] = measure.Application(namespace, fmt.Sprintf("web-%03d", i), int32(ordinals))
 	}
 	return apps
 }
@@ -55,7 +55,7 @@ func warmUp(name string) fixture.App { return measure.Application("warm-up-"+nam
 // layout measures the moves of applications that all begin at once, by a manager of its own.
 func (s *stage) layout(ctx context.Context, apps []fixture.App) (layoutFigures, error) {
 	s.Say("deploying %d applications of %d replicas", len(apps), apps[0].Replicas)
-	moves, err := s.deploy(ctx, append(apps, warmUp("manager"))...)
+	moves, err := s.deploy(ctx, append(apps, warmUp(apps[0].Namespace))...)
 	if err != nil {
 		return layoutFigures{}, err
 	}

@@ -73,6 +73,8 @@ func (f *figures) growthRows() []measure.Row {
 		measure.Shown("growth, Migrations", both("%.0f", g.Migrations)),
 		measure.Shown("growth, handoffs a second", both("%.2f", g.PerSecond)),
 		measure.Shown("growth, reads a handoff", both("%.1f", g.ReadsPerHandoff)),
+		measure.Judged("a further handoff, reads", "%.1f", f.Further.Reads, mostReads, "").Aim("%.1f", aimReads),
+		measure.Judged("a further handoff, writes", "%.1f", f.Further.Writes, mostWrites, ""),
 	}
 }
 
@@ -115,6 +117,8 @@ func (f *figures) page() string {
 		fmt.Fprintf(&b, "| %d of %d, %s | %.2f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", l.Migrations, l.Ordinals, l.name,
 			l.PerSecond, l.ReadsPerHandoff, l.WritesPerHandoff, l.FirstStopSeconds, l.SilentSeconds, l.PeakMiB)
 	}
+	fmt.Fprintf(&b, "\nOf these, what a Migration needs to start and to end is spread over its handoffs. One handoff more takes %.1f reads and %.1f writes,\n"+
+		"an event and the record of it among them.\n", f.Further.Reads, f.Further.Writes)
 	one, many := f.OneNamespace, f.ManyNamespaces
 	fmt.Fprintf(&b, "\nCompleted were %d and %d of %d Migrations; the slowest took %.2f and %.2f times as long as the median one. The manager sent\n"+
 		"%.0f and %.0f requests a second. From its first stop to its last arrival a StatefulSet alone took %.2f times as long by the\n"+
