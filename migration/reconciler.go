@@ -119,6 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if missing != nil {
 		r.leave(request.NamespacedName)
 		r.drop(request.NamespacedName)
+		r.nextWave(ctx, request.Namespace)
 		return ctrl.Result{}, client.IgnoreNotFound(missing)
 	}
 	result, err := r.step(ctx, m)
@@ -130,6 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, error) {
 	if ended(m) {
 		r.drop(client.ObjectKeyFromObject(m))
+		r.nextWave(ctx, m.Namespace)
 		return ctrl.Result{}, r.removeFinalizer(ctx, m)
 	}
 	queued, err := r.turn(ctx, m)

@@ -70,6 +70,10 @@ func standsAside(m *api.Migration) bool {
 // turn says why a Migration that has not begun may not begin; nil: it may. One that is stalled is
 // looked at all the same, and asks anew when that is mended.
 func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, error) {
+	if hold, err := r.wave(ctx, m); hold != nil || err != nil {
+		r.leave(client.ObjectKeyFromObject(m))
+		return hold, err
+	}
 	if r.line.most == 0 || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun {
 		return nil, nil
 	}

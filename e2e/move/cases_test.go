@@ -65,6 +65,7 @@ var embeddedOnly = map[string]string{
 	"TestCSIVolumes":                   inName,
 	"TestLine":                         ownServers,
 	"TestSuccessor":                    ownServers,
+	"TestWaves":                        ownServers,
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

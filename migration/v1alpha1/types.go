@@ -172,6 +172,12 @@ type MigrationSpec struct {
 	// recovery confirms the mode Recover.
 	// +optional
 	Recovery RecoverySpec `json:"recovery,omitempty,omitzero"`
+	// wave orders the Migrations of a namespace: one does not begin before all of lower waves have
+	// moved. One that has begun is not held back. Default: 0, which waits for none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Wave int32 `json:"wave,omitempty"`
 	// handoff bounds one ordinal's way.
 	// +optional
 	// +kubebuilder:default={}

@@ -1,0 +1,84 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// wavesNamed is how many Migrations of earlier waves a message names.
+const wavesNamed = 3
+
+// awaitsWave says whether a Migration is of a wave that has not begun it yet.
+func awaitsWave(m *api.Migration) bool {
+	return m.Spec.Wave > 0 && m.Status.Baseline == nil && m.Spec.Mode == api.ModeRun
+}
+
+// hasMoved says whether a Migration has come to its end at the destination.
+func hasMoved(m *api.Migration) bool {
+	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+	return completed != nil && ended(m) && completed.Reason == api.ReasonMoved
+}
+
+// waveHold says which Migrations of its namespace a Migration waits for because they are of earlier waves;
+// nil: for none. One that was rolled back has not moved, and is waited for as well: what comes after it was
+// to find it at the destination.
+func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
+	if !awaitsWave(m) {
+		return nil
+	}
+	var names []string
+	for i := range all {
+		if other := &all[i]; other.Spec.Wave < m.Spec.Wave && !hasMoved(other) {
+			names = append(names, other.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	named := strings.Join(names[:min(len(names), wavesNamed)], ", ")
+	if more := len(names) - wavesNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return &plan.Hold{
+		Reason:  api.ReasonQueued,
+		Message: fmt.Sprintf("waiting for the waves before %d: %d Migrations of namespace %s have not moved: %s", m.Spec.Wave, len(names), m.Namespace, named),
+		Remedy:  fmt.Sprintf("to begin without them: kubectl patch migration -n %s %s --type=merge -p '{\"spec\":{\"wave\":0}}'", m.Namespace, m.Name),
+	}
+}
+
+// wave is waveHold of the Migrations that are there now.
+func (r *Reconciler) wave(ctx context.Context, m *api.Migration) (*plan.Hold, error) {
+	if !awaitsWave(m) {
+		return nil, nil
+	}
+	all := &api.MigrationList{}
+	if err := r.Client.List(ctx, all, client.InNamespace(m.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Migrations of earlier waves: %w", err)
+	}
+	return waveHold(m, all.Items), nil
+}
+
+// nextWave has those looked at that may have waited for one which has ended or is gone. Who is not called,
+// because the list fails, looks again by itself.
+func (r *Reconciler) nextWave(ctx context.Context, namespace string) {
+	all := &api.MigrationList{}
+	if err := r.Client.List(ctx, all, client.InNamespace(namespace)); err != nil {
+		return
+	}
+	var called calls
+	for i := range all.Items {
+		if m := &all.Items[i]; awaitsWave(m) && waveHold(m, all.Items) == nil {
+			called = append(called, client.ObjectKeyFromObject(m))
+		}
+	}
+	r.call(called)
+}
