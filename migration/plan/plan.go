@@ -74,9 +74,9 @@ type Hold struct {
 // Plan returns the next step of a migration. Same input, same output.
 func Plan(s Snapshot) Decision { return viewOf(s).plan() }
 
-// PlanKnowing is Plan for who knows already which ordinals of both slices are down, ascending: they
+// Knowing is Plan for who knows already which ordinals of both slices are down, ascending: they
 // must be those that the snapshot shows. With nil they are looked for.
-func PlanKnowing(s Snapshot, downs map[SideName][]int32) Decision {
+func Knowing(s Snapshot, downs map[SideName][]int32) Decision {
 	v := viewOf(s)
 	v.downs = downs
 	return v.plan()

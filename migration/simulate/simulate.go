@@ -131,7 +131,7 @@ func decideNear(w *World) plan.Decision {
 	}
 	near := w.State
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
-	decision := plan.PlanKnowing(near, w.downs())
+	decision := plan.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
 	if decision.Done != "" || w.restoring && !restores || plan.ReadsFor(near, decision).Wide {
 		return plan.Plan(w.State)
