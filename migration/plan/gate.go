@@ -125,10 +125,8 @@ func (p gatePlanner) unsafe() *Hold {
 		if hold := side.behind(); hold != nil {
 			return hold
 		}
-		for _, pod := range side.Pods {
-			if !side.Set.Has(pod.Ordinal) {
-				return &Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
-			}
+		if pod, found := side.outside(); found {
+			return &Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
 		}
 	}
 	return nil

@@ -220,8 +220,10 @@ func (p foreignPlanner) scaledBy() string {
 // Available counts the available replicas of a side.
 func Available(now time.Time, side Side) int32 {
 	var n int32
-	for _, pod := range side.Pods {
-		if side.Set.Has(pod.Ordinal) && pod.Available(now, side.Set.MinReady) {
+	start, end := side.Set.Start, side.Set.End()
+	for i := range side.Pods {
+		pod := &side.Pods[i]
+		if start <= pod.Ordinal && pod.Ordinal < end && pod.Available(now, side.Set.MinReady) {
 			n++
 		}
 	}

@@ -54,10 +54,11 @@ func (p lossPlanner) lostSource() *Decision {
 // or on the very disks that were carried over, is taken for it from then on.
 func (p lossPlanner) lostDestination() *Decision {
 	set, known := p.Destination.Set, p.Record.Baseline.DestinationUID
+	if known == "" || p.Destination.Lost || set.Presence == Seen && set.UID == known {
+		return nil
+	}
 	given := p.given()
 	switch {
-	case known == "" || p.Destination.Lost || set.Presence == Seen && set.UID == known:
-		return nil
 	case set.Presence == Seen && len(given) == 0:
 		return p.takenFor(set.UID)
 	case set.Presence == Seen && !p.Focused && p.layout.broken == "" && p.anotherDisk() == nil:

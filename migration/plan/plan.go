@@ -72,8 +72,17 @@ type Hold struct {
 }
 
 // Plan returns the next step of a migration. Same input, same output.
-func Plan(s Snapshot) Decision {
+func Plan(s Snapshot) Decision { return viewOf(s).plan() }
+
+// Knowing is Plan for who knows already which ordinals of both slices are down, ascending: they
+// must be those that the snapshot shows. With nil they are looked for.
+func Knowing(s Snapshot, downs map[SideName][]int32) Decision {
 	v := viewOf(s)
+	v.downs = downs
+	return v.plan()
+}
+
+func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
@@ -83,7 +92,7 @@ func Plan(s Snapshot) Decision {
 			return *decision
 		}
 	}
-	if s.Focused {
+	if v.Focused {
 		return *done()
 	}
 	next := v.Record

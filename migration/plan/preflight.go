@@ -251,13 +251,13 @@ func podNames(side Side, ordinals []int32, leaveOut *int32) []string {
 // downOf are the ordinals of a slice whose pods are not available.
 func downOf(s Snapshot, side Side) []int32 {
 	var down []int32
-	at := 0
-	for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {
-		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
+	at, end, pods := 0, side.Set.End(), side.Pods
+	for ordinal := side.Set.Start; ordinal < end; ordinal++ {
+		for at < len(pods) && pods[at].Ordinal < ordinal {
 			at++
 		}
-		found := at < len(side.Pods) && side.Pods[at].Ordinal == ordinal
-		if !found || !side.Pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side, ordinal) {
+		found := at < len(pods) && pods[at].Ordinal == ordinal
+		if !found || !pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side.Budgets, side.Set.Name, ordinal) {
 			down = append(down, ordinal)
 		}
 	}
@@ -265,12 +265,10 @@ func downOf(s Snapshot, side Side) []int32 {
 }
 
 // disrupted says whether an eviction of the pod was granted and not yet seen.
-func disrupted(side Side, ordinal int32) bool {
-	for _, b := range side.Budgets {
-		for _, name := range b.Disrupted {
-			if name == fmt.Sprintf("%s-%d", side.Set.Name, ordinal) {
-				return true
-			}
+func disrupted(budgets []Budget, set string, ordinal int32) bool {
+	for i := range budgets {
+		if names := budgets[i].Disrupted; len(names) > 0 && slices.Contains(names, PodName(set, ordinal)) {
+			return true
 		}
 	}
 	return false

@@ -232,7 +232,7 @@ type Pod struct {
 }
 
 // Available says whether the pod has been Ready for so long and stays.
-func (p Pod) Available(now time.Time, minReady time.Duration) bool {
+func (p *Pod) Available(now time.Time, minReady time.Duration) bool {
 	return p.Ready && !p.Terminating && p.Owned && !now.Before(p.ReadySince.Add(minReady))
 }
 
@@ -314,6 +314,17 @@ func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Metho
 // Pod returns the pod of an ordinal.
 func (s Side) Pod(ordinal int32) (Pod, bool) {
 	if at, found := s.at(ordinal); found {
+		return s.Pods[at], true
+	}
+	return Pod{}, false
+}
+
+// outside is the first pod of an ordinal that the slice does not own.
+func (s Side) outside() (Pod, bool) {
+	if len(s.Pods) > 0 && !s.Set.Has(s.Pods[0].Ordinal) {
+		return s.Pods[0], true
+	}
+	if at, _ := s.at(s.Set.End()); at < len(s.Pods) {
 		return s.Pods[at], true
 	}
 	return Pod{}, false

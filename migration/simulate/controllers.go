@@ -19,6 +19,21 @@ func (w *World) ControlSet(name plan.SideName) bool {
 		return false
 	}
 	known := w.Controllers[name]
+	if w.tally == nil {
+		return w.controlPods(name, known)
+	}
+	rest := w.tally[name]
+	if rest.rests && rest.restsAt == known {
+		return false
+	}
+	acted := w.controlPods(name, known)
+	rest.rests, rest.restsAt = !acted, known
+	return acted
+}
+
+// controlPods creates or deletes one pod, for the range that the controller knows.
+func (w *World) controlPods(name plan.SideName, known Controller) bool {
+	side := w.State.Side(name)
 	at := 0
 	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
 		for at < len(side.Pods) && side.Pods[at].Ordinal < ordinal {
@@ -39,6 +54,7 @@ func (w *World) ControlSet(name plan.SideName) bool {
 		}
 		if !pod.Terminating {
 			pod.Terminating = true
+			w.touch(name, pod.Ordinal)
 			return true
 		}
 		if side.Set.Ordered {
@@ -92,6 +108,7 @@ func (w *World) createPod(name plan.SideName, ordinal int32) {
 			w.Attach(v, name, append(slices.Clone(at), AttachedTo(name)))
 		}
 	}
+	w.touch(name, ordinal)
 	w.State.Side(name).SetPod(plan.Pod{Ordinal: ordinal, UID: w.NewUID(), Owned: true, Node: string(name)})
 }
 
@@ -118,38 +135,46 @@ func (w *World) ControlBudgets(name plan.SideName) bool {
 // the volume that is reserved for it, finds a claim without its volume lost, and
 // ends deletions.
 func (w *World) BindClaims(name plan.SideName) bool {
-	for _, v := range w.moving() {
-		h := v.Holding(name)
-		if w.finalize(v, name) {
-			return true
-		}
-		claim, volume := &h.Claim, h.Volume
-		if phase := phaseOf(volume); volume.Found && volume.Phase != phase {
-			volume.Phase = phase
-			w.PutVolume(v, name, volume)
-			return true
-		}
-		if !claim.Found || claim.Volume == "" {
-			continue
-		}
-		phase := corev1.ClaimLost
-		if volume.Found && claim.Volume == volume.Name && volume.ClaimRef.Names(h.Ref) {
-			if volume.ClaimRef.UID == "" {
-				volume.ClaimRef.UID = claim.UID
-				w.PutVolume(v, name, volume)
-				return true
-			}
-			if volume.ClaimRef.UID == claim.UID {
-				phase = corev1.ClaimBound
-			}
-		}
-		if claim.Phase != phase {
-			claim.Phase = phase
-			claim.ResourceVersion = w.NewVersion()
+	own := w.moving()
+	for i := range own {
+		if w.bindClaim(&own[i], name) {
 			return true
 		}
 	}
 	return false
+}
+
+// bindClaim does the next of that for one claim.
+func (w *World) bindClaim(v *plan.OrdinalVolume, name plan.SideName) bool {
+	if w.finalize(v, name) {
+		return true
+	}
+	h := v.Holding(name)
+	claim, volume := &h.Claim, h.Volume
+	if phase := phaseOf(volume); volume.Found && volume.Phase != phase {
+		volume.Phase = phase
+		w.PutVolume(v, name, volume)
+		return true
+	}
+	if !claim.Found || claim.Volume == "" {
+		return false
+	}
+	phase := corev1.ClaimLost
+	if volume.Found && claim.Volume == volume.Name && volume.ClaimRef.Names(h.Ref) {
+		if volume.ClaimRef.UID == "" {
+			volume.ClaimRef.UID = claim.UID
+			w.PutVolume(v, name, volume)
+			return true
+		}
+		if volume.ClaimRef.UID == claim.UID {
+			phase = corev1.ClaimBound
+		}
+	}
+	if claim.Phase == phase {
+		return false
+	}
+	claim.Phase, claim.ResourceVersion = phase, w.NewVersion()
+	return true
 }
 
 // phaseOf is the phase that the binder gives a volume whose claim exists.
@@ -191,6 +216,7 @@ func (w *World) Ready(name plan.SideName, ordinal int32) bool {
 	}
 	pod.Ready, pod.ReadySince = true, w.State.Now
 	side.SetPod(pod)
+	w.touch(name, ordinal)
 	return true
 }
 
@@ -202,6 +228,7 @@ func (w *World) Gone(name plan.SideName, ordinal int32) bool {
 		return false
 	}
 	side.RemovePod(ordinal)
+	w.touch(name, ordinal)
 	return true
 }
 
@@ -234,11 +261,21 @@ func (w *World) settle() bool {
 			changed = w.Confirm(name) || changed
 			changed = w.ControlSet(name) || changed
 			changed = w.ControlBudgets(name) || changed
-			changed = w.BindClaims(name) || changed
+			changed = w.settleClaims(name) || changed
 			changed = w.settlePods(name) || changed
 		}
 	}
 	return acted
+}
+
+// settleClaims lets the volume controller of a side act once on each claim.
+func (w *World) settleClaims(name plan.SideName) bool {
+	changed := false
+	own := w.moving()
+	for i := range own {
+		changed = w.bindClaim(&own[i], name) || changed
+	}
+	return changed
 }
 
 func (w *World) settlePods(name plan.SideName) bool {
@@ -258,25 +295,21 @@ func (w *World) settlePods(name plan.SideName) bool {
 		}
 		changed = w.Ready(name, pod.Ordinal) || changed
 	}
-	for _, v := range w.moving() {
-		if len(v.Holding(name).Volume.Attachments) > 0 {
+	own := w.moving()
+	for i := range own {
+		if v := &own[i]; len(v.Holding(name).Volume.Attachments) > 0 {
 			changed = w.Detach(name, v.Ordinal) || changed
 		}
 	}
 	return changed
 }
 
-// moving are the claims that the controllers look at.
-func (w *World) moving() []*plan.OrdinalVolume {
-	all := w.State.Volumes
+// moving are the claims that the controllers look at: a part of those of the world, not a copy.
+func (w *World) moving() []plan.OrdinalVolume {
 	if w.only != nil {
-		all = w.volumesOf(*w.only, *w.only)
+		return w.volumesOf(*w.only, *w.only)
 	}
-	found := make([]*plan.OrdinalVolume, len(all))
-	for i := range all {
-		found[i] = &all[i]
-	}
-	return found
+	return w.State.Volumes
 }
 
 // volumesOf are the volumes of the ordinals from first to last: a part of those of the world, not a copy.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,11 +24,15 @@ func TestNear(t *testing.T) {
 		for range rapid.IntRange(0, 2).Draw(t, "amiss") {
 			disturb(t, &s)
 		}
-		all := func(w *World) plan.Decision { return plan.Plan(w.State) }
-		if diff := cmp.Diff(run(s, all), Run(s)); diff != "" {
+		if diff := cmp.Diff(listed(s, whole), Run(s)); diff != "" {
 			t.Fatalf("-all +near\n%s", diff)
 		}
 	})
+}
+
+// whole is a dry run that looks at everything in each step.
+func whole(s plan.Snapshot, show func(Step)) Result {
+	return NewWorld(s).run(func(w *World) plan.Decision { return plan.Plan(w.State) }, show)
 }
 
 // someMoment is a move after some of its steps.
@@ -57,16 +62,28 @@ func someMoment(t *rapid.T) plan.Snapshot {
 		}
 		w.settle()
 	}
+	w.State.Source.Set.MinReady, w.State.Spec.MinReady = someSeconds(t, "its own"), someSeconds(t, "asked for")
 	w.State.Spec.Mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback, api.ModePause}).Draw(t, "mode")
 	return w.Snapshot()
+}
+
+func someSeconds(t *rapid.T, of string) time.Duration {
+	return time.Duration(rapid.IntRange(0, 2).Draw(t, of)) * time.Minute
 }
 
 // disturb puts something amiss at some ordinal of some side.
 func disturb(t *rapid.T, s *plan.Snapshot) {
 	side := s.Side(rapid.SampledFrom(plan.SideNames).Draw(t, "side"))
+	if len(side.Budgets) > 0 && rapid.Bool().Draw(t, "an eviction") {
+		side.Budgets[0].Disrupted = []string{plan.PodName(side.Set.Name, rapid.Int32Range(0, 6).Draw(t, "of a pod"))}
+		return
+	}
 	if len(side.Pods) > 0 && rapid.Bool().Draw(t, "a pod") {
 		pod := &side.Pods[rapid.IntRange(0, len(side.Pods)-1).Draw(t, "of")]
-		rapid.SampledFrom([]func(){func() { pod.Ready = false }, func() { pod.Terminating = true }, func() { side.RemovePod(pod.Ordinal) }}).Draw(t, "what")()
+		rapid.SampledFrom([]func(){
+			func() { pod.Ready = false }, func() { pod.Terminating = true }, func() { side.RemovePod(pod.Ordinal) },
+			func() { pod.ReadySince = s.Now.Add(-someSeconds(t, "ago")) }, func() { pod.Owned = false },
+		}).Draw(t, "what")()
 		return
 	}
 	if len(s.Volumes) == 0 {

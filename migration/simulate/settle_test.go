@@ -94,9 +94,10 @@ func TestWorldMoving(t *testing.T) {
 		"one below":          {new(int32(0)), []int{}},
 	} {
 		w, got := &World{State: s.Clone(), only: tc.only}, []int{}
-		for _, v := range w.moving() {
+		own := w.moving()
+		for at := range own {
 			for i := range w.State.Volumes {
-				if v == &w.State.Volumes[i] {
+				if &own[at] == &w.State.Volumes[i] {
 					got = append(got, i)
 				}
 			}

@@ -44,14 +44,29 @@ const stepsPerOrdinal = 64
 
 // Run iterates Plan over an abstract world that begins as the snapshot and in
 // which nothing fails. The snapshot must cover all ordinals. It never writes.
-func Run(s plan.Snapshot) Result { return run(s, decideNear) }
+func Run(s plan.Snapshot) Result { return listed(s, Each) }
 
-func run(s plan.Snapshot, decide func(*World) plan.Decision) Result {
+// listed is a dry run with its steps.
+func listed(s plan.Snapshot, each func(plan.Snapshot, func(Step)) Result) Result {
+	var steps []Step
+	result := each(s, func(step Step) { steps = append(steps, step) })
+	result.Steps = steps
+	return result
+}
+
+// Each is Run for who keeps less than the whole of each step: a step is shown as it is made.
+func Each(s plan.Snapshot, show func(Step)) Result {
+	w := NewWorld(s)
+	w.tally = newTally(w)
+	return w.run(decideNear, show)
+}
+
+func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
+	s := &w.State
 	if finding := s.Unbounded(); finding != nil {
 		return Result{Held: finding.Hold()}
 	}
-	w := NewWorld(s)
-	w.State.Holder, w.State.Engaged = "dry-run", false
+	s.Holder, s.Engaged = "dry-run", false
 	w.settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
@@ -75,7 +90,7 @@ func run(s plan.Snapshot, decide func(*World) plan.Decision) Result {
 			w.restoring = decision.Effect.Verb == plan.RestorePolicy
 			step := stepOf(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
-			result.Steps = append(result.Steps, step)
+			show(step)
 			w.settle()
 		case decision.Done != "":
 			result.Outcome, result.Held = decision.Done, decision.Hold
@@ -116,7 +131,7 @@ func decideNear(w *World) plan.Decision {
 	}
 	near := w.State
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
-	decision := plan.Plan(near)
+	decision := plan.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
 	if decision.Done != "" || w.restoring && !restores || plan.ReadsFor(near, decision).Wide {
 		return plan.Plan(w.State)
@@ -136,8 +151,4 @@ func stepOf(w *World, e plan.Effect) Step {
 
 func forecast(s plan.Snapshot, side plan.Side) Forecast {
 	return Forecast{Start: side.Set.Start, Replicas: side.Set.Replicas, MaxUnavailable: plan.Allowed(s, side)}
-}
-
-func available(w *World) int32 {
-	return plan.Available(w.State.Now, w.State.Source) + plan.Available(w.State.Now, w.State.Destination)
 }

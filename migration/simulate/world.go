@@ -28,6 +28,8 @@ type World struct {
 	begun int
 	// restoring is true when the last write of a dry run gave a volume its reclaim policy back.
 	restoring bool
+	// tally is of a dry run: nil in a world that others change, too.
+	tally tally
 	// serial numbers resource versions and UIDs.
 	serial int
 	// Attaches makes a VolumeAttachment for each volume of a running pod.

@@ -1,7 +1,10 @@
 package terminal
 
 import (
+	"bufio"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,49 +13,58 @@ import (
 type Table struct {
 	// Head are the names of the columns.
 	Head []string
-	rows []row
+	rows []Row
 }
 
-// row is one line; a row without cells is a blank line.
-type row struct {
-	cells []string
-	paint func(string) string
+// Row is one line; a row without cells is a blank line.
+type Row struct {
+	Cells []string
+	// Paint colours it; nil: it is left as it is.
+	Paint func(string) string
 }
 
 const gap = "   "
 
 // Add adds a row; paint colours it.
 func (t *Table) Add(paint func(string) string, cells ...string) {
-	t.rows = append(t.rows, row{cells, paint})
+	t.rows = append(t.rows, Row{cells, paint})
 }
 
 // Blank adds an empty line.
-func (t *Table) Blank() { t.rows = append(t.rows, row{}) }
+func (t *Table) Blank() { t.rows = append(t.rows, Row{}) }
 
 // Write writes the table.
 func (t *Table) Write(out io.Writer, p Painter) error {
-	widths := make([]int, len(t.Head))
-	for _, r := range append([]row{{cells: t.Head}}, t.rows...) {
-		for i, cell := range r.cells {
+	return WriteRows(out, Row{t.Head, p.Bold}, slices.Values(t.rows))
+}
+
+// WriteRows writes a table of rows that are not kept: they are asked for twice, first for their widths.
+func WriteRows(out io.Writer, head Row, rows iter.Seq[Row]) error {
+	widths := make([]int, len(head.Cells))
+	measure := func(cells []string) {
+		for i, cell := range cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	var text strings.Builder
-	line := func(r row) {
+	measure(head.Cells)
+	for r := range rows {
+		measure(r.Cells)
+	}
+	text := bufio.NewWriter(out)
+	line := func(r Row) {
 		var b strings.Builder
-		for i, cell := range r.cells {
+		for i, cell := range r.Cells {
 			b.WriteString(Pad(cell, widths[i]) + gap)
 		}
 		content := strings.TrimRight(b.String(), " ")
-		if r.paint != nil {
-			content = r.paint(content)
+		if r.Paint != nil {
+			content = r.Paint(content)
 		}
-		text.WriteString(content + "\n")
+		_, _ = text.WriteString(content + "\n") // Flush returns its error, too
 	}
-	line(row{cells: t.Head, paint: p.Bold})
-	for _, r := range t.rows {
+	line(head)
+	for r := range rows {
 		line(r)
 	}
-	_, err := io.WriteString(out, text.String())
-	return err
+	return text.Flush()
 }

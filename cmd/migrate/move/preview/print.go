@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -50,32 +51,35 @@ func (s Side) String() string { return fmt.Sprintf("%s (cluster %s)", s.Namespac
 
 // Steps is the table of the steps.
 func (p Printer) Steps(d Plan) error {
-	t := terminal.Table{Head: []string{"STEP", "ORDINAL", "ACTION", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
+	head := []string{"STEP", "ORDINAL", "ACTION", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}
 	if p.Wide {
-		t.Head = append(t.Head, "SIDE", "OBJECT", "VOLUME")
+		head = append(head, "SIDE", "OBJECT", "VOLUME")
 	}
-	for i, step := range d.Steps {
-		if i > 0 && !sameGroup(d.Steps[i-1], step) {
-			t.Blank()
-		}
-		cells := []string{
-			strconv.Itoa(step.Step), ordinalCell(step.Ordinal), p.action(step), sliceCell(step.Source), sliceCell(step.Destination),
-			budgetCell(step.Source) + "/" + budgetCell(step.Destination), fmt.Sprintf("%d/%d", step.Available, d.Summary.Replicas),
-		}
-		if p.Wide {
-			volume := step.Volume
-			if volume == "" {
-				volume = "-"
+	return terminal.WriteRows(p.Out, terminal.Row{Cells: head, Paint: p.Paint.Bold}, func(yield func(terminal.Row) bool) {
+		for i, step := range d.Steps {
+			if i > 0 && !sameGroup(d.Steps[i-1], step) && !yield(terminal.Row{}) {
+				return
 			}
-			cells = append(cells, string(step.Side), step.Object, volume)
+			row := terminal.Row{Cells: p.cells(d, step)}
+			if step.Phase != phaseHandoff {
+				row.Paint = p.Paint.Dim
+			}
+			if !yield(row) {
+				return
+			}
 		}
-		paint := func(text string) string { return text }
-		if step.Phase != phaseHandoff {
-			paint = p.Paint.Dim
-		}
-		t.Add(paint, cells...)
+	})
+}
+
+func (p Printer) cells(d Plan, step Step) []string {
+	cells := []string{
+		strconv.Itoa(step.Step), ordinalCell(step.Ordinal), p.action(step), sliceCell(step.Source), sliceCell(step.Destination),
+		budgetCell(step.Source) + "/" + budgetCell(step.Destination), fmt.Sprintf("%d/%d", step.Available, d.Summary.Replicas),
 	}
-	return t.Write(p.Out, p.Paint)
+	if p.Wide {
+		cells = append(cells, string(step.Side), step.Object, cmp.Or(step.Volume, "-"))
+	}
+	return cells
 }
 
 // action is what a step does. The names of volumes are long and say little: without

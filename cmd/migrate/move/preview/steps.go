@@ -1,0 +1,179 @@
+package preview
+
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// phase is the part of a move that a step belongs to.
+type phase string
+
+const (
+	phasePrepare phase = "prepare"
+	phaseHandoff phase = "handoff"
+	phaseRestore phase = "restore"
+)
+
+// Step is one write.
+type Step struct {
+	Step  int   `json:"step"`
+	Phase phase `json:"phase"`
+	// Ordinal is the one on its way; absent outside of a handoff.
+	Ordinal     *int32             `json:"ordinal,omitempty"`
+	Verb        plan.Verb          `json:"verb"`
+	Action      string             `json:"action"`
+	Side        plan.SideName      `json:"side"`
+	Object      string             `json:"object"`
+	Volume      string             `json:"volume,omitempty"`
+	Source      *simulate.Forecast `json:"source,omitempty"`
+	Destination *simulate.Forecast `json:"destination,omitempty"`
+	Available   int32              `json:"available"`
+}
+
+// steps collects the writes of a dry run as they are made. Of each it keeps what is printed: with
+// thousands of ordinals all that a write was decided on would not fit into little memory.
+type steps struct {
+	list []Step
+	// ordinals are those of the effects.
+	ordinals  []int32
+	templates map[string]string
+	carried   map[string]bool
+	// started counts the ordinals that are started, and begun is how many steps go before the first
+	// that prepares a handoff; -1: all so far.
+	started int32
+	begun   int
+	// exists says which StatefulSets there are.
+	exists map[plan.SideName]bool
+}
+
+func newSteps(s plan.Snapshot) *steps {
+	c := &steps{
+		list: []Step{}, templates: templatesOf(s), carried: map[string]bool{}, begun: -1,
+		exists: map[plan.SideName]bool{plan.SourceSide: s.Source.Set.Presence == plan.Seen, plan.DestinationSide: s.Destination.Set.Presence == plan.Seen},
+	}
+	if s.Record.Handoff != nil {
+		c.begun = 0
+	}
+	return c
+}
+
+// add numbers a write, and counts what it moves.
+func (c *steps) add(planned simulate.Step) {
+	e := planned.Effect
+	object := ObjectOf(e)
+	if c.begun < 0 && (inHandoff(e.Verb) || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
+		c.begun = len(c.list)
+	}
+	switch e.Verb {
+	case plan.CreateSet:
+		c.exists[plan.DestinationSide] = true
+	case plan.DeleteSet:
+		c.exists[e.Side] = false
+	case plan.ScaleUp:
+		c.started++
+	case plan.CarryVolume:
+		c.carried[object] = true
+	default:
+	}
+	step := Step{
+		Step: len(c.list) + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
+		Object: object, Volume: c.templates[object], Available: planned.Available,
+	}
+	var before Step
+	if len(c.list) > 0 {
+		before = c.list[len(c.list)-1]
+	}
+	if c.exists[plan.SourceSide] {
+		step.Source = same(before.Source, planned.Source)
+	}
+	if c.exists[plan.DestinationSide] {
+		step.Destination = same(before.Destination, planned.Destination)
+	}
+	c.list, c.ordinals = append(c.list, step), append(c.ordinals, e.Ordinal)
+}
+
+// same is the forecast of the step before where nothing has changed since, so that it is kept once.
+func same(before *simulate.Forecast, now simulate.Forecast) *simulate.Forecast {
+	if before != nil && before.Start == now.Start && before.Replicas == now.Replicas && ptr.Equal(before.MaxUnavailable, now.MaxUnavailable) {
+		return before
+	}
+	return &now
+}
+
+// phased sorts the writes into the parts of the move: the ordinal of each is the one that is on its way then
+// or next, and none is after the last one has been started.
+func (c *steps) phased() []Step {
+	var next *int32
+	for i := len(c.list) - 1; i >= 0; i-- {
+		step := &c.list[i]
+		if inHandoff(step.Verb) && (next == nil || *next != c.ordinals[i]) {
+			next = &c.ordinals[i]
+		}
+		switch {
+		case next != nil && c.begun >= 0 && i >= c.begun && step.Verb != plan.WriteFence:
+			step.Phase, step.Ordinal = phaseHandoff, next
+		case next == nil:
+			step.Phase = phaseRestore
+			if (plan.Effect{Verb: step.Verb}).OfOrdinal() {
+				step.Ordinal = &c.ordinals[i]
+			}
+		}
+	}
+	return c.list
+}
+
+// inHandoff says whether a write brings one ordinal on its way.
+func inHandoff(verb plan.Verb) bool {
+	return verb == plan.CarryVolume || verb == plan.ScaleDown || verb == plan.ScaleUp
+}
+
+const (
+	kindVolume = "persistentvolume"
+	kindClaim  = "persistentvolumeclaim"
+)
+
+// TemplateOf is the claim template of a claim or a volume; empty when it is of none.
+func TemplateOf(s plan.Snapshot, object string) string { return templatesOf(s)[object] }
+
+// templatesOf are the claim templates of all claims and volumes.
+func templatesOf(s plan.Snapshot) map[string]string {
+	templates := make(map[string]string, 2*len(s.Volumes))
+	note := func(object, template string) {
+		if _, known := templates[object]; !known {
+			templates[object] = template
+		}
+	}
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
+			if h.Volume.Found {
+				note(kindVolume+"/"+h.Volume.Name, v.Template)
+			}
+			note(kindClaim+"/"+h.Ref.Name, v.Template)
+		}
+	}
+	return templates
+}
+
+// kinds are those of the objects that writes change, other than StatefulSets.
+var kinds = map[plan.Verb]string{
+	plan.CreateNamespace: "namespace", plan.CreateService: "service",
+	plan.CreateBudget: "poddisruptionbudget", plan.SetBudget: "poddisruptionbudget",
+	plan.RestoreBudget: "poddisruptionbudget", plan.DeleteBudget: "poddisruptionbudget",
+	plan.CreateExport: "serviceexport", plan.DeleteExport: "serviceexport",
+	plan.CreatePodExport: "serviceexport", plan.MarkPodExport: "serviceexport", plan.DeletePodExport: "serviceexport",
+	plan.CreatePodService: "service", plan.MarkPodService: "service", plan.DeletePodService: "service",
+	plan.RestorePolicy: kindVolume, plan.DeleteVolume: kindVolume, plan.CarryVolume: kindVolume, plan.DeleteClaim: kindClaim,
+}
+
+// ObjectOf names the object that a write changes.
+func ObjectOf(e plan.Effect) string {
+	kind, known := kinds[e.Verb]
+	if !known {
+		kind = "statefulset"
+	}
+	return kind + "/" + e.Name
+}
