@@ -3,17 +3,13 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -77,61 +73,6 @@ func (e *Inspector) uncountable(m *api.Migration, source, destination *appsv1.St
 	s := plan.Snapshot{Spec: observe.SpecOf(m, e.SameCluster()), Source: observe.SideOfSet(m, e.Source, source), Destination: observe.SideOfSet(m, e.Destination, destination)}
 	s.Source.Set.Templates = observe.ClaimTemplates(source)
 	return s.Unbounded()
-}
-
-// controllerOwner finds a controller above the StatefulSet: it would write replicas back.
-func controllerOwner(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
-	owner := metav1.GetControllerOf(set)
-	if owner == nil {
-		return nil
-	}
-	return []plan.Finding{{
-		Reason: api.ReasonOwnedByOperator, Object: at.Object(),
-		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.Object(), owner.Kind, owner.Name),
-		Remedy:  fmt.Sprintf("pause that operator and orphan the StatefulSet: kubectl patch %s -n %s %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", at.Resource(), at.Namespace, at.Set),
-	}}
-}
-
-// tracked warns of a GitOps tool that may write replicas and ordinals back.
-func tracked(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
-	for _, key := range execute.Trackers {
-		value := cmp.Or(set.Annotations[key], set.Labels[key])
-		if value == "" {
-			continue
-		}
-		return []plan.Finding{{
-			Reason: api.ReasonTrackedByGitOps, Object: at.Object(), Warning: true,
-			Message: fmt.Sprintf("%s is tracked by %s=%s: a tool that writes replicas or ordinals back stalls the move, and the copy at the destination does not carry the mark", at.Object(), key, value),
-			Remedy:  "have the tool ignore spec.replicas and spec.ordinals, or suspend it for the time of the move",
-		}}
-	}
-	return nil
-}
-
-// autoscaled finds a HorizontalPodAutoscaler over the StatefulSet.
-func autoscaled(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
-	var scalers autoscalingv2.HorizontalPodAutoscalerList
-	err := at.Live.List(ctx, &scalers, client.InNamespace(at.Namespace))
-	if apierrors.IsForbidden(err) {
-		return []plan.Finding{{
-			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
-			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.Namespace, at.Cluster),
-		}}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, scaler := range scalers.Items {
-		target := scaler.Spec.ScaleTargetRef
-		if target.Kind == "StatefulSet" && target.Name == at.Set && target.APIVersion == at.APIVersion {
-			return []plan.Finding{{
-				Reason: api.ReasonAutoscaled, Object: at.Object(),
-				Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
-				Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.Namespace, scaler.Name),
-			}}, nil
-		}
-	}
-	return nil, nil
 }
 
 // differences compares an existing destination with the source, field by field.

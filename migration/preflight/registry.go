@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/writers"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -43,8 +44,10 @@ func Register(check Check) {
 
 // checks are done in this order: the first finding is the one that the status shows.
 var checks = []Check{
-	{Name: "owner", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return controllerOwner(e.Source, s.Source) })},
-	{Name: "GitOps", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return tracked(e.Source, s.Source) })},
+	{Name: "owner", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return writers.Operator(ctx, e.Source, s.Source)
+	}},
+	{Name: "GitOps", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return writers.GitOps(e.Source, s.Source) })},
 	{Name: "feature gates", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
 		return unopenedGate(e.Destination, s.Source, s.Destination)
 	})},
@@ -52,10 +55,10 @@ var checks = []Check{
 		return e.unsupportedFields(ctx)
 	}},
 	{Name: "autoscaler of the source", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-		return autoscaled(ctx, e.Source)
+		return writers.Autoscalers(ctx, e.Source)
 	}},
 	{Name: "autoscaler of the destination", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-		return autoscaled(ctx, e.Destination)
+		return writers.Autoscalers(ctx, e.Destination)
 	}},
 	{Name: "dependencies", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
 		return dependencies(ctx, e.Destination, s.Source)

@@ -1,0 +1,62 @@
+package writers
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// paused is the annotation that pauses a ScaledObject as it is, and has KEDA take its
+// HorizontalPodAutoscaler away. The one that pauses it at a number of replicas would restore that number.
+const paused = "autoscaling.keda.sh/paused"
+
+// Autoscalers finds who scales the StatefulSet of a side: a HorizontalPodAutoscaler, whose own or that of
+// a ScaledObject of KEDA.
+func Autoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+	var scalers autoscalingv2.HorizontalPodAutoscalerList
+	err := at.Live.List(ctx, &scalers, client.InNamespace(at.Namespace))
+	if apierrors.IsForbidden(err) {
+		return []plan.Finding{{
+			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("HorizontalPodAutoscalers in namespace %s of cluster %s may not be listed, so none could be looked for", at.Namespace, at.Cluster),
+			Remedy:  plan.RemedyRights,
+		}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range scalers.Items {
+		if finding := scaled(at, &scalers.Items[i]); finding != nil {
+			return []plan.Finding{*finding}, nil
+		}
+	}
+	return nil, nil
+}
+
+// scaled finds a HorizontalPodAutoscaler over the StatefulSet, and whose it is.
+func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler) *plan.Finding {
+	target := scaler.Spec.ScaleTargetRef
+	if target.Kind != "StatefulSet" || target.Name != at.Set || target.APIVersion != at.APIVersion {
+		return nil
+	}
+	if owner := metav1.GetControllerOf(scaler); owner != nil && owner.Kind == "ScaledObject" {
+		return &plan.Finding{
+			Reason: api.ReasonAutoscaled, Object: at.Object(),
+			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, owner.Name, at.Cluster, at.Object()),
+			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, owner.Name, paused),
+		}
+	}
+	return &plan.Finding{
+		Reason: api.ReasonAutoscaled, Object: at.Object(),
+		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
+		Remedy:  fmt.Sprintf("kubectl delete hpa -n %s %s, and create it again at the destination", at.Namespace, scaler.Name),
+	}
+}

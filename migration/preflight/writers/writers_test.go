@@ -1,0 +1,247 @@
+package writers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/workload"
+)
+
+// side is one whose API server has these objects; what it is asked of the kind that fails is answered
+// with an error.
+func side(fails string, with error, objects ...client.Object) endpoint.Endpoint {
+	failing := func(object runtime.Object) error {
+		kind := object.GetObjectKind().GroupVersionKind().Kind + fmt.Sprintf("%T", object)
+		if fails != "" && strings.Contains(kind, fails) {
+			return with
+		}
+		return nil
+	}
+	live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if err := failing(o); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, o client.ObjectList, options ...client.ListOption) error {
+			if err := failing(o); err != nil {
+				return err
+			}
+			return c.List(ctx, o, options...)
+		},
+	}).Build()
+	return endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: live}
+}
+
+// object is one of a kind that the scheme does not know.
+func object(apiVersion, kind, name string, fields map[string]any) client.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	for path, value := range fields {
+		if err := unstructured.SetNestedField(u.Object, value, strings.Split(path, "|")...); err != nil {
+			panic(err)
+		}
+	}
+	u.SetNamespace("shop")
+	u.SetName(name)
+	return u
+}
+
+var (
+	forbidden = apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right"))
+	unserved  = &meta.NoKindMatchError{}
+	errAway   = errors.New("no route to host")
+)
+
+// want is what a finding must be; its message and remedy are searched for words.
+type want struct {
+	reason  string
+	warning bool
+	says    string
+	remedy  string
+}
+
+func check(t *testing.T, found []plan.Finding, err error, want []want) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != len(want) {
+		t.Fatalf("found %+v, want %d", found, len(want))
+	}
+	for i, each := range want {
+		f := found[i]
+		if diff := cmp.Diff(plan.Finding{Reason: each.reason, Object: "StatefulSet shop/web in cluster east", Warning: each.warning}, f, cmpopts.IgnoreFields(plan.Finding{}, "Message", "Remedy")); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if !strings.Contains(f.Message, each.says) || !strings.Contains(f.Remedy, each.remedy) || f.Remedy == "" {
+			t.Errorf("message %q, want %q\nremedy %q, want %q", f.Message, each.says, f.Remedy, each.remedy)
+		}
+	}
+}
+
+// TestOperator: an operator is told how to be paused, and one that is seen to be is a warning (I9).
+func TestOperator(t *testing.T) {
+	cluster := func(fields map[string]any) []client.Object {
+		return []client.Object{object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", fields)}
+	}
+	refused := func(remedy string) []want {
+		return []want{{api.ReasonOwnedByOperator, false, "controlled by RabbitmqCluster queue, which would write replicas back", remedy}}
+	}
+	const patch = `kubectl patch rabbitmqcluster.rabbitmq.com -n shop queue --type=merge -p '{"metadata":{"labels":{"rabbitmq.com/pauseReconciliation":"true"}}}'`
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		get     error
+		want    []want
+	}{
+		"it runs":             {cluster(nil), nil, refused(patch)},
+		"it is paused":        {cluster(map[string]any{"metadata|labels|rabbitmq.com/pauseReconciliation": "true"}), nil, []want{{api.ReasonOwnedByOperator, true, "which is paused", "leave it paused"}}},
+		"another value":       {cluster(map[string]any{"metadata|labels|rabbitmq.com/pauseReconciliation": "false"}), nil, refused(patch)},
+		"its owner is gone":   {nil, nil, refused(patch)},
+		"it may not be read":  {nil, forbidden, refused("the right to get it")},
+		"it is not served":    {nil, unserved, refused(patch)},
+		"labels of no object": {cluster(map[string]any{"metadata|labels": map[string]any{}}), nil, refused(patch)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}}
+			found, err := Operator(t.Context(), side("RabbitmqCluster", tc.get, tc.objects...), set)
+			check(t, found, err, tc.want)
+		})
+	}
+	owners := func(owner metav1.OwnerReference) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}}}
+	}
+	t.Run("nobody", func(t *testing.T) {
+		found, err := Operator(t.Context(), side("", nil), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue"}))
+		check(t, found, err, nil)
+	})
+	t.Run("an unknown one", func(t *testing.T) {
+		found, err := Operator(t.Context(), side("Thing", errAway), owners(metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}))
+		check(t, found, err, []want{{api.ReasonOwnedByOperator, false, "controlled by Thing a", `kubectl patch sts -n shop web --type=json -p '[{"op":"remove","path":"/metadata/ownerReferences"}]'`}})
+	})
+	t.Run("nobody answers", func(t *testing.T) {
+		_, err := Operator(t.Context(), side("RabbitmqCluster", errAway), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}))
+		if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "cluster east") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestPauses: each setting is written as it is looked for.
+func TestPauses(t *testing.T) {
+	for group, wantPatch := range map[string]string{
+		"kafka.strimzi.io":             `{"metadata":{"annotations":{"strimzi.io/pause-reconciliation":"true"}}}`,
+		"elasticsearch.k8s.elastic.co": `{"metadata":{"annotations":{"eck.k8s.elastic.co/managed":"false"}}}`,
+		"monitoring.coreos.com":        `{"spec":{"paused":true}}`,
+		"k8s.mariadb.com":              `{"spec":{"suspend":true}}`,
+	} {
+		pause := pauseOf(group)
+		if pause == nil || pause.patch() != wantPatch {
+			t.Fatalf("%s: %+v", group, pause)
+		}
+		paused := &unstructured.Unstructured{Object: map[string]any{}}
+		if pause.set(paused) {
+			t.Errorf("%s: an empty resource is paused", group)
+		}
+		if err := unstructured.SetNestedField(paused.Object, pause.value, pause.path...); err != nil || !pause.set(paused) {
+			t.Errorf("%s: %v, %v is not paused", group, err, paused.Object)
+		}
+	}
+	for _, group := range []string{"apps", "elastic.co", "evilkafka.strimzi.io", ""} {
+		if pauseOf(group) != nil {
+			t.Errorf("%s is known", group)
+		}
+	}
+}
+
+// TestGitOps: each tool is told by its name how it lives with a move; an object that it leaves alone is
+// no finding.
+func TestGitOps(t *testing.T) {
+	type marks = map[string]string
+	for name, tc := range map[string]struct {
+		labels, annotations marks
+		remedy              string
+	}{
+		"none":                       {nil, marks{"team": "shop"}, ""},
+		"Argo CD":                    {nil, marks{"argocd.argoproj.io/tracking-id": "store:apps/StatefulSet:shop/web"}, "kubectl annotate application.argoproj.io -n argocd store argocd.argoproj.io/skip-reconcile=true"},
+		"Argo CD in a namespace":     {nil, marks{"argocd.argoproj.io/tracking-id": "team-a_store:apps/StatefulSet:shop/web"}, "-n team-a store argocd"},
+		"Argo CD by a label":         {marks{"argocd.argoproj.io/instance": "store"}, nil, `{"group":"apps","kind":"StatefulSet","name":"web","jsonPointers":["/spec/replicas","/spec/ordinals"]}`},
+		"Flux":                       {marks{"kustomize.toolkit.fluxcd.io/name": "store", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}, nil, `kubectl patch kustomization.kustomize.toolkit.fluxcd.io -n flux-system store --type=merge -p '{"spec":{"suspend":true}}'`},
+		"Flux, told to leave it":     {marks{"kustomize.toolkit.fluxcd.io/name": "store"}, marks{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}, ""},
+		"Flux, told something else":  {marks{"kustomize.toolkit.fluxcd.io/name": "store"}, marks{"kustomize.toolkit.fluxcd.io/reconcile": "enabled"}, "kubectl annotate sts -n shop web kustomize.toolkit.fluxcd.io/reconcile=disabled"},
+		"a release of Flux":          {marks{"helm.toolkit.fluxcd.io/name": "store", "helm.toolkit.fluxcd.io/namespace": "flux-system"}, nil, `kubectl patch helmrelease.helm.toolkit.fluxcd.io -n flux-system store`},
+		"a release of the namespace": {marks{"helm.toolkit.fluxcd.io/name": "store"}, nil, `-n shop store`},
+		"left by one, kept by other": {marks{"kustomize.toolkit.fluxcd.io/name": "store", "helm.toolkit.fluxcd.io/name": "other"}, marks{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}, "-n shop other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels, Annotations: tc.annotations}}
+			var wanted []want
+			if tc.remedy != "" {
+				wanted = []want{{api.ReasonTrackedByGitOps, true, "is tracked by", tc.remedy}}
+			}
+			check(t, GitOps(side("", nil), set), nil, wanted)
+		})
+	}
+	var known []string
+	for _, tool := range tools {
+		known = append(known, tool.mark)
+	}
+	if !slices.Equal(known, execute.Trackers) {
+		t.Errorf("known are %v, and copies are without %v", known, execute.Trackers)
+	}
+}
+
+// TestAutoscalers: whoever scales the StatefulSet is told with its own pause; who scales another one is no
+// finding.
+func TestAutoscalers(t *testing.T) {
+	hpa := func(name string, owners ...metav1.OwnerReference) client.Object {
+		return &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "scaler", OwnerReferences: owners},
+			Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name}},
+		}
+	}
+	byKEDA := []want{{api.ReasonAutoscaled, false, "ScaledObject shop/so in cluster east scales", "kubectl annotate scaledobject -n shop so autoscaling.keda.sh/paused=true"}}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		fails   string
+		with    error
+		want    []want
+	}{
+		"nobody":             {},
+		"of another one":     {objects: []client.Object{hpa("other")}},
+		"a HPA":              {objects: []client.Object{hpa("web")}, want: []want{{api.ReasonAutoscaled, false, "HorizontalPodAutoscaler shop/scaler", "kubectl delete hpa -n shop scaler"}}},
+		"a HPA of KEDA":      {objects: []client.Object{hpa("web", metav1.OwnerReference{Kind: "ScaledObject", Name: "so", Controller: new(true)})}, want: byKEDA},
+		"HPAs are forbidden": {fails: "HorizontalPodAutoscaler", with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "HorizontalPodAutoscalers in namespace shop of cluster east may not be listed", "bind the ClusterRoles"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := Autoscalers(t.Context(), side(tc.fails, tc.with, tc.objects...))
+			check(t, found, err, tc.want)
+		})
+	}
+	if _, err := Autoscalers(t.Context(), side("HorizontalPodAutoscaler", errAway)); !errors.Is(err, errAway) {
+		t.Errorf("nobody answered, and it says %v", err)
+	}
+}
