@@ -14,11 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -42,15 +40,14 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refuses := true
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+			sides := endpointtest.Pair(clustertest.Hooked(clustertest.Hooks{
 				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 					if refuses {
 						return tc.answer
 					}
 					return nil
 				},
-			}).Build()
-			sides := &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}
+			}), nil)
 			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {

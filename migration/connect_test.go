@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -27,7 +27,7 @@ func remote(mode api.Mode, begun bool) *api.Migration {
 // is gone; in every other mode it is missed, and a change of the mode connects anew.
 func TestConnectWithoutTheDestination(t *testing.T) {
 	connector := &Connector{
-		Secrets: fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build(),
+		Secrets: clustertest.New(),
 		Local:   &rest.Config{Host: "https://east.invalid:1"}, Pool: clusters.NewPool(1 << 20),
 	}
 	for name, tc := range map[string]struct {
@@ -73,7 +73,7 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			m := remote(mode, true)
 			engine := NewEngine(m, Options{Source: off, Destination: off, Holder: "test"})
-			engine.sides.Source.Live = fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build()
+			engine.sides.Source.Live = clustertest.New()
 			engine.sides.Source.ID = "cluster-east"
 			s := engine.observer.Snapshot(t.Context(), m, plan.Reads{})
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {

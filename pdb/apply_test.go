@@ -1,7 +1,6 @@
 package pdb
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -10,10 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -31,7 +28,7 @@ func budgetOf(form Form) *policyv1.PodDisruptionBudget {
 // TestWrite: a budget gets its form and the marks, and what is returned is how it is then; it loses
 // both marks with the zero value.
 func TestWrite(t *testing.T) {
-	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(budgetOf(available("50%"))).Build()
+	c := clustertest.New(budgetOf(available("50%")))
 	var before policyv1.PodDisruptionBudget
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &before); err != nil {
 		t.Fatal(err)
@@ -64,11 +61,7 @@ func TestWrite(t *testing.T) {
 // TestWriteThatFails: an error of the API server is told.
 func TestWriteThatFails(t *testing.T) {
 	refused := errors.New("refused")
-	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return refused
-		},
-	}).Build()
+	c := clustertest.Hooked(clustertest.Failing(refused, "patch"))
 	if _, err := Write(t.Context(), c, Target{Namespace: "shop", Name: "web"}, Unavailable(1), Marks{}); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}

@@ -12,12 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -60,49 +62,17 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	s := &stage{t: t, step: 2 * time.Second, ctx: t.Context(), clock: testingclock.NewFakePassiveClock(slicetest.Noon), ears: &slicetest.Heard{}, key: client.ObjectKeyFromObject(set)}
 	server := serve(t, set, interceptor.Funcs{}, objects...)
 	s.server = server
-	s.r = newReconciler(interceptor.NewClient(server, s.funcs()), s.ears, s.clock)
+	s.r = newReconciler(interceptor.NewClient(server, clustertest.Before(s.asks)), s.ears, s.clock)
 	s.r.Events = s.ears
 	return s
 }
 
-// funcs ask refuse before each write.
-func (s *stage) funcs() interceptor.Funcs {
-	return interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if err := s.asks("create", o); err != nil {
-				return err
-			}
-			return c.Create(ctx, o, opts...)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			if err := s.asks("delete", o); err != nil {
-				return err
-			}
-			return c.Delete(ctx, o, opts...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if err := s.asks("patch", o); err != nil {
-				return err
-			}
-			return c.Patch(ctx, o, patch, opts...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			if err := s.asks("patch "+sub, o); err != nil {
-				return err
-			}
-			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			if err := s.asks("update "+sub, o); err != nil {
-				return err
-			}
-			return c.SubResource(sub).Update(ctx, o, opts...)
-		},
-	}
-}
-
 // asks whether a write is refused, one after the other; a pod or claim that is made gets its UID.
-func (s *stage) asks(verb string, o client.Object) error {
+func (s *stage) asks(verb string, object runtime.Object) error {
+	o, one := object.(client.Object)
+	if !one || verb == "get" {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, pod := o.(*corev1.Pod)

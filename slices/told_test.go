@@ -23,23 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	"github.com/sliceshift/sliceshift/slices/observe"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
-
-// refusing refuses every write.
-func refusing(err error) interceptor.Funcs {
-	return interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return err },
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return err
-		},
-	}
-}
 
 // TestToldOfWrites: each write of a pod is told with a reason of apps/v1 or OpenKruise and in
 // a text that names the pod, and what is refused is a condition too, unless a look at the
@@ -75,7 +65,7 @@ func TestToldOfWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fails := interceptor.Funcs{}
 			if tc.refused != nil {
-				fails = refusing(tc.refused)
+				fails = clustertest.Failing(tc.refused, "create", "delete", "patch")
 			}
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{

@@ -1,7 +1,6 @@
 package volumes
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -11,10 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -36,13 +33,10 @@ func east() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	return volume, claim
 }
 
-// carrierOf has both clusters; funcs stand in the way of either.
-func carrierOf(funcs interceptor.Funcs, objects ...client.Object) Carrier {
+// carrierOf has both clusters; hooks stand in the way of either.
+func carrierOf(hooks clustertest.Hooks, objects ...client.Object) Carrier {
 	class := "fast"
-	cluster := func(objects ...client.Object) client.Client {
-		return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
-	}
-	return Carrier{Giver: cluster(objects...), Taker: cluster(), Owner: owner, StorageClass: &class}
+	return Carrier{Giver: clustertest.Hooked(hooks, objects...), Taker: clustertest.Hooked(hooks), Owner: owner, StorageClass: &class}
 }
 
 var (
@@ -54,7 +48,7 @@ var (
 // returned is how it is there.
 func TestCreated(t *testing.T) {
 	volume, claim := east()
-	carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
 	made, err := Rebind{}.Apply(t.Context(), carrier, create, both)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +98,7 @@ func TestNotParkedAnyMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			volume, claim := east()
 			spoil(volume)
-			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+			carrier := carrierOf(clustertest.Hooks{}, volume, claim)
 			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) {
 				t.Errorf("got %v", err)
 			}
@@ -120,7 +114,7 @@ func TestNotParkedAnyMore(t *testing.T) {
 func TestWritten(t *testing.T) {
 	const discard = corev1.PersistentVolumeReclaimDelete
 	volume, _ := east()
-	carrier := carrierOf(interceptor.Funcs{}, volume)
+	carrier := carrierOf(clustertest.Hooks{}, volume)
 	carrier.Taker = carrier.Giver
 	to := Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
 	written, err := Rebind{}.Apply(t.Context(), carrier, Action{
@@ -145,17 +139,9 @@ func TestWritten(t *testing.T) {
 // TestWritesThatFail: an error of either API server is told, and so is a verb that nobody knows.
 func TestWritesThatFail(t *testing.T) {
 	refused := errors.New("refused")
-	reading := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-		return refused
-	}}
-	writing := interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return refused
-		},
-	}
+	reading, writing := clustertest.Failing(refused, "get"), clustertest.Failing(refused, "create", "patch")
 	for name, tc := range map[string]struct {
-		funcs interceptor.Funcs
+		hooks clustertest.Hooks
 		verbs []Verb
 	}{
 		"reads":  {reading, []Verb{CreateVolume, CreateClaim}},
@@ -163,7 +149,7 @@ func TestWritesThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			volume, claim := east()
-			carrier := carrierOf(tc.funcs, volume, claim)
+			carrier := carrierOf(tc.hooks, volume, claim)
 			for _, verb := range tc.verbs {
 				action := create
 				action.Verb = verb
@@ -173,7 +159,7 @@ func TestWritesThatFail(t *testing.T) {
 			}
 		})
 	}
-	carrier := carrierOf(interceptor.Funcs{})
+	carrier := carrierOf(clustertest.Hooks{})
 	if _, err := (Rebind{}).Apply(t.Context(), carrier, Action{Verb: "Shred"}, both); err == nil {
 		t.Error("a verb that nobody knows is no error")
 	}
@@ -196,7 +182,7 @@ func TestMadeAsJudged(t *testing.T) {
 			volume, claim := east()
 			volume.Spec.CSI = volume.Spec.CSI.DeepCopy()
 			tc.change(volume.Spec.CSI)
-			carrier := carrierOf(interceptor.Funcs{}, volume, claim)
+			carrier := carrierOf(clustertest.Hooks{}, volume, claim)
 			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
 				t.Errorf("got %v, want a conflict with %q", err, tc.refused)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // large are the pods of the largest set. How long a pod of it takes is set against a pod of
@@ -37,8 +38,8 @@ func (b *bench) memory(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "manager")
 	b.say("building manager")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/manager").CombinedOutput(); err != nil {
-		return fmt.Errorf("building the manager: %w\n%s", err, out)
+	if _, err := (program.In{}).Output(ctx, "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/manager"); err != nil {
+		return fmt.Errorf("building the manager: %w", err)
 	}
 	var few []size
 	for round := range smallRounds {

@@ -1,17 +1,16 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const binaryPrefix = "controlplane-"
@@ -104,11 +103,9 @@ func isFile(path string) bool {
 func compile(ctx context.Context, r recipe, target string, progress io.Writer) error {
 	fmt.Fprintln(progress, "building the control plane (about 5 minutes the first time)")
 	start := clock.RealClock{}.Now()
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", r.ldflags, "-o", target, ".")
-	cmd.Dir = r.moduleDir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the control plane: %w\n%s", err, bytes.TrimSpace(output))
+	in := program.In{Dir: r.moduleDir, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
+	if _, err := in.Output(ctx, "go", "build", "-trimpath", "-ldflags", r.ldflags, "-o", target, "."); err != nil {
+		return fmt.Errorf("build the control plane: %w", err)
 	}
 	fmt.Fprintf(progress, "built the control plane in %s\n", clock.RealClock{}.Since(start).Round(100*time.Millisecond))
 	return nil
@@ -116,11 +113,5 @@ func compile(ctx context.Context, r recipe, target string, progress io.Writer) e
 
 // goVersion asks inside the module: its go.mod may select another toolchain.
 func goVersion(ctx context.Context, moduleDir string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
-	cmd.Dir = moduleDir
-	output, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("ask for the Go version: %w", err)
-	}
-	return strings.TrimSpace(string(output)), nil
+	return program.In{Dir: moduleDir}.Output(ctx, "go", "env", "GOVERSION")
 }

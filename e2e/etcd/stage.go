@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/mcs"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // The images of the demonstration.
@@ -95,10 +95,8 @@ func (s *stage) loadImages(ctx context.Context, dir string) error {
 	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", s.judge, ".")
-	build.Dir = filepath.Join(programs, "judge")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the judge: %w: %s", err, output)
+	if _, err := (program.In{Dir: filepath.Join(programs, "judge")}).Output(ctx, "go", "build", "-o", s.judge, "."); err != nil {
+		return fmt.Errorf("build the judge: %w", err)
 	}
 	return s.pair.Load(ctx, etcdImage, clientImage, dnsImage, managerImage)
 }
@@ -119,12 +117,10 @@ func (s *stage) ask(ctx context.Context, q question) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.judge)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return answer{}, fmt.Errorf("ask the judge: %w: %s", err, stderr.String())
+	verdict, err := program.In{Stdin: bytes.NewReader(text)}.Output(ctx, s.judge)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask the judge: %w", err)
 	}
 	var a answer
-	return a, json.Unmarshal(stdout.Bytes(), &a)
+	return a, json.Unmarshal([]byte(verdict), &a)
 }

@@ -2,10 +2,11 @@ package harness
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // programs builds a command of this repository once for all tests.
@@ -31,9 +32,8 @@ func Program(t testing.TB, name string) string {
 		programs.dir = dir
 	}
 	path := filepath.Join(programs.dir, name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/"+name).CombinedOutput()
-	if err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, out)
+	if _, err := (program.In{}).Output(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/"+name); err != nil {
+		t.Fatalf("building %s: %v", name, err)
 	}
 	programs.built[name] = path
 	return path

@@ -2,9 +2,7 @@ package kind
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
@@ -22,11 +20,8 @@ func BuildManager(ctx context.Context, dir, image string) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(bin, "manager"), "./cmd/manager")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the manager: %w: %s", err, output)
+	if err := buildStatic(ctx, filepath.Join(root, "cmd", "manager"), filepath.Join(bin, "manager")); err != nil {
+		return err
 	}
 	return docker.Run(ctx, "build", "--quiet", "--tag", image, "--file", filepath.Join(root, "Dockerfile"), bin)
 }

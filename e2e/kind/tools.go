@@ -3,12 +3,11 @@ package kind
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const kindModule = "sigs.k8s.io/kind"
@@ -54,20 +53,5 @@ func inTools(ctx context.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(source, "tools")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	output, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s for kind: %w: %s", args[0], err, stderrOf(err))
-	}
-	return strings.TrimSpace(string(output)), nil
-}
-
-// stderrOf is what a failed command said.
-func stderrOf(err error) string {
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		return strings.TrimSpace(string(failed.Stderr))
-	}
-	return ""
+	return program.In{Dir: filepath.Join(source, "tools"), Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}.Output(ctx, "go", args...)
 }

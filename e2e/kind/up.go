@@ -1,20 +1,18 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const (
@@ -160,16 +158,9 @@ func (c *Cluster) find(ctx context.Context) (err error) {
 
 // runKind runs the kind command; an error holds the end of what it said.
 func (p *Pair) runKind(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, p.machine.Kind, args...)
-	cmd.Env = append(slices.Clone(p.machine.Env), "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		lines := strings.Split(strings.TrimSpace(output.String()), "\n")
-		const most = 30
-		return fmt.Errorf("kind %s %s: %w: %s", args[0], args[1], err, strings.Join(lines[max(0, len(lines)-most):], "\n"))
-	}
-	return nil
+	in := program.In{Env: append(slices.Clone(p.machine.Env), "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)}
+	_, err := in.Output(ctx, p.machine.Kind, args...)
+	return err
 }
 
 // Load puts images of this machine's docker into every node. Down removes them.

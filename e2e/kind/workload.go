@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // WorkloadVariable names the workload for clusters of the user, which pull it; "-2" is added to
@@ -51,11 +51,8 @@ func BuildWorkload(ctx context.Context, dir, image string) error {
 func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) error {
 	name := filepath.Base(pkg)
 	binary := filepath.Join(dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
-	cmd.Dir = pkg
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w: %s", name, err, output)
+	if err := buildStatic(ctx, pkg, binary); err != nil {
+		return err
 	}
 	layer, err := layerOf(binary, name)
 	if err != nil {
@@ -67,6 +64,15 @@ func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) 
 	}
 	_, err = docker.Feed(ctx, layer, append(args, "-", image)...)
 	return err
+}
+
+// buildStatic builds the program of a package that needs no library where it runs.
+func buildStatic(ctx context.Context, pkg, target string) error {
+	_, err := program.In{Dir: pkg, Env: []string{"CGO_ENABLED=0"}}.Output(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", target, ".")
+	if err != nil {
+		return fmt.Errorf("build %s: %w", filepath.Base(target), err)
+	}
+	return nil
 }
 
 // layerOf is an archive of one program.

@@ -1,12 +1,12 @@
 package measure
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // Workshop is where the programs of a run are built.
@@ -41,10 +41,8 @@ func (w Workshop) Build(ctx context.Context, from Recipe) (string, error) {
 	w.Say("building %s", from.Name)
 	target := filepath.Join(w.Dir, from.Name)
 	args := append([]string{"build", "-ldflags=-s -w", "-o", target}, from.Flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, from.Path)...)
-	cmd.Dir, cmd.Env = from.Module, append(os.Environ(), from.Env...)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", from.Name, err, bytes.TrimSpace(output))
+	if _, err := (program.In{Dir: from.Module, Env: from.Env}).Output(ctx, "go", append(args, from.Path)...); err != nil {
+		return "", fmt.Errorf("building %s: %w", from.Name, err)
 	}
 	return target, nil
 }

@@ -8,14 +8,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // programs are what is shipped.
@@ -69,14 +71,13 @@ type module struct {
 // linked are the modules of all packages of the programs, ascending.
 func linked() ([]*module, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}} {{$.Dir}}{{end}}{{end}}`
-	list := exec.Command("go", append([]string{"list", "-deps", "-f", format}, programs...)...)
-	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0") // the same everywhere
-	out, err := list.Output()
+	everywhere := program.In{Env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}} // the same
+	out, err := everywhere.Output(context.Background(), "go", append([]string{"list", "-deps", "-f", format}, programs...)...)
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, err
 	}
 	byPath := map[string]*module{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
 		const path, version, root, dir, all = 0, 1, 2, 3, 4
 		if len(words) != all {

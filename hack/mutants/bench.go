@@ -1,38 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/hack/internal/testbinary"
 )
 
 // bench compiles the tests with a fault, and runs them.
-type bench struct {
-	dir string
-	// root is the top of the repository.
-	root string
-}
-
-func newBench() (*bench, error) {
-	root, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat("go.mod"); err != nil {
-		return nil, fmt.Errorf("it runs at the top of the repository: %w", err)
-	}
-	dir, err := os.MkdirTemp("", "mutants")
-	return &bench{dir: dir, root: root}, err
-}
+type bench struct{ testbinary.Folder }
 
 // model is the package that explores the states of a migration.
 const model = "migration/model"
@@ -44,20 +27,22 @@ func packages(file string) []string {
 	return slices.Compact([]string{own, model, "migration"})
 }
 
-func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
+func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 	v := verdict{mutant: m}
-	overlay, err := b.plant(m)
+	text, err := m.apply()
+	if err != nil {
+		return v, err
+	}
+	overlay, err := b.Overlay(map[string]string{m.File: text})
 	if err != nil {
 		return v, err
 	}
 	for _, pkg := range packages(m.File) {
-		binary := filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-		build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./"+pkg)
-		if output, err := build.CombinedOutput(); err != nil {
-			return v, fmt.Errorf("it does not compile: %s", bytes.TrimSpace(output))
+		if err := b.Compile(ctx, overlay, pkg); err != nil {
+			return v, fmt.Errorf("it does not compile: %w", err)
 		}
 		if pkg == model {
-			output, failed, err := b.run(ctx, binary, pkg, "-test.run=^TestModel$", "-model=small", "-test.failfast")
+			output, failed, err := b.run(ctx, pkg, "-test.run=^TestModel$", "-model=small", "-test.failfast")
 			if err != nil {
 				return v, err
 			}
@@ -68,11 +53,8 @@ func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
 		if len(v.tests) > 0 && (pkg == model || pkg == "migration") {
 			continue // the tests of its own package have caught it
 		}
-		args := []string{"-test.skip=^TestModel$", "-test.failfast"}
-		if b.usesRapid(pkg) {
-			args = append(args, "-rapid.checks=30", "-rapid.shrinktime=1ms", "-rapid.nofailfile")
-		}
-		output, failed, err := b.run(ctx, binary, pkg, args...)
+		args := append([]string{"-test.skip=^TestModel$", "-test.failfast"}, b.RapidArgs(pkg)...)
+		output, failed, err := b.run(ctx, pkg, args...)
 		if err != nil {
 			return v, err
 		}
@@ -83,38 +65,11 @@ func (b *bench) try(ctx context.Context, m mutant) (verdict, error) {
 	return v, nil
 }
 
-// usesRapid says whether the tests of a package know the flags of rapid.
-func (b *bench) usesRapid(pkg string) bool {
-	files, err := filepath.Glob(filepath.Join(b.root, pkg, "*_test.go"))
-	return err == nil && slices.ContainsFunc(files, func(file string) bool {
-		text, err := os.ReadFile(file)
-		return err == nil && bytes.Contains(text, []byte("pgregory.net/rapid"))
-	})
-}
-
-// plant writes the file with the fault, and the overlay that puts it in its place.
-func (b *bench) plant(m mutant) (string, error) {
-	text, err := m.apply()
-	if err != nil {
-		return "", err
-	}
-	planted := filepath.Join(b.dir, "planted.go")
-	if err := os.WriteFile(planted, []byte(text), 0o600); err != nil {
-		return "", err
-	}
-	data, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(b.root, filepath.FromSlash(m.File)): planted}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(b.dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, data, 0o600)
-}
-
 // run runs the tests of a package and says whether one failed.
-func (b *bench) run(ctx context.Context, binary, pkg string, args ...string) (output string, failed bool, err error) {
+func (b bench) run(ctx context.Context, pkg string, args ...string) (output string, failed bool, err error) {
 	args = append(args, "-test.timeout=10m")
-	test := exec.CommandContext(ctx, binary, args...)
-	test.Dir = filepath.Join(b.root, pkg)
+	test := exec.CommandContext(ctx, b.Binary(pkg), args...)
+	test.Dir = filepath.Join(b.Root, pkg)
 	data, err := test.CombinedOutput()
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
 		return string(data), true, nil

@@ -21,6 +21,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/sliceshift/sliceshift/hack/internal/testbinary"
 	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
@@ -71,11 +72,12 @@ func run(ctx context.Context, only, out string) error {
 	if err := planted(mutants); err != nil {
 		return err
 	}
-	bench, err := newBench()
+	folder, err := testbinary.New()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(bench.dir)
+	defer os.RemoveAll(folder.Dir)
+	bench := bench{folder}
 	known := knownFrom(out)
 	var verdicts []verdict
 	var wrong error

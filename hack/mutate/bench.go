@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sliceshift/sliceshift/hack/internal/testbinary"
 )
 
 //go:embed switch.go.txt
@@ -32,7 +33,7 @@ const modelTest = "TestModel"
 
 // bench runs tests with one fault switched on.
 type bench struct {
-	root, dir string
+	testbinary.Folder
 	// tests of each package, the fastest first.
 	tests map[string][]*test
 	model bool
@@ -57,21 +58,17 @@ func newBench(ctx context.Context, sources []*source, count int, o options) (*be
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.Getwd()
+	folder, err := testbinary.New()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{root: root, dir: dir, tests: map[string][]*test{}, keen: map[string][]string{}, model: o.model, asked: asked}
+	b := &bench{Folder: folder, tests: map[string][]*test{}, keen: map[string][]string{}, model: o.model, asked: asked}
 	overlay, err := b.overlay(sources, count)
 	if err != nil {
 		return b, err
 	}
 	for _, pkg := range concerned(sources) {
-		if _, err := output(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", b.binary(pkg), "./"+pkg); err != nil {
+		if err := b.Compile(ctx, overlay, pkg); err != nil {
 			return b, err
 		}
 		if err := b.look(ctx, pkg); err != nil {
@@ -105,27 +102,16 @@ func testers(pkg string) []string {
 	return slices.Concat([]string{pkg}, layers)
 }
 
-func (b *bench) binary(pkg string) string {
-	return filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-}
-
 // overlay puts the sources with all faults in the place of the others, and beside them what
 // switches one on.
 func (b *bench) overlay(sources []*source, count int) (string, error) {
-	replace := map[string]string{}
-	var wrong error
-	put := func(file, text string) {
-		planted := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "_"))
-		replace[filepath.Join(b.root, filepath.FromSlash(file))] = planted
-		wrong = errors.Join(wrong, os.WriteFile(planted, []byte(text), 0o600))
-	}
+	texts := map[string]string{}
 	for _, s := range sources {
-		put(s.file, s.planted)
+		texts[s.file] = s.planted
 		text := strings.Replace(switches, "PACKAGE", s.tree.Name.Name, 1)
-		put(s.dir()+"/mutants_switches.go", strings.Replace(text, "COUNT", strconv.Itoa(count), 1))
+		texts[s.dir()+"/mutants_switches.go"] = strings.Replace(text, "COUNT", strconv.Itoa(count), 1)
 	}
-	file := filepath.Join(b.dir, "overlay.json")
-	return file, errors.Join(wrong, writeJSON(file, map[string]any{"Replace": replace}))
+	return b.Overlay(texts)
 }
 
 // look runs each test of a package by itself, and notes to which faults it comes.
@@ -138,7 +124,7 @@ func (b *bench) look(ctx context.Context, pkg string) error {
 		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == modelTest && !b.model || !b.asked.MatchString(name) {
 			continue
 		}
-		reached := filepath.Join(b.dir, "reached")
+		reached := filepath.Join(b.Dir, "reached")
 		if err := os.WriteFile(reached, nil, 0o600); err != nil {
 			return err
 		}
@@ -167,20 +153,11 @@ func (b *bench) look(ctx context.Context, pkg string) error {
 	return nil
 }
 
-// usesRapid says whether the tests of a package know the flags of rapid.
-func (b *bench) usesRapid(pkg string) bool {
-	files, err := filepath.Glob(filepath.Join(b.root, pkg, "*_test.go"))
-	return err == nil && slices.ContainsFunc(files, func(file string) bool {
-		text, err := os.ReadFile(file)
-		return err == nil && bytes.Contains(text, []byte("pgregory.net/rapid"))
-	})
-}
-
 // args have a binary run tests the same way each time.
 func (b *bench) args(pkg string, names []string) []string {
 	args := []string{"-test.failfast", "-test.timeout=0", "-test.run=^(" + strings.Join(names, "|") + ")$"}
-	if b.usesRapid(pkg) {
-		args = append(args, "-rapid.checks=30", "-rapid.shrinktime=1ms", "-rapid.nofailfile", "-rapid.seed=1")
+	if short := b.RapidArgs(pkg); short != nil {
+		args = slices.Concat(args, short, []string{"-rapid.seed=1"})
 	}
 	if slices.Contains(names, modelTest) {
 		args = append(args, "-model=small")
@@ -204,8 +181,8 @@ func (b *bench) start(ctx context.Context, pkg string, most time.Duration, env [
 	ctx, cancel := context.WithTimeout(ctx, slower*most+30*time.Second)
 	defer cancel()
 	limits := fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$@"`, mostMemory, int(most.Seconds())+1)
-	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", limits, "sh", b.binary(pkg)}, args)...)
-	cmd.Dir = filepath.Join(b.root, pkg)
+	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", limits, "sh", b.Binary(pkg)}, args)...)
+	cmd.Dir = filepath.Join(b.Root, pkg)
 	cmd.Env = slices.Concat(os.Environ(), []string{"GOMAXPROCS=1", "GOGC=400"}, env)
 	said, err := cmd.CombinedOutput()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -13,13 +11,14 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // module is the path of this one.
@@ -95,7 +94,7 @@ func exportData(ctx context.Context) (map[string]string, error) {
 	for _, p := range packages {
 		args = append(args, "./"+p.name)
 	}
-	out, err := output(ctx, "go", args...)
+	out, err := program.In{}.Output(ctx, "go", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -149,25 +148,13 @@ func changedSince(ctx context.Context, since string) ([]string, error) {
 	if since == "" {
 		return nil, nil
 	}
-	out, err := output(ctx, "git", "diff", "--name-only", "--relative", since)
+	out, err := program.In{}.Output(ctx, "git", "diff", "--name-only", "--relative", since)
 	return strings.Fields(out), err
 }
 
 // head is the commit that is checked out.
 func head(ctx context.Context) (string, error) {
-	out, err := output(ctx, "git", "rev-parse", "HEAD")
-	return strings.TrimSpace(out), err
-}
-
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, args[0], err, bytes.TrimSpace(said.Bytes()))
-	}
-	return string(out), nil
+	return program.In{}.Output(ctx, "git", "rev-parse", "HEAD")
 }
 
 // writeJSON writes a value to a file and makes its directory.

@@ -25,7 +25,7 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 	}
 	bench, err := newBench(ctx, sources, len(mutants), o)
 	if bench != nil {
-		defer os.RemoveAll(bench.dir)
+		defer os.RemoveAll(bench.Dir)
 	}
 	if err != nil {
 		return err

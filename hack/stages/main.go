@@ -9,13 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 type options struct {
@@ -101,9 +102,5 @@ func since(ctx context.Context) string {
 }
 
 func git(ctx context.Context, args ...string) (string, error) {
-	output, err := exec.CommandContext(ctx, "git", args...).Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return strings.TrimSpace(string(output)), nil
+	return program.In{}.Output(ctx, "git", args...)
 }

@@ -4,14 +4,16 @@
 package figures
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // ofEngine are the packages that a migration's writes come from.
@@ -170,18 +172,14 @@ func rootOf(path string) (string, error) {
 
 // commit is the one that is checked out, and whether something has changed since.
 func commit(root string) string {
-	git := func(args ...string) ([]byte, error) {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = root
-		return cmd.Output()
-	}
-	id, err := git("rev-parse", "--short=12", "HEAD")
+	in := program.In{Dir: root}
+	id, err := in.Output(context.Background(), "git", "rev-parse", "--short=12", "HEAD")
 	if err != nil {
 		return "unknown"
 	}
-	changed, err := git("status", "--porcelain", "--", "*.go")
-	if err == nil && len(changed) > 0 {
-		return strings.TrimSpace(string(id)) + ", with changes"
+	changed, err := in.Output(context.Background(), "git", "status", "--porcelain", "--", "*.go")
+	if err == nil && changed != "" {
+		return id + ", with changes"
 	}
-	return strings.TrimSpace(string(id))
+	return id
 }

@@ -1,4 +1,4 @@
-// Package program runs the programs of this repository.
+// Package program runs the programs of this repository, and others for them.
 package program
 
 import (

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -10,12 +9,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -82,24 +79,19 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30", "team": "shop",
 	}}}
 	strict := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30"}
-	forbidden := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-		return apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
-	}}
-	broken := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-		return apierrors.NewInternalError(errors.New("no answer"))
-	}}
+	forbidden := clustertest.Failing(apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil), "get")
+	broken := clustertest.Failing(apierrors.NewInternalError(errors.New("no answer")), "get")
 	for name, tc := range map[string]struct {
-		funcs interceptor.Funcs
+		hooks clustertest.Hooks
 		want  map[string]string
 		fails bool
 	}{
-		"read":        {interceptor.Funcs{}, strict, false},
+		"read":        {clustertest.Hooks{}, strict, false},
 		"forbidden":   {forbidden, nil, false},
 		"unreachable": {broken, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(shop.DeepCopy()).WithInterceptorFuncs(tc.funcs).Build()
-			e := &Executor{Owner: "owner", Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", Live: live}}}
+			e := &Executor{Owner: "owner", Pair: endpointtest.Pair(clustertest.Hooked(tc.hooks, shop.DeepCopy()), nil)}
 			made, err := e.Created(t.Context(), endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 			if tc.fails {
 				if err == nil {

@@ -14,11 +14,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -37,7 +35,7 @@ func (l *lister) note(text string) {
 }
 
 func (l *lister) client(objects ...client.Object) client.Client {
-	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	return clustertest.Hooked(clustertest.Hooks{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			said := client.ListOptions{}
 			said.ApplyOptions(options)
@@ -55,7 +53,7 @@ func (l *lister) client(objects ...client.Object) client.Client {
 			defer l.note(what + " listed")
 			return c.List(ctx, list, options...)
 		},
-	}).Build()
+	}, objects...)
 }
 
 // TestUseIsLookedForLive: who uses a claim is looked for at the API server before the ordinal is
@@ -98,8 +96,8 @@ func TestUseIsLookedForLive(t *testing.T) {
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-2"},
 			}}}}}
 			shown := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ResourceVersion: "7"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-1", ResourceVersion: "5"}}}
-			source := &observed{endpoint: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", Live: l.client(append(objects, backup)...)}, pods: shown}
-			destination := &observed{endpoint: endpoint.Endpoint{Side: plan.DestinationSide, Namespace: "shop", Set: "web", Live: (&lister{}).client()}}
+			source := &observed{endpoint: endpointtest.Source(l.client(append(objects, backup)...)), pods: shown}
+			destination := &observed{endpoint: endpointtest.Destination((&lister{}).client())}
 			if sc.Gate {
 				source.listing, destination.listing = listAhead(t.Context(), source.endpoint), listAhead(t.Context(), destination.endpoint)
 			}
@@ -133,13 +131,13 @@ func TestOwnPodIsReadExactly(t *testing.T) {
 		"it is gone since":       {[]client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}}}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			late := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.listed...).Build()
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.got...).WithInterceptorFuncs(interceptor.Funcs{
+			late := clustertest.New(tc.listed...)
+			live := clustertest.Hooked(clustertest.Hooks{
 				List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 					return late.List(ctx, list, options...)
 				},
-			}).Build()
-			f := &observed{endpoint: endpoint.Endpoint{Namespace: "shop", Set: "web", Live: live}}
+			}, tc.got...)
+			f := &observed{endpoint: endpointtest.Source(live)}
 			if err := f.readPods(t.Context(), plan.Reads{Pods: true, Users: true, Ordinal: new(int32(2))}, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -183,18 +181,11 @@ func TestListedAhead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			source := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.pod).WithInterceptorFuncs(interceptor.Funcs{
-				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-					if tc.fails {
-						return errors.New("no answer")
-					}
-					return c.List(ctx, list, options...)
-				},
-			}).Build()
-			e := &Observer{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Side: plan.SourceSide, ID: "a", Namespace: "shop", Set: "web", Live: source},
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, ID: "b", Namespace: "shop", Set: "web"},
-			}}
+			hooks := clustertest.Hooks{}
+			if tc.fails {
+				hooks = clustertest.Failing(errors.New("no answer"), "list")
+			}
+			e := &Observer{Pair: endpointtest.Pair(clustertest.Hooked(hooks, tc.pod), nil)}
 			e.LookAhead(ctx, park)
 			for _, effect := range tc.then {
 				e.ahead.before(effect, false)

@@ -13,14 +13,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -33,27 +32,16 @@ type server struct {
 
 func newServer(objects ...client.Object) *server {
 	s := &server{}
-	note := func(object any) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
-		s.asked = append(s.asked, kind)
-	}
-	builder := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...)
-	for _, index := range clusters.Indexes() {
-		builder = builder.WithIndex(index.Object, index.Field, index.Values)
-	}
-	s.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			note(object)
-			return c.Get(ctx, key, object, options...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			note(list)
-			return c.List(ctx, list, options...)
-		},
-	}).Build()
+	s.WithWatch = clustertest.Indexed(clustertest.Before(s.note), objects...)
 	return s
+}
+
+func (s *server) note(_ string, object runtime.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
+	s.asked = append(s.asked, kind)
+	return nil
 }
 
 // kinds are what was asked for since it was looked at last.
@@ -70,11 +58,10 @@ func (s *server) kinds() []string {
 func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) (o *Observer, source, destination *server) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
 	source, destination = newServer(set), newServer(namespaces...)
-	of := func(side plan.SideName, live client.Client, objects ...client.Object) endpoint.Endpoint {
-		return endpoint.Endpoint{Side: side, Cluster: string(side), ID: types.UID(side), Namespace: "shop", Set: "web", Live: live, Cached: newServer(objects...)}
-	}
+	pair := endpointtest.Pair(source, destination)
+	pair.Source.Cached, pair.Destination.Cached = newServer(set), newServer()
 	o = &Observer{
-		Pair: &endpoint.Pair{Source: of(plan.SourceSide, source, set), Destination: of(plan.DestinationSide, destination)}, Clock: clock,
+		Pair: pair, Clock: clock,
 		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
 		Identify: func(_ context.Context, p *endpoint.Endpoint) error {
 			p.ID = "asked"
@@ -114,7 +101,7 @@ func TestWhatIsListedWide(t *testing.T) {
 func TestOneSideIsAsked(t *testing.T) {
 	o, _, _ := watched(clocktesting.NewFakePassiveClock(Began))
 	s := o.Snapshot(t.Context(), migrating(), plan.Reads{Live: true, Identity: plan.OfDestination})
-	if s.Source.ClusterID != types.UID(plan.SourceSide) || s.Destination.ClusterID != "asked" || o.Destination.ID != "asked" {
+	if s.Source.ClusterID != "1" || s.Destination.ClusterID != "asked" || o.Destination.ID != "asked" {
 		t.Errorf("source %s, destination %s", s.Source.ClusterID, s.Destination.ClusterID)
 	}
 }

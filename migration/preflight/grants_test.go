@@ -13,11 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 )
 
 // TestGrantsAreListed: a right that the API server's list shows is not asked for again, and every
@@ -47,7 +45,7 @@ func TestGrantsAreListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			var asked []string
-			reviews := interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+			reviews := clustertest.Hooks{Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 				mu.Lock()
 				defer mu.Unlock()
 				switch review := object.(type) {
@@ -64,8 +62,7 @@ func TestGrantsAreListed(t *testing.T) {
 				}
 				return nil
 			}}
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(reviews).Build()
-			finding, err := missingOf(t.Context(), endpoint.Endpoint{Cluster: "east", Namespace: "shop", Live: live}, []Rule{pods, system, own})
+			finding, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(reviews)), []Rule{pods, system, own})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,11 +75,8 @@ func TestGrantsAreListed(t *testing.T) {
 			}
 		})
 	}
-	unreachable := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-		return errors.New("no route to host")
-	}}
-	live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(unreachable).Build()
-	if _, err := missingOf(t.Context(), endpoint.Endpoint{Namespace: "shop", Live: live}, []Rule{pods}); err == nil {
+	unreachable := clustertest.Failing(errors.New("no route to host"), "create")
+	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), []Rule{pods}); err == nil {
 		t.Error("who did not answer has granted something")
 	}
 }

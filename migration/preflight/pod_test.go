@@ -12,14 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // sharing is a StatefulSet whose pods share a claim besides their own.
@@ -66,13 +63,8 @@ func TestSharedClaims(t *testing.T) {
 		"the very same namespace": {nil, "1", false, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := func(objects []client.Object) client.Client {
-				return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).Build()
-			}
-			e := &Inspector{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", Live: live(disk("a")), ID: "1"},
-				Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "web", Live: live(tc.there), ID: tc.cluster},
-			}}
+			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(disk("a")...), clustertest.New(tc.there...))}
+			e.Pair.Destination.ID = tc.cluster
 			findings, err := e.sharedClaims(t.Context(), sharing(tc.readOnly))
 			if err != nil {
 				t.Fatal(err)
@@ -106,7 +98,7 @@ func TestPodIsRehearsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var shown []*corev1.Pod
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+			live := clustertest.Hooked(clustertest.Hooks{
 				Create: func(_ context.Context, _ client.WithWatch, o client.Object, options ...client.CreateOption) error {
 					said := client.CreateOptions{}
 					said.ApplyOptions(options)
@@ -117,11 +109,9 @@ func TestPodIsRehearsed(t *testing.T) {
 					}
 					return tc.answer
 				},
-			}).Build()
-			e := &Inspector{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", ID: "1"},
-				Destination: endpoint.Endpoint{Cluster: "west", Namespace: "shop", Set: "next", APIVersion: workload.NativeVersion, Live: live, ID: "2"},
-			}}
+			})
+			e := &Inspector{Pair: endpointtest.Pair(nil, live)}
+			e.Pair.Destination.Set = "next"
 			findings, err := e.admission(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil || len(shown) != 1 {
 				t.Fatalf("%v; shown %d pods", err, len(shown))

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,12 +9,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -63,15 +61,13 @@ func TestReleaseThatIsNotSeen(t *testing.T) {
 			if tc.driver != nil {
 				objects = append(objects, tc.driver)
 			}
-			live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-					if _, is := o.(*storagev1.CSIDriver); is && tc.read != nil {
-						return tc.read
-					}
-					return c.Get(ctx, key, o, options...)
-				},
-			}).Build()
-			e := &Inspector{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", Live: live}}}
+			hooks := clustertest.Before(func(_ string, o runtime.Object) error {
+				if _, is := o.(*storagev1.CSIDriver); is {
+					return tc.read
+				}
+				return nil
+			})
+			e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(hooks, objects...), nil)}
 			findings, err := e.release(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil {
 				t.Fatal(err)

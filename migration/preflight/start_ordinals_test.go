@@ -13,20 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // server is an API server that does something to what it has stored. The fake one does not
 // answer a dry run, so what is asked is done.
 func server(stored func(client.Object), objects ...client.Object) client.Client {
-	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	return clustertest.Hooked(clustertest.Hooks{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			err := c.Create(ctx, o)
 			raw, sent := o.(*unstructured.Unstructured)
@@ -47,7 +44,7 @@ func server(stored func(client.Object), objects ...client.Object) client.Client 
 			stored(o)
 			return err
 		},
-	}).Build()
+	}, objects...)
 }
 
 // TestOrdinalsThatAreDropped: a slice that has to begin above 0 is not given to an API
@@ -80,10 +77,7 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 		"a source that never begins above 0":   {older(set()), newer(), nil, api.HighestFirst, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Inspector{Pair: &endpoint.Pair{
-				Source:      endpoint.Endpoint{Side: plan.SourceSide, Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: tc.source, ID: "1"},
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: tc.destination, ID: "2"},
-			}}
+			e := &Inspector{Pair: endpointtest.Pair(tc.source, tc.destination)}
 			m := &api.Migration{Spec: api.MigrationSpec{Ordinals: api.OrdinalsSpec{Order: tc.order}}}
 			rehearsed, err := e.rehearse(t.Context(), m, set(), tc.there)
 			if err != nil {
@@ -110,9 +104,7 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 // TestNoAnswerIsNoProof: a 404, as a proxy on the way may give one, does not show that an API
 // server keeps spec.ordinals, and is not remembered as if it did.
 func TestNoAnswerIsNoProof(t *testing.T) {
-	e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{
-		Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: server(func(client.Object) {}), ID: "2"},
-	}}
+	e := &Inspector{Clock: clock.RealClock{}, Pair: endpointtest.Pair(nil, server(func(client.Object) {}))}
 	s := plan.Snapshot{
 		Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
 		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
@@ -152,9 +144,7 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 					stored.Spec.Ordinals = nil
 				}
 			}, set())
-			e := &Inspector{Clock: clock.RealClock{}, Pair: &endpoint.Pair{
-				Destination: endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: live, ID: "2"},
-			}}
+			e := &Inspector{Clock: clock.RealClock{}, Pair: endpointtest.Pair(nil, live)}
 			s := plan.Snapshot{
 				Spec: tc.spec, Record: plan.Record{Baseline: &api.Baseline{Start: tc.lo, Replicas: 3}},
 				Source:      plan.Side{Set: plan.Set{Presence: plan.Seen, Start: tc.lo, Replicas: 3 - tc.moved}},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // Daemon is a dockerd that this process started, or nothing when one answered already.
@@ -35,20 +37,18 @@ func Ensure(ctx context.Context, logDir string, progress io.Writer) (*Daemon, er
 	return start(ctx, filepath.Join(logDir, "dockerd.log"), progress)
 }
 
-// Install makes a program of a Debian package available.
-func Install(ctx context.Context, progress io.Writer, program, pkg string) error {
-	if _, err := exec.LookPath(program); err == nil {
+// Install makes a command of a Debian package available.
+func Install(ctx context.Context, progress io.Writer, command, pkg string) error {
+	if _, err := exec.LookPath(command); err == nil {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("%s is not installed and this is no Debian: install it and try again", program)
+		return fmt.Errorf("%s is not installed and this is no Debian: install it and try again", command)
 	}
 	fmt.Fprintf(progress, "installing %s\n", pkg)
 	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "--no-install-recommends", pkg, "iptables"}} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("install %s: %w: %s", pkg, err, tail(string(output)))
+		if _, err := (program.In{Env: []string{"DEBIAN_FRONTEND=noninteractive"}}).Output(ctx, "apt-get", args...); err != nil {
+			return fmt.Errorf("install %s: %w", pkg, err)
 		}
 	}
 	return nil

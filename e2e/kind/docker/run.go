@@ -1,12 +1,10 @@
 package docker
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"os/exec"
-	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // Run runs docker with these arguments. An error holds what docker said.
@@ -22,21 +20,5 @@ func Output(ctx context.Context, args ...string) (string, error) {
 
 // Feed is Output for a docker that reads stdin.
 func Feed(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "docker", args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("docker %s: %w: %s", strings.Join(args[:min(len(args), 3)], " "), err, tail(stderr.String()))
-	}
-	return strings.TrimRight(stdout.String(), "\n"), nil
-}
-
-// tail keeps the end of what a command said: that is where the reason is.
-func tail(text string) string {
-	const most = 2000
-	text = strings.TrimSpace(text)
-	if len(text) > most {
-		text = "... " + text[len(text)-most:]
-	}
-	return text
+	return program.In{Stdin: stdin}.Output(ctx, "docker", args...)
 }

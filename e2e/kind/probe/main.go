@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
@@ -61,10 +60,9 @@ func runContainer(ctx context.Context, host docker.Host, dir string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", "exec docker run --rm --privileged --tmpfs /run "+image+" "+inside) // sh looks docker up in that PATH
-	cmd.Env = env
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("run a container: %w: %s", err, output)
+	// sh looks docker up in that PATH.
+	if _, err := (program.In{Env: env}).Output(ctx, "sh", "-c", "exec docker run --rm --privileged --tmpfs /run "+image+" "+inside); err != nil {
+		return fmt.Errorf("run a container: %w", err)
 	}
 	return docker.Run(ctx, "image", "rm", image)
 }

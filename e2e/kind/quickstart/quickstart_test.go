@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const (
@@ -157,13 +158,11 @@ func run(ctx context.Context, env []string, commands string) error {
 
 // expectNone fails when there are clusters of the page's names: they would be removed.
 func expectNone(ctx context.Context, machine *kind.Machine) error {
-	cmd := exec.CommandContext(ctx, machine.Kind, "get", "clusters", "--quiet")
-	cmd.Env = machine.Env
-	output, err := cmd.Output()
+	output, err := program.In{Env: machine.Env}.Output(ctx, machine.Kind, "get", "clusters", "--quiet")
 	if err != nil {
 		return fmt.Errorf("list the clusters: %w", err)
 	}
-	for each := range strings.FieldsSeq(string(output)) {
+	for each := range strings.FieldsSeq(output) {
 		if slices.Contains(names, each) {
 			return fmt.Errorf("there is a kind cluster %s already: remove it (kind delete cluster --name %s) and try again", each, each)
 		}
@@ -177,9 +176,8 @@ func tidy(dir string, machine *kind.Machine) error {
 	defer cancel()
 	var errs []error
 	for _, name := range names {
-		cmd := exec.CommandContext(ctx, machine.Kind, "delete", "cluster", "--name", name, "--kubeconfig", filepath.Join(dir, "kubeconfig"))
-		cmd.Env = machine.Env
-		errs = append(errs, cmd.Run())
+		_, err := program.In{Env: machine.Env}.Output(ctx, machine.Kind, "delete", "cluster", "--name", name, "--kubeconfig", filepath.Join(dir, "kubeconfig"))
+		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, os.RemoveAll("/tmp/sliceshift-quickstart"), docker.Run(ctx, "image", "rm", "--force",
 		"sliceshift-workload:1", "sliceshift-workload:1-2", "sliceshift-manager:quickstart"))...)

@@ -1,0 +1,97 @@
+// Package clustertest makes API servers for tests, which hold what they have in memory.
+package clustertest
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+)
+
+// Hooks stand between a client and the API server.
+type Hooks = interceptor.Funcs
+
+// New is the client of an API server that has objects.
+func New(objects ...client.Object) client.WithWatch { return Hooked(Hooks{}, objects...) }
+
+// Hooked is New with hooks.
+func Hooked(hooks Hooks, objects ...client.Object) client.WithWatch {
+	return builder(hooks, objects).Build()
+}
+
+// Indexed is Hooked for what also finds objects by the indexes of a cache.
+func Indexed(hooks Hooks, objects ...client.Object) client.WithWatch {
+	b := builder(hooks, objects)
+	for _, index := range clusters.Indexes() {
+		b = b.WithIndex(index.Object, index.Field, index.Values)
+	}
+	return b.Build()
+}
+
+func builder(hooks Hooks, objects []client.Object) *fake.ClientBuilder {
+	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(hooks)
+}
+
+// Before asks before each read or write, by the verb of the API (of a status: "update status") and
+// the object, which may be a list. An error is the answer.
+func Before(ask func(verb string, object runtime.Object) error) Hooks {
+	return Hooks{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if err := ask("get", o); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if err := ask("list", list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if err := ask("create", o); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if err := ask("patch", o); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, options...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			if err := ask("delete", o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if err := ask("patch "+sub, o); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, o, patch, options...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, options ...client.SubResourceUpdateOption) error {
+			if err := ask("update "+sub, o); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Update(ctx, o, options...)
+		},
+	}
+}
+
+// Failing answers requests of some verbs with an error.
+func Failing(answer error, verbs ...string) Hooks {
+	return Before(func(verb string, _ runtime.Object) error {
+		if slices.Contains(verbs, verb) {
+			return answer
+		}
+		return nil
+	})
+}
