@@ -64,7 +64,7 @@ func TestSharedClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(disk("a")...), clustertest.New(tc.there...))}
-			e.Pair.Destination.ID = tc.cluster
+			e.Destination.ID = tc.cluster
 			findings, err := e.sharedClaims(t.Context(), sharing(tc.readOnly))
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func TestPodIsRehearsed(t *testing.T) {
 				},
 			})
 			e := &Inspector{Pair: endpointtest.Pair(nil, live)}
-			e.Pair.Destination.Set = "next"
+			e.Destination.Set = "next"
 			findings, err := e.admission(t.Context(), &api.Migration{}, sharing(false))
 			if err != nil || len(shown) != 1 {
 				t.Fatalf("%v; shown %d pods", err, len(shown))
