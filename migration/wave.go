@@ -50,7 +50,7 @@ func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason:  api.ReasonQueued,
-		Message: fmt.Sprintf("waiting for the waves before %d: %d Migrations of namespace %s have not moved: %s", m.Spec.Wave, len(names), m.Namespace, named),
+		Message: fmt.Sprintf("waiting for the waves before %d: not moved yet in namespace %s: %s", m.Spec.Wave, m.Namespace, named),
 		Remedy:  fmt.Sprintf("to begin without them: kubectl patch migration -n %s %s --type=merge -p '{\"spec\":{\"wave\":0}}'", m.Namespace, m.Name),
 	}
 }

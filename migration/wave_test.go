@@ -60,7 +60,7 @@ func TestWaveNames(t *testing.T) {
 	for _, name := range []string{"e", "d", "c", "b", "a"} {
 		all = append(all, *west(name, 1))
 	}
-	const want = "waiting for the waves before 3: 5 Migrations of namespace shop have not moved: a, b, c and 2 more"
+	const want = "waiting for the waves before 3: not moved yet in namespace shop: a, b, c and 2 more"
 	if got := waveHold(m, all).Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -84,7 +84,7 @@ func TestWave(t *testing.T) {
 					t.Errorf("%s is looked at again after %s", later, after)
 				}
 			}
-			if got := d.says("second"); !strings.HasPrefix(got, "Queued: waiting for the waves before 1: 1 Migrations of namespace shop have not moved: first") {
+			if got := d.says("second"); !strings.HasPrefix(got, "Queued: waiting for the waves before 1: not moved yet in namespace shop: first") {
 				t.Errorf("it says %q", got)
 			}
 			if d.secrets > 1 || len(d.engines) > 0 || len(d.line.places) > 1 { // that of the first

@@ -36,7 +36,7 @@ func TestWaves(t *testing.T) {
 	}
 	first.Eventually("the later one waits for the other", func(ctx context.Context) (bool, error) {
 		text, err := said(ctx)
-		return strings.HasPrefix(text, api.ReasonQueued) && strings.HasSuffix(text, "have not moved: "+first.Migration.Name), err
+		return strings.HasPrefix(text, api.ReasonQueued) && strings.HasSuffix(text, ": "+first.Migration.Name), err
 	})
 	first.patch(n.client, `{"spec":{"handoff":{"minReadySeconds":0}}}`)
 	first.Eventually("both have moved, one after the other", func(ctx context.Context) (bool, error) {
