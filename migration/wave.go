@@ -16,7 +16,7 @@ import (
 // wavesNamed is how many Migrations of earlier waves a message names.
 const wavesNamed = 3
 
-// awaitsWave says whether a Migration is of a wave that has not begun it yet.
+// awaitsWave says whether a Migration begins only after those of earlier waves.
 func awaitsWave(m *api.Migration) bool {
 	return m.Spec.Wave > 0 && m.Status.Baseline == nil && m.Spec.Mode == api.ModeRun
 }
@@ -60,25 +60,33 @@ func (r *Reconciler) wave(ctx context.Context, m *api.Migration) (*plan.Hold, er
 	if !awaitsWave(m) {
 		return nil, nil
 	}
-	all := &api.MigrationList{}
-	if err := r.Client.List(ctx, all, client.InNamespace(m.Namespace)); err != nil {
+	all, err := r.neighbours(ctx, m.Namespace)
+	if err != nil {
 		return nil, fmt.Errorf("listing the Migrations of earlier waves: %w", err)
 	}
-	return waveHold(m, all.Items), nil
+	return waveHold(m, all), nil
 }
 
 // nextWave has those looked at that may have waited for one which has ended or is gone. Who is not called,
 // because the list fails, looks again by itself.
 func (r *Reconciler) nextWave(ctx context.Context, namespace string) {
-	all := &api.MigrationList{}
-	if err := r.Client.List(ctx, all, client.InNamespace(namespace)); err != nil {
+	all, err := r.neighbours(ctx, namespace)
+	if err != nil {
 		return
 	}
 	var called calls
-	for i := range all.Items {
-		if m := &all.Items[i]; awaitsWave(m) && waveHold(m, all.Items) == nil {
+	for i := range all {
+		if m := &all[i]; awaitsWave(m) && waveHold(m, all) == nil {
 			called = append(called, client.ObjectKeyFromObject(m))
 		}
 	}
 	r.call(called)
+}
+
+// neighbours are the Migrations of a namespace, as the cache has them and not to be changed: each one that has
+// ended asks when a manager starts, and there may be hundreds.
+func (r *Reconciler) neighbours(ctx context.Context, namespace string) ([]api.Migration, error) {
+	all := &api.MigrationList{}
+	err := r.Client.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	return all.Items, err
 }
