@@ -87,20 +87,6 @@ type Spec struct {
 	SameNamespace bool
 }
 
-// Record is what was written down because it cannot be observed again.
-type Record struct {
-	Baseline *api.Baseline
-	Fence    *api.Fence
-	Handoff  *api.Handoff
-	// Accepted is true once the preflight has passed.
-	Accepted bool
-	// Completed is the reason of the condition Completed when it is True.
-	Completed string
-	// Given is how many ordinals the destination owned when that was last written; nil: it was
-	// not written yet. Only of a destination that is lost is it asked.
-	Given *int32
-}
-
 // Presence says how a thing was seen.
 type Presence string
 
