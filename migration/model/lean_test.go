@@ -39,6 +39,16 @@ func (y *play) volumeOf(ordinal int32) *plan.OrdinalVolume {
 	return nil
 }
 
+// unparked ends a play in which the volume of ordinal 1 must not have been parked yet.
+func (y *play) unparked() {
+	y.t.Helper()
+	if y.volumeOf(1).Source.Parked() {
+		y.t.Errorf("its volume is parked\n%s", y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}
+
 // TestPodThatTheWatchDoesNotShow: a pod that still runs is not to be seen by the watch. Its volume is
 // not parked under it (I2).
 func TestPodThatTheWatchDoesNotShow(t *testing.T) {
@@ -59,11 +69,7 @@ func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 		y.machine.pass(y.p, gone)
 		y.settle(without1(ends))
 	}
-	if y.volumeOf(1).Source.Parked() {
-		t.Errorf("its volume is parked\n%s", y.story())
-	}
-	y.settle(everyone)
-	y.end()
+	y.unparked()
 }
 
 // TestOrdinalThatHasGoneBack: another process has taken over and given an ordinal back, and the watch
@@ -84,11 +90,7 @@ func TestOrdinalThatHasGoneBack(t *testing.T) {
 	for range 4 {
 		y.machine.pass(&first, late)
 	}
-	if y.volumeOf(1).Source.Parked() {
-		t.Errorf("its volume is parked\n%s", y.story())
-	}
-	y.settle(everyone)
-	y.end()
+	y.unparked()
 }
 
 // TestVolumeThatIsNotParkedAnyMore: somebody has pointed the giver's volume at its claim again, and

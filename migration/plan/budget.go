@@ -333,7 +333,7 @@ func (p budgetPlanner) liftCaps() *Decision {
 	}
 	for _, name := range SideNames {
 		if set := p.Side(name).Set; set.bounded() && set.Rolls.Shared {
-			return effect(Effect{Verb: LiftShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+			return set.write(Effect{Verb: LiftShare, Side: name})
 		}
 	}
 	return nil
@@ -346,7 +346,7 @@ func (p budgetPlanner) setCap(name SideName, most int32) *Decision {
 	if !set.Rolls.Heeded {
 		return p.capUnobserved(name)
 	}
-	return effect(Effect{Verb: SetShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, MaxUnavailable: most})
+	return set.write(Effect{Verb: SetShare, Side: name, MaxUnavailable: most})
 }
 
 func (p budgetPlanner) capUnobserved(name SideName) *Decision {

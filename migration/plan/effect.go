@@ -122,6 +122,12 @@ type Carriage struct {
 	Pair  volumes.Pair
 }
 
+// write is the decision for a write of the set as it was seen.
+func (s Set) write(e Effect) *Decision {
+	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
+	return effect(e)
+}
+
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.
 func (e Effect) OfOrdinal() bool {
 	switch e.Verb {
