@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ func TestStatusText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}
-			commandtest.Golden(t, name, g.Show(tc.m, "east", tc.record))
+			golden.Compare(t, name, g.Show(tc.m, "east", tc.record))
 		})
 	}
 }
