@@ -67,6 +67,30 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	renderProgress(m, s, decision)
 }
 
+// renderWarnings tells what the checks have found and did not refuse. Of a migration that has not
+// begun it is told anew whenever they were all done; a cluster that did not answer ended them.
+func renderWarnings(m *api.Migration, decision plan.Decision) {
+	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
+		return
+	}
+	// What the API bounds.
+	const (
+		most   = 32
+		word   = 253
+		object = 1024
+		text   = 2048
+	)
+	m.Status.Warnings = nil
+	for _, f := range decision.Findings {
+		if f.Warning && len(m.Status.Warnings) < most {
+			m.Status.Warnings = append(m.Status.Warnings, api.Warning{
+				Check: shorten(f.Check, word), Reason: shorten(f.Reason, word), Object: shorten(f.Object, object),
+				Message: shorten(f.Message, text), Remedy: shorten(f.Remedy, text),
+			})
+		}
+	}
+}
+
 func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
 	if hold == nil || !hold.Stalled {

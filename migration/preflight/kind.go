@@ -19,7 +19,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
 		if problem := workload.Problem(p.APIVersion); problem != "" {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
 				Remedy: "name one of these kinds, or use the version that was asked for",
 			}}, nil
 		}
@@ -29,7 +29,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 		}
 		if !served {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(),
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(),
 				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.Cluster, p.APIVersion),
 				Remedy:  "install its resource definition and the manager there: kubectl apply -k config",
 			}}, nil

@@ -95,7 +95,7 @@ func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.F
 	}
 	slices.Sort(lacking)
 	return &plan.Finding{
-		Reason: api.ReasonPermissionMissing, Object: at.Object(),
+		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
 		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking, ", "), at.Namespace),
 		Remedy:  plan.RemedyRights,
 	}, nil

@@ -53,7 +53,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		return nil, err
 	}
 	if finding := e.uncountable(m, source, destination); finding != nil {
-		return []plan.Finding{*finding}, nil
+		return plan.OfCheck(plan.CheckOrdinals, *finding), nil
 	}
 	e.moving = nil
 	var findings []plan.Finding
@@ -62,7 +62,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, more...)
+		findings = append(findings, plan.OfCheck(check.Name, more...)...)
 	}
 	return findings, nil
 }

@@ -15,6 +15,10 @@ import (
 func TestStatusText(t *testing.T) {
 	unbegun := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	unbegun.Spec.Source.Name, unbegun.Spec.Destination.Namespace = "web", "store"
+	unbegun.Status.Warnings = []api.Warning{
+		{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Message: "StatefulSet shop/web in cluster east is tracked by Argo CD"},
+		{Check: "release", Reason: "ReleaseNotSeen", Message: "nothing shows when the machine has let go of the disk"},
+	}
 	for name, tc := range map[string]struct {
 		m       *api.Migration
 		record  string
