@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
@@ -30,5 +30,5 @@ func TestReportText(t *testing.T) {
 	if err := (Printer{Out: &out}).Report(report); err != nil {
 		t.Fatal(err)
 	}
-	commandtest.Golden(t, "report.txt", out.String())
+	golden.Compare(t, "report.txt", out.String())
 }
