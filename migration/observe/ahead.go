@@ -111,8 +111,9 @@ func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) 
 	if slices.ContainsFunc(l.found.pods, own) {
 		return false
 	}
+	users := l.found.users()
 	for _, template := range templates {
-		if len(usersOf(&l.found, plan.ClaimName(template, set, ordinal), plan.PodName(set, ordinal))) > 0 {
+		if len(users[plan.ClaimName(template, set, ordinal)]) > 0 { // its own pod is not among them
 			return false
 		}
 	}

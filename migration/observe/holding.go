@@ -24,6 +24,23 @@ func ClaimTemplates(set *appsv1.StatefulSet) []string {
 	return names
 }
 
+// volumesOf are the claims of these ordinals, one for each claim template, with what speaks against
+// their volumes.
+func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, ordinals []int32) []plan.OrdinalVolume {
+	templates := ClaimTemplates(source.set)
+	source.mountedBy, destination.mountedBy = source.users(), destination.users()
+	all := make([]plan.OrdinalVolume, 0, len(ordinals)*len(templates))
+	for _, ordinal := range ordinals {
+		for _, template := range templates {
+			v := ordinalVolume(m, source, destination, ordinal, template)
+			e.judge(m, template, &v.Source, source, destination)
+			e.judge(m, template, &v.Destination, destination, source)
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
 // the one that was recorded when the ordinal's handoff began, or else the one that the
 // source's claim names, or the destination's when the source has none: both sides use
@@ -67,7 +84,7 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = usersOf(f, name, plan.PodName(f.endpoint.Set, ordinal))
+		h.Claim.Users = others(f.mountedBy[name], plan.PodName(f.endpoint.Set, ordinal))
 	}
 	if pv := f.volumes[volume]; pv != nil {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
@@ -76,19 +93,30 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	return h
 }
 
-// usersOf names the pods other than the ordinal's own that mount a claim.
-func usersOf(f *observed, claim, own string) []string {
-	var users []string
+// users names the pods that mount a claim, by claim. One that has run to its end uses none.
+func (f *observed) users() map[string][]string {
+	users := map[string][]string{}
 	for i := range f.pods {
 		pod := &f.pods[i]
-		if pod.Name == own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		for _, volume := range pod.Spec.Volumes {
-			if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim {
-				users = append(users, pod.Name)
+		for j := range pod.Spec.Volumes {
+			if claim := pod.Spec.Volumes[j].PersistentVolumeClaim; claim != nil {
+				users[claim.ClaimName] = append(users[claim.ClaimName], pod.Name)
 			}
 		}
 	}
 	return users
+}
+
+// others are those of these pods that are not the ordinal's own.
+func others(pods []string, own string) []string {
+	var names []string
+	for _, name := range pods {
+		if name != own {
+			names = append(names, name)
+		}
+	}
+	return names
 }

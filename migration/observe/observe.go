@@ -43,6 +43,8 @@ type observed struct {
 	// duplicateHandles are volumes of this side that are the disk of one that the other side would
 	// bring here, by the name of that one.
 	duplicateHandles map[string]string
+	// mountedBy are the pods that mount a claim, by its name, once the pods were read.
+	mountedBy map[string][]string
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
 	// listing is a list of the pods that was asked for before; nil: there is none.
@@ -137,8 +139,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		return s
 	}
 	s.Template = templateChange(source.set, destination.set)
-	templates := ClaimTemplates(source.set)
-	s.Source.Set.Templates = templates
+	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))
 	}
@@ -146,14 +147,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	if sc.Next != nil {
 		ordinals = append(ordinals, *sc.Next)
 	}
-	for _, ordinal := range ordinals {
-		for _, template := range templates {
-			v := ordinalVolume(m, source, destination, ordinal, template)
-			e.judge(m, template, &v.Source, source, destination)
-			e.judge(m, template, &v.Destination, destination, source)
-			s.Volumes = append(s.Volumes, v)
-		}
-	}
+	s.Volumes = e.volumesOf(m, source, destination, ordinals)
 	return s
 }
 

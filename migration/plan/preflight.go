@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -167,7 +166,7 @@ func healthFindings(s Snapshot, side Side) []Finding {
 			set.rolloutStatus(side.Namespace))
 	}
 	if names := unavailable(s, side); len(names) > 0 {
-		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
+		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, Listed(names)),
 			"kubectl get pods -n "+side.Namespace)
 	}
 	return findings

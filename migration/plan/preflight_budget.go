@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -141,7 +140,7 @@ func severalFinding(side Side) Finding {
 	}
 	return Finding{
 		Reason: api.ReasonSeveralBudgets, Object: side.object(),
-		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.object(), strings.Join(names, ", ")),
+		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.object(), Listed(names)),
 		Remedy:  fmt.Sprintf("leave one: kubectl delete pdb -n %s %s", side.Namespace, names[len(names)-1]),
 	}
 }

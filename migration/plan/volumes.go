@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -207,7 +206,7 @@ func inUse(h volumes.Holding) *Hold {
 		return nil
 	}
 	return &Hold{
-		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", strings.Join(h.Claim.Users, ", "), h.Ref.Namespace, h.Ref.Name),
+		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", Listed(h.Claim.Users), h.Ref.Namespace, h.Ref.Name),
 		Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
 	}
 }

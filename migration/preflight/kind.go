@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -61,7 +60,7 @@ func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, erro
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: e.Destination.Object(),
-		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), strings.Join(lost, ", "), e.Destination.APIVersion),
+		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), plan.Listed(lost), e.Destination.APIVersion),
 		Remedy:  "clear these fields, or move to " + workload.SliceVersion,
 	}}, nil
 }
