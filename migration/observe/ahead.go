@@ -75,7 +75,12 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 }
 
 // BeforeWrite forgets what an effect that is about to be written would make untrue.
-func (e *Observer) BeforeWrite(effect plan.Effect) { e.ahead.before(effect, e.SameCluster()) }
+func (e *Observer) BeforeWrite(effect plan.Effect) {
+	e.ahead.before(effect, e.SameCluster())
+	if effect.Kind != "" {
+		e.copies.stale = staleOf(e.copies.stale, effect)
+	}
+}
 
 // EndPass forgets what was only for the pass that ends.
 func (e *Observer) EndPass() { e.ahead.gate = nil }

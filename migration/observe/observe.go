@@ -75,6 +75,8 @@ type Observer struct {
 	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
 	// ahead are the lists of pods that are on their way.
 	ahead ahead
+	// copies is what was read of the dependencies.
+	copies copies
 	// namespaceSeen is when the destination's namespace was last looked for, and was there.
 	namespaceSeen time.Time
 }
@@ -138,6 +140,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
 		return s
 	}
+	s.Dependencies = e.dependencies(ctx, m, s, source.set, sc)
 	s.Template = templateChange(source.set, destination.set)
 	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Spec.NameOrdinals {

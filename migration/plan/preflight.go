@@ -35,6 +35,7 @@ const (
 	CheckSplit       = "slices"
 	CheckVolumes     = "claims"
 	CheckServices    = "services of ordinals"
+	CheckCopies      = "copies of dependencies"
 )
 
 func (s Side) object() string {
@@ -108,6 +109,7 @@ func Preflight(s Snapshot) []Finding {
 	}{
 		{CheckSource, sourceFindings}, {CheckBudget, budgetFindings}, {CheckDestination, destinationFindings},
 		{CheckSplit, splitFindings}, {CheckVolumes, volumeFindings}, {CheckServices, nameFindings},
+		{CheckCopies, dependencyFindings},
 	} {
 		findings = append(findings, OfCheck(look.check, look.at(s)...)...)
 	}

@@ -42,6 +42,8 @@ type Reads struct {
 	Namespace bool
 	// Identity are the sides that are asked again which cluster they are in.
 	Identity Sides
+	// Dependencies looks at all that is copied; else it is enough that it was looked at lately.
+	Dependencies bool
 	// Spared is what comes from the caches all the same: see Lean. With Wide it counts, too.
 	Spared Spared
 }
@@ -49,7 +51,7 @@ type Reads struct {
 // ReadsFor is what must be read live before a decision is carried out.
 func ReadsFor(s Snapshot, decision Decision) Reads {
 	if !decision.NeedsLiveRead() {
-		return readsForHold(decision.Hold)
+		return readsForHold(s, decision.Hold)
 	}
 	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == Absent, Identity: BothSides &^ proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
@@ -80,10 +82,12 @@ func ReadsFor(s Snapshot, decision Decision) Reads {
 
 // readsForHold is what must be read live before something is said that frightens people: a cluster
 // may have been mistaken, and one cache may be behind another.
-func readsForHold(hold *Hold) Reads {
+func readsForHold(s Snapshot, hold *Hold) Reads {
 	switch {
 	case hold == nil:
 		return Reads{}
+	case s.Spec.Dependencies.Copy && aboutDependencies(hold.Reason):
+		return Reads{Live: true, Dependencies: true}
 	case hold.Reason == api.ReasonClusterReplaced:
 		return Reads{Live: true, Identity: BothSides}
 	case slices.Contains([]string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk}, hold.Reason):
@@ -98,6 +102,7 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 	// The budgets are read again before the next ordinal is stopped.
 	sc.Budgets = sc.Ordinal == nil
 	next := decision.Record
+	sc.Dependencies = dependsOn(s, next)
 	// What begins or ends a migration is concluded from all there is.
 	sc.Wide = decision.Done != "" || next.Baseline == nil || s.Record.Baseline == nil || next.Completed != "" || takesForAnother(s, decision)
 	if sc.Wide {
@@ -152,7 +157,7 @@ func (sc Reads) Covers(need Reads) bool {
 	switch {
 	case !need.Live:
 		return true
-	case need.Identity&^sc.Identity != NoSide:
+	case need.Identity&^sc.Identity != NoSide, need.Dependencies && !sc.Dependencies:
 		return false
 	case need.Namespace && !sc.Namespace, !need.Spared.holds(sc.Spared):
 		return false
@@ -276,6 +281,9 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 	case sc.Wide && decision.Record != nil && decision.Record.Completed != "":
 		sc.Spared.Pods = BothSides // each ordinal was seen to arrive
 	case sc.Wide:
+	case effect != nil && effect.copies():
+		// The copy is written as it was judged, of an origin as it was judged, or not at all.
+		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
 	case effect == nil, effect.Verb == WriteFence, effect.Verb == ReleaseFence:
 		// No record says more of the budgets than that they are written next.
 		sc.Budgets, sc.Namespace = false, false

@@ -43,7 +43,7 @@ func (p settlePlanner) settling() []func() *Decision {
 	case p.Focused:
 		return []func() *Decision{p.policies, namePlanner{p.View}.dropNames}
 	case back:
-		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet}
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet, dependencyPlanner{p.View}.cleanup}
 	default:
 		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, namePlanner{p.View}.dropNames}
 	}

@@ -51,6 +51,8 @@ type Snapshot struct {
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
+	// Dependencies are the objects that pods need besides their volumes, where they are to be copied.
+	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
 }
@@ -80,6 +82,8 @@ type Spec struct {
 	SplitBudget api.SplitBudget
 	// DeleteSource asks for the source's objects to be deleted at the end.
 	DeleteSource bool
+	// Dependencies says what is done about what pods need besides their volumes.
+	Dependencies DependencySpec
 	// SameCluster is true when both sides are in one cluster: they share volumes.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
@@ -337,6 +341,7 @@ func (s Snapshot) Clone() Snapshot {
 		side.Names = slices.Clone(side.Names)
 	}
 	s.Volumes = slices.Clone(s.Volumes)
+	s.Dependencies.List = slices.Clone(s.Dependencies.List)
 	return s
 }
 

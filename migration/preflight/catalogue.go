@@ -91,6 +91,12 @@ var others = []Check{
 		Why:    "Somebody else's Service would be overwritten, or lead elsewhere.",
 		Remedy: "Rename the Service, or set spec.services.perOrdinal to None.",
 	},
+	{
+		Name: plan.CheckCopies, Group: GroupPods,
+		Looks:  "at what is to be copied of what the pods need besides their volumes, on both sides: whether the source has it, the destination knows its kind, has something else under the name, and whether it selects pods of others.",
+		Why:    "The moved ordinals would not get what the others get, or others would get what is not meant for them.",
+		Remedy: "Make both sides equal, or set spec.dependencies.onConflict or selectsOthers.",
+	},
 }
 
 // Catalogue are all checks, group by group; those of a group in the order in which they are done.

@@ -103,12 +103,10 @@ var checks = []Check{
 	},
 	{
 		Name: "dependencies", Group: GroupPods,
-		Looks:  "for what the pod template names, by name, in the destination's namespace and cluster: ConfigMaps, Secrets, the ServiceAccount, the PriorityClass and the RuntimeClass.",
+		Looks:  "for what the pod template names, by name, in the destination's namespace and cluster: ConfigMaps, Secrets, the ServiceAccount, classes and drivers. Where they are to be copied: whether the copies would be let in, and for what is never copied.",
 		Why:    "A moved ordinal would be stopped and not start again.",
-		Remedy: "Create what is missing at the destination before the move.",
-		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-			return dependencies(ctx, e.Destination, s.Source)
-		},
+		Remedy: "Create what is missing at the destination before the move, or have it copied.",
+		Run:    ofSource((*Inspector).dependencies),
 	},
 	{
 		Name: "shared claims", Group: GroupVolumes,

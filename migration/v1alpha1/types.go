@@ -192,6 +192,9 @@ type MigrationSpec struct {
 	// services says what is done so that clients in both clusters find the pods.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
+	// dependencies says what is done about the objects that pods need besides their volumes.
+	// +optional
+	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`
 	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}
