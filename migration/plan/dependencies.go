@@ -154,6 +154,14 @@ func (p dependencyPlanner) unread() *Decision {
 // RemedyDependencyRights mends a right that is missing for copies.
 const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
 
+// RemedyRights mends a right that is missing for an effect.
+func (e Effect) RemedyRights() string {
+	if e.copies() {
+		return RemedyDependencyRights
+	}
+	return RemedyRights
+}
+
 // copy brings one copy up to date, or says why not; nil: there is nothing to do.
 func (p dependencyPlanner) copy(d Dependency) *Decision {
 	c := d.Copy
