@@ -64,6 +64,7 @@ func Hash(cleaned *unstructured.Unstructured) string {
 const (
 	mostDifferences = 8
 	mostOfAValue    = 60
+	mostOfAPath     = 120
 )
 
 // Difference says in one line where a cleaned object is not as another one: what is there now, after
@@ -83,7 +84,7 @@ func Difference(now, wanted *unstructured.Unstructured) string {
 		if was == is && had == has {
 			continue
 		}
-		line := strings.TrimPrefix(path, ".") + ":"
+		line := cut(strings.TrimPrefix(path, "."), mostOfAPath) + ":"
 		if had {
 			line += " -" + shown(was, kind.Secret)
 		}
@@ -102,10 +103,14 @@ func shown(value string, secret bool) string {
 	if secret {
 		return "(not shown)"
 	}
-	if runes := []rune(value); len(runes) > mostOfAValue {
-		return string(runes[:mostOfAValue]) + "..."
+	return cut(value, mostOfAValue)
+}
+
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
 	}
-	return value
+	return text
 }
 
 func flatten(into map[string]string, path string, value any) {

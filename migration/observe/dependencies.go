@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -76,7 +77,11 @@ func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 	if err := r.read(ctx, further); err != nil {
 		return Needs{}, err
 	}
-	return Needs{References: r.needed(), Origins: r.found}, nil
+	needs := Needs{References: r.needed(), Origins: r.found}
+	if len(needs.References) > mostNeeds {
+		return Needs{}, fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", at.Object(), len(needs.References), mostNeeds)
+	}
+	return needs, nil
 }
 
 // needed are all references but those that nobody misses: what is optional and does not exist, and an
@@ -90,9 +95,15 @@ func (r *needsReader) needed() []dependencies.Reference {
 	})
 }
 
+// mostNeeds bounds what is looked for on behalf of one migration: who answers is not trusted.
+const mostNeeds = 500
+
 // read reads the objects that are copied; the others are only looked for at the destination.
 func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) error {
 	r.add(nil, refs...)
+	if len(refs) > mostNeeds {
+		return fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", r.at.Object(), len(refs), mostNeeds)
+	}
 	var reads []func() error
 	for _, ref := range refs {
 		kind, _ := dependencies.KindOf(ref.Kind)

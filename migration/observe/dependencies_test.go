@@ -111,6 +111,17 @@ func TestUnreadNeeds(t *testing.T) {
 	}
 }
 
+// TestTooManyNeeds: a cluster that is not trusted does not have a migration look for whatever it likes.
+func TestTooManyNeeds(t *testing.T) {
+	var objects []client.Object
+	for i := range mostNeeds + 1 {
+		objects = append(objects, endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: s%d, namespace: shop}, spec: {selector: {app: web}}}`, i)))
+	}
+	if _, err := ReadNeeds(t.Context(), endpointtest.Source(endpointtest.Serving(clustertest.Hooks{}, nil, objects...)), needySet()); err == nil {
+		t.Error("all of them are looked for")
+	}
+}
+
 // compared is ConfigMap settings as it is seen when the destination has some object of the name.
 func compared(t *testing.T, without []string, there ...client.Object) plan.Dependency {
 	t.Helper()
