@@ -116,7 +116,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
 	}
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()
-	both(source, destination, func(f *observed) error { return f.readAround(ctx) })
+	both(source, destination, func(f *observed) error { return f.readAround(ctx, sc) })
 	readExports(ctx, m, source, destination)
 	readNames(ctx, m, source, destination, sc)
 

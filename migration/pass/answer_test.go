@@ -140,7 +140,7 @@ func TestLastWriteIsAwaited(t *testing.T) {
 			if landed.Do != pass.Rest || landed.RequeueAfter != want || landed.Decision.Effect == nil || s.Refusals != 0 || !s.UnreportedSince.IsZero() {
 				t.Errorf("landed: %+v, %+v", landed, s)
 			}
-			step := s.Begin(plantest.Epoch.Add(tc.after), func(string) string { return tc.observed })
+			step := s.Begin(plantest.Epoch.Add(tc.after), plan.Record{}, func(string) string { return tc.observed })
 			if step.Do != tc.want || (step.Do == pass.Rest) != (step.RequeueAfter == pass.RequeueUnobserved) || (len(s.Awaited) > 0) != tc.awaited {
 				t.Errorf("got %+v, %+v", step, s)
 			}

@@ -48,6 +48,29 @@ type Reads struct {
 	Spared Spared
 }
 
+// Near is what a pass begins with: all that the caches show; while an ordinal is on its way, what they
+// show of that one's volumes, so that a handoff costs the same however many others there are.
+func Near(record Record) Reads {
+	if record.Handoff == nil {
+		return Reads{}
+	}
+	return Reads{Live: true, Ordinal: &record.Handoff.Ordinal, Volumes: true, Spared: butFor(Spared{})}
+}
+
+// NeedsAll says whether what was decided on the volumes of one ordinal may be another thing when all of
+// them are looked at: a disk that another one has lost keeps the next one from its stop (I3), and nothing
+// is recorded or called a stall before that was seen. What is on its way is brought to its end.
+func (d Decision) NeedsAll() bool {
+	switch {
+	case d.Record != nil || d.Done != "":
+		return true
+	case d.Effect != nil:
+		return d.Effect.Verb == ScaleDown
+	default:
+		return d.Hold == nil || d.Hold.Stalled || d.Hold.Reason == api.ReasonMoving
+	}
+}
+
 // ReadsFor is what must be read live before a decision is carried out.
 func ReadsFor(s Snapshot, decision Decision) Reads {
 	if !decision.NeedsLiveRead() {
