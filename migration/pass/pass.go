@@ -101,7 +101,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	}
 	snapshot = s.Sign(snapshot)
 	decision := plan.Plan(snapshot)
-	if step.near && decision.NeedsAll() {
+	if step.near && plan.NeedsAll(snapshot, decision) {
 		return step.again(plan.Reads{})
 	}
 	need := s.need(snapshot, decision)

@@ -137,6 +137,12 @@ func (p handoffPlanner) eachVolume(held []OrdinalVolume, judge func(volumes.Meth
 
 // carry moves the volumes of an ordinal that neither slice owns, and starts it.
 func (p handoffPlanner) carry(k int32) *Decision {
+	if p.Destination.Lost && len(p.Source.Budgets) > 0 {
+		// Nobody was stopped for this start, so the budget may still name what had to stay of fewer replicas.
+		if decision := p.budget.reserveBudget(1); decision != nil {
+			return p.at(api.StepReserveBudget, decision)
+		}
+	}
 	if hold := p.carried.released(k); hold != nil {
 		return p.held(api.StepAwaitRelease, *hold)
 	}

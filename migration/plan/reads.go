@@ -59,13 +59,13 @@ func Near(record Record) Reads {
 
 // NeedsAll says whether what was decided on the volumes of one ordinal may be another thing when all of
 // them are looked at: a disk that another one has lost keeps the next one from its stop (I3), and nothing
-// is recorded or called a stall before that was seen. What is on its way is brought to its end.
-func (d Decision) NeedsAll() bool {
-	switch {
-	case d.Record != nil || d.Done != "":
+// is recorded or called a stall before that was seen. What is down is brought up all the same.
+func NeedsAll(s Snapshot, d Decision) bool {
+	switch v := viewOf(s); {
+	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || v.giver.Set.Has(s.Record.Handoff.Ordinal):
 		return true
 	case d.Effect != nil:
-		return d.Effect.Verb == ScaleDown
+		return false
 	default:
 		return d.Hold == nil || d.Hold.Stalled || d.Hold.Reason == api.ReasonMoving
 	}

@@ -193,7 +193,7 @@ func TestTakesAway(t *testing.T) {
 }
 
 // TestNear: while an ordinal is on its way a pass begins with what the caches show of it, and nothing is
-// recorded, concluded, stopped or called a stall on that.
+// recorded, concluded, begun or called a stall on that.
 func TestNear(t *testing.T) {
 	if got := Near(Record{}); got != (Reads{}) {
 		t.Errorf("none is on its way: %+v", got)
@@ -208,22 +208,28 @@ func TestNear(t *testing.T) {
 	if near.Covers(Reads{Live: true}) || !near.Covers(Reads{}) {
 		t.Error("the caches are taken for the API servers, or not for what they are")
 	}
+	running, down := healthy(0, 4, nil, "data"), healthy(0, 3, nil, "data")
+	for _, s := range []*Snapshot{&running, &down} {
+		s.Record = Record{Baseline: &api.Baseline{Replicas: 4}, Handoff: &api.Handoff{Ordinal: 3}}
+	}
 	for name, tc := range map[string]struct {
+		s        Snapshot
 		decision Decision
 		want     bool
 	}{
-		"a record":            {Decision{Record: &Record{}}, true},
-		"the end":             {Decision{Done: api.ReasonMoved}, true},
-		"a stop":              {*effect(Effect{Verb: ScaleDown}), true},
-		"a start":             {*effect(Effect{Verb: ScaleUp}), false},
-		"a budget":            {*effect(Effect{Verb: SetBudget}), false},
-		"a volume":            {*effect(Effect{Verb: CarryVolume}), false},
-		"nothing":             {Decision{}, true},
-		"a wait":              {Decision{Hold: &Hold{Reason: api.ReasonPodNotReady}}, false},
-		"a stall":             {*Stalled(api.ReasonForeignScale, "", ""), true},
-		"nothing left for it": {*done(), true},
+		"a record":            {down, Decision{Record: &Record{}}, true},
+		"the end":             {down, Decision{Done: api.ReasonMoved}, true},
+		"a stop":              {running, *effect(Effect{Verb: ScaleDown}), true},
+		"what is before that": {running, *effect(Effect{Verb: SetBudget}), true},
+		"a start":             {down, *effect(Effect{Verb: ScaleUp}), false},
+		"a volume":            {down, *effect(Effect{Verb: CarryVolume}), false},
+		"nothing":             {down, Decision{}, true},
+		"a wait":              {down, Decision{Hold: &Hold{Reason: api.ReasonPodNotReady}}, false},
+		"a stall":             {down, *Stalled(api.ReasonForeignScale, "", ""), true},
+		"nothing left for it": {down, *done(), true},
+		"none on its way":     {healthy(0, 3, nil, "data"), *effect(Effect{Verb: ScaleUp}), true},
 	} {
-		if got := tc.decision.NeedsAll(); got != tc.want {
+		if got := NeedsAll(tc.s, tc.decision); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
