@@ -35,6 +35,7 @@ var embeddedOnly = map[string]string{
 	"TestDependencyChanges":            copied,
 	"TestCopiesAreFoughtFor":           copied,
 	"TestCopiesGo":                     copied,
+	"TestRightsOfCopies":               copied,
 	"TestCopiesAreRead":                copied,
 	"TestStrangersAreNotSelected":      copied,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",

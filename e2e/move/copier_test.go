@@ -1,0 +1,65 @@
+package move
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// TestRightsOfCopies: who moves needs a role more to copy what the pods need, and all rights that a Role
+// gives to copy that; with these the shipped roles are enough. What is missing is named before the first
+// write.
+func TestRightsOfCopies(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy)
+	v.Must(harness.Install())
+	v.Must(v.makeNamespace())
+	user := "copier-of-" + v.App.Namespace
+	run := func(code int) string {
+		from, err := v.From.UserKubeconfig(user)
+		v.Must(err)
+		to, err := v.To.UserKubeconfig(user)
+		v.Must(err)
+		return v.exits(exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), "run", v.App.Name, "-n", v.App.Namespace,
+			"--kubeconfig", from, "--to-kubeconfig", to, "--copy-dependencies", "--shared", "data"), code)
+	}
+	for _, each := range []harness.Endpoint{v.Here(), v.There()} {
+		v.allow(each.Client, "", "sliceshift-mover-cluster", user)
+		v.allow(each.Client, "", "sliceshift-mover-dependencies-cluster", user)
+		v.allow(each.Client, each.Namespace, "sliceshift-mover", user)
+	}
+	if out := run(exitRefused); !strings.Contains(out, "get secrets") || !strings.Contains(out, "sliceshift-mover-dependencies") {
+		t.Errorf("without the role:\n%s", out)
+	}
+	for _, each := range []harness.Endpoint{v.Here(), v.There()} {
+		v.allow(each.Client, each.Namespace, "sliceshift-mover-dependencies", user)
+	}
+	if out := run(exitRefused); !strings.Contains(out, "more rights than it has itself") || !strings.Contains(out, "Role "+v.ToNamespace+"/reader") {
+		t.Errorf("without the rights of the role:\n%s", out)
+	}
+	v.allow(v.Destination, v.ToNamespace, "view", user)
+	run(0)
+	v.expectCleaned()
+	v.ExpectMovedCleanly()
+}
+
+// allow binds a ClusterRole to a user, in one namespace or in all.
+func (v *move) allow(c kubernetes.Interface, namespace, role, user string) {
+	v.T.Helper()
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: role + "-" + user}
+	var err error
+	if namespace == "" {
+		_, err = c.RbacV1().ClusterRoleBindings().Create(v.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	} else {
+		_, err = c.RbacV1().RoleBindings(namespace).Create(v.Ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	}
+	v.Must(err)
+}
