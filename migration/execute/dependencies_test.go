@@ -79,7 +79,12 @@ func TestRightsAreOfTheAccount(t *testing.T) {
 	e := &Executor{Owner: "m", Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(binding)), nil)}
 	e.Destination.Namespace = "team"
 	way := dependencies.Way{From: dependencies.Place{Namespace: "shop"}, To: dependencies.Place{Namespace: "team"}, Account: "app"}
-	hash := dependencies.Hash(dependencies.Clean(endpointtest.Object(binding), way))
+	kind, _ := dependencies.KindOf("RoleBinding")
+	stored, err := e.Source.Dependency(t.Context(), kind, "reader", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := dependencies.Hash(dependencies.Clean(stored, way))
 	got, _, err := e.CopyOf(t.Context(), plan.Effect{Verb: plan.CreateCopy, Kind: "RoleBinding", Name: "reader", Copied: plan.Copied{Origin: hash}})
 	if err != nil {
 		t.Fatal(err)
