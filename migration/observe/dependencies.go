@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -216,7 +217,7 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 	var wanted *unstructured.Unstructured
 	if origin != nil {
 		wanted = dependencies.Clean(origin, way)
-		d.Origin = dependencies.Hash(wanted)
+		d.Origin, d.KeptBy = dependencies.Hash(wanted), keeperOf(origin)
 	}
 	if there == nil {
 		d.SelectsOthers, err = r.stranger(ctx, origin)
@@ -227,6 +228,15 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 		d.Difference, d.Rigid = dependencies.Difference(dependencies.Clean(there, way.Home()), wanted), dependencies.Rigid(there, wanted)
 	}
 	return d, nil
+}
+
+// keeperOf is what controls an object, such as the ExternalSecret that a Secret is made from.
+func keeperOf(origin *unstructured.Unstructured) string {
+	owner := metav1.GetControllerOf(origin)
+	if owner == nil {
+		return ""
+	}
+	return owner.Kind + " " + owner.Name
 }
 
 // contents are the fields of dependencies that writers own, as managed fields name them.

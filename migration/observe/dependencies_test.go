@@ -178,6 +178,17 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestKeeper: what writes an object is told by the owner that controls it.
+func TestKeeper(t *testing.T) {
+	for owners, want := range map[string]string{
+		"[]": "", "[{kind: ExternalSecret, name: db, controller: true}]": "ExternalSecret db", "[{kind: Application, name: shop}]": "",
+	} {
+		if got := keeperOf(endpointtest.Object("{kind: Secret, metadata: {name: db, ownerReferences: " + owners + "}}")); got != want {
+			t.Errorf("%s: %q", owners, got)
+		}
+	}
+}
+
 // TestSelectedStranger: a Service that selects a pod of somebody else is found out, on either side.
 func TestSelectedStranger(t *testing.T) {
 	pod := func(name string) client.Object {
