@@ -36,6 +36,7 @@ var embeddedOnly = map[string]string{
 	"TestCopiesAreFoughtFor":           copied,
 	"TestCopiesGo":                     copied,
 	"TestRightsOfCopies":               copied,
+	"TestManagerCopies":                copied,
 	"TestCopiesAreRead":                copied,
 	"TestStrangersAreNotSelected":      copied,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
