@@ -342,6 +342,8 @@ func TestUnknownFields(t *testing.T) {
 		"unknown field":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"sauce":1}`, `unknown field "spec.sauce"`},
 		"source is destination": {`{"source":{"name":"web"},"destination":{}}`, "same StatefulSet"},
 		"unknown mode":          {`{"source":{"name":"web"},"destination":{"namespace":"b"},"mode":"Stop"}`, "spec.mode"},
+		"unknown dependencies":  {`{"source":{"name":"web"},"destination":{"namespace":"b"},"dependencies":{"mode":"Move"}}`, "spec.dependencies.mode"},
+		"unknown conflicts":     {`{"source":{"name":"web"},"destination":{"namespace":"b"},"dependencies":{"mode":"Copy","onConflict":"Merge"}}`, "spec.dependencies.onConflict"},
 		"a budget of 0":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":0}`, "maxUnavailable"},
 		"a budget of 0%":        {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":"0%"}`, "maxUnavailable"},
 		"no source":             {`{"destination":{"namespace":"b"}}`, "source"},

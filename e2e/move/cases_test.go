@@ -35,6 +35,8 @@ var embeddedOnly = map[string]string{
 	"TestDependencyChanges":            copied,
 	"TestCopiesAreFoughtFor":           copied,
 	"TestCopiesGo":                     copied,
+	"TestRightsOfCopies":               copied,
+	"TestManagerCopies":                copied,
 	"TestCopiesAreRead":                copied,
 	"TestStrangersAreNotSelected":      copied,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",

@@ -56,14 +56,17 @@ func (e *Executor) CopyOf(ctx context.Context, effect plan.Effect) (*unstructure
 	if origin == nil {
 		return nil, dependencies.Way{}, conflict(kind, effect.Name)
 	}
-	set, err := e.Source.GetSet(ctx, e.Source.Live)
-	if err != nil {
-		return nil, dependencies.Way{}, err
+	way := observe.WayOf(e.Pair, "")
+	if effect.Kind == dependencies.RoleBinding { // of no other kind the copy depends on the account
+		set, err := e.Source.GetSet(ctx, e.Source.Live)
+		if err != nil {
+			return nil, way, err
+		}
+		if set == nil {
+			return nil, way, conflict(kind, effect.Name)
+		}
+		way.Account = dependencies.AccountOf(set.Spec.Template.Spec)
 	}
-	if set == nil {
-		return nil, dependencies.Way{}, conflict(kind, effect.Name)
-	}
-	way := observe.WayOf(e.Pair, set)
 	copied := dependencies.Clean(origin, way)
 	hash := dependencies.Hash(copied)
 	if hash != effect.Copied.Origin {

@@ -71,6 +71,30 @@ func TestCopyIsMade(t *testing.T) {
 	}
 }
 
+// TestRightsAreOfTheAccount: a copied RoleBinding gives rights to the account of the pods alone.
+func TestRightsAreOfTheAccount(t *testing.T) {
+	const binding = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: shop}, roleRef: {kind: Role, name: reader}, subjects: [{kind: User, name: jane}, {kind: ServiceAccount, name: app, namespace: shop}]}`
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Spec.Template.Spec.ServiceAccountName = "app"
+	e := &Executor{Owner: "m", Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(binding)), nil)}
+	e.Destination.Namespace = "team"
+	way := dependencies.Way{From: dependencies.Place{Namespace: "shop"}, To: dependencies.Place{Namespace: "team"}, Account: "app"}
+	kind, _ := dependencies.KindOf("RoleBinding")
+	stored, err := e.Source.Dependency(t.Context(), kind, "reader", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := dependencies.Hash(dependencies.Clean(stored, way))
+	got, _, err := e.CopyOf(t.Context(), plan.Effect{Verb: plan.CreateCopy, Kind: "RoleBinding", Name: "reader", Copied: plan.Copied{Origin: hash}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{map[string]any{"kind": "ServiceAccount", "name": "app", "namespace": "team"}}
+	if diff := cmp.Diff(want, got.Object["subjects"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestCopyIsBroughtUpToDate: what somebody else has made gets the content and the mark, and keeps the rest;
 // it does not become the migration's own, which would delete it.
 func TestCopyIsBroughtUpToDate(t *testing.T) {

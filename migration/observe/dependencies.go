@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,13 +34,17 @@ type Named struct{ Kind, Name string }
 
 func named(ref dependencies.Reference) Named { return Named{ref.Kind, ref.Name} }
 
-// WayOf is the way of a copy from a set to the other side.
-func WayOf(sides *endpoint.Pair, set *appsv1.StatefulSet) dependencies.Way {
+// WayOf is the way of a copy of what pods need that run under a ServiceAccount.
+func WayOf(sides *endpoint.Pair, account string) dependencies.Way {
 	return dependencies.Way{
 		From:    dependencies.Place{Namespace: sides.Source.Namespace, Set: sides.Source.Set},
 		To:      dependencies.Place{Namespace: sides.Destination.Namespace, Set: sides.Destination.Set},
-		Account: dependencies.AccountOf(set.Spec.Template.Spec),
+		Account: account,
 	}
+}
+
+func (r CopyReader) wayOf(set *appsv1.StatefulSet) dependencies.Way {
+	return WayOf(r.Pair, dependencies.AccountOf(set.Spec.Template.Spec))
 }
 
 // needsReader reads what the pods of the source need.
@@ -107,7 +112,7 @@ func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) e
 	var reads []func() error
 	for _, ref := range refs {
 		kind, _ := dependencies.KindOf(ref.Kind)
-		if !kind.Copied || r.found[named(ref)] != nil {
+		if !kind.Copied || r.has(ref) {
 			continue
 		}
 		reads = append(reads, func() error {
@@ -133,6 +138,12 @@ func (r *needsReader) list(ctx context.Context, name string, wanted func(*unstru
 		}
 	}
 	return err
+}
+
+func (r *needsReader) has(ref dependencies.Reference) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found[named(ref)] != nil
 }
 
 func (r *needsReader) add(object *unstructured.Unstructured, refs ...dependencies.Reference) {
@@ -202,11 +213,11 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 	if err != nil {
 		return d, err
 	}
-	way := WayOf(r.Pair, set)
+	way := r.wayOf(set)
 	var wanted *unstructured.Unstructured
 	if origin != nil {
 		wanted = dependencies.Clean(origin, way)
-		d.Origin = dependencies.Hash(wanted)
+		d.Origin, d.KeptBy = dependencies.Hash(wanted), keeperOf(origin)
 	}
 	if there == nil {
 		d.SelectsOthers, err = r.stranger(ctx, origin)
@@ -217,6 +228,15 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 		d.Difference, d.Rigid = dependencies.Difference(dependencies.Clean(there, way.Home()), wanted), dependencies.Rigid(there, wanted)
 	}
 	return d, nil
+}
+
+// keeperOf is what controls an object, such as the ExternalSecret that a Secret is made from.
+func keeperOf(origin *unstructured.Unstructured) string {
+	owner := metav1.GetControllerOf(origin)
+	if owner == nil {
+		return ""
+	}
+	return owner.Kind + " " + owner.Name
 }
 
 // contents are the fields of dependencies that writers own, as managed fields name them.
@@ -277,7 +297,7 @@ func podsSelected(ctx context.Context, at endpoint.Endpoint, selector labels.Sel
 
 // Made lists the copies that the migration has made.
 func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.Dependency, error) {
-	way := WayOf(r.Pair, set)
+	way := r.wayOf(set)
 	var mu sync.Mutex
 	made := map[string][]plan.Dependency{}
 	var reads []func() error

@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,6 +178,17 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestKeeper: what writes an object is told by the owner that controls it.
+func TestKeeper(t *testing.T) {
+	for owners, want := range map[string]string{
+		"[]": "", "[{kind: ExternalSecret, name: db, controller: true}]": "ExternalSecret db", "[{kind: Application, name: shop}]": "",
+	} {
+		if got := keeperOf(endpointtest.Object("{kind: Secret, metadata: {name: db, ownerReferences: " + owners + "}}")); got != want {
+			t.Errorf("%s: %q", owners, got)
+		}
+	}
+}
+
 // TestSelectedStranger: a Service that selects a pod of somebody else is found out, on either side.
 func TestSelectedStranger(t *testing.T) {
 	pod := func(name string) client.Object {
@@ -221,20 +233,20 @@ func TestMade(t *testing.T) {
 // TestCopiesAreReadSeldom: what was looked at lately is not looked at again, but for what was written, and
 // where all must be known.
 func TestCopiesAreReadSeldom(t *testing.T) {
-	reads := 0
-	count := clustertest.Before(func(string, runtime.Object) error { reads++; return nil })
+	var reads atomic.Int64
+	count := clustertest.Before(func(string, runtime.Object) error { reads.Add(1); return nil })
 	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	e := &Observer{Pair: endpointtest.Pair(endpointtest.Serving(count, nil, around()...), endpointtest.Serving(count, nil)), Clock: clock}
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m"}}
 	m.Spec.Mode, m.Spec.Dependencies.Mode = api.ModeRun, api.DependenciesCopy
 	s := plan.Snapshot{Spec: SpecOf(m, false)}
-	look := func(sc plan.Reads) int {
+	look := func(sc plan.Reads) int64 {
 		t.Helper()
-		reads = 0
+		reads.Store(0)
 		if d := e.dependencies(t.Context(), m, s, needySet(), sc); !d.Read || len(d.List) != 10 {
 			t.Fatalf("%+v", d)
 		}
-		return reads
+		return reads.Load()
 	}
 	if first := look(plan.Reads{}); first < 20 {
 		t.Errorf("%d reads at first", first)

@@ -135,12 +135,12 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return s
 	}
+	s.Dependencies = e.dependencies(ctx, m, s, source.set, sc)
 	var err error
 	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
 		return s
 	}
-	s.Dependencies = e.dependencies(ctx, m, s, source.set, sc)
 	s.Template = templateChange(source.set, destination.set)
 	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Spec.NameOrdinals {

@@ -41,7 +41,9 @@ type Dependency struct {
 	Unserved bool
 	// SelectsOthers names a pod of somebody else that it selects, and the pod's cluster.
 	SelectsOthers string
-	Copy          Copy
+	// KeptBy is what owns it at the source, and writes it; empty: nothing does.
+	KeptBy string
+	Copy   Copy
 	// Difference is how the destination's object would change, for people.
 	Difference string
 	// Rigid is true when the destination's object cannot be changed into a copy, only replaced.
@@ -135,8 +137,11 @@ func (p dependencyPlanner) copies() *Decision {
 	return held
 }
 
-// copying says whether there is anything to be copied: within one namespace there is not.
-func (p dependencyPlanner) copying() bool { return p.Spec.Dependencies.Copy && !p.Spec.SameNamespace }
+// copying says whether there is anything to be copied: within one namespace there is not, and without a
+// source nobody knows what.
+func (p dependencyPlanner) copying() bool {
+	return p.Spec.Dependencies.Copy && !p.Spec.SameNamespace && p.Source.Set.Presence == Seen
+}
 
 // unread holds while it is not known what is to be copied.
 func (p dependencyPlanner) unread() *Decision {
@@ -299,6 +304,18 @@ func dependencyFindings(s Snapshot) []Finding {
 	findings := find(p.unread(), s.Source.object())
 	for _, d := range s.Dependencies.List {
 		findings = append(findings, find(p.copy(d), p.there(d))...)
+		if d.KeptBy != "" && !d.Copy.Found {
+			findings = append(findings, p.kept(d))
+		}
 	}
 	return findings
+}
+
+// kept warns of a copy that nothing will write once the migration has been completed.
+func (p dependencyPlanner) kept(d Dependency) Finding {
+	return Finding{
+		Reason: api.ReasonDependencyKept, Object: p.there(d), Warning: true,
+		Message: fmt.Sprintf("%s %s/%s in cluster %s is written by %s: its copy in cluster %s follows until the migration has been completed, and then nothing writes it any more", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.KeptBy, p.Destination.Cluster),
+		Remedy:  fmt.Sprintf("set up %s in cluster %s, too", d.KeptBy, p.Destination.Cluster),
+	}
 }

@@ -100,6 +100,7 @@ func TestCopies(t *testing.T) {
 		"put back three times, keep":           {changes{there("3", copiedOnce("argocd", 3)), keep}, ""},
 		"put back three times, then unchanged": {changes{there("1", copiedOnce("", 3))}, update},
 		"only looked for":                      {changes{asking(func(a *DependencySpec) { a.Copy = false })}, ""},
+		"without a source":                     {changes{func(s *Snapshot, _ *Dependency) { s.Source.Set.Presence = Absent }}, ""},
 		"in one namespace":                     {changes{func(s *Snapshot, _ *Dependency) { s.Spec.SameNamespace = true }}, ""},
 	} {
 		p := needing(tc.changes...)
@@ -220,6 +221,15 @@ func TestDependencyFindings(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	p.Dependencies.List = []Dependency{{Kind: "Secret", Name: "db", Origin: "1", KeptBy: "ExternalSecret db"}}
+	findings := dependencyFindings(p.Snapshot)
+	if len(findings) != 1 || !findings[0].Warning || findings[0].Reason != api.ReasonDependencyKept || !strings.Contains(findings[0].Message, "ExternalSecret db") {
+		t.Errorf("of a Secret that something writes: %+v", findings)
+	}
+	p.Dependencies.List[0].Copy = Copy{Found: true, Hash: "1"}
+	if findings := dependencyFindings(p.Snapshot); len(findings) > 0 {
+		t.Errorf("it is there: %+v", findings)
 	}
 	p.Spec.Dependencies.Copy = false
 	if findings := dependencyFindings(p.Snapshot); len(findings) > 0 {

@@ -3,8 +3,10 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,6 +147,29 @@ func copyRefused(at endpoint.Endpoint, d plan.Dependency, err error) (*plan.Find
 	default:
 		return nil, err
 	}
+}
+
+// withAccount is the source as it can be asked for before its ServiceAccount is copied: with the account
+// that each namespace has. With its own it is asked for again before the first ordinal is stopped.
+func (e *Inspector) withAccount(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	name := source.Spec.Template.Spec.ServiceAccountName
+	if m.Spec.Dependencies.Mode != api.DependenciesCopy || name == "" {
+		return source, nil
+	}
+	account, err := endpoint.Get[corev1.ServiceAccount](ctx, e.Destination.Live, e.Destination.Key(name))
+	if account != nil || err != nil {
+		return source, err
+	}
+	source = source.DeepCopy()
+	source.Spec.Template.Spec.ServiceAccountName, source.Spec.Template.Spec.DeprecatedServiceAccount = "", ""
+	return source, nil
+}
+
+// accountIsMissing says whether a ServiceAccount is yet to be copied.
+func accountIsMissing(all plan.Dependencies) bool {
+	return slices.ContainsFunc(all.List, func(d plan.Dependency) bool {
+		return d.Kind == dependencies.ServiceAccount && d.Origin != "" && !d.Copy.Found
+	})
 }
 
 // copyRights are what copies need besides everything else: to read what is copied on one side, and to

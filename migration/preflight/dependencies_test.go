@@ -114,6 +114,37 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
+// TestAccountIsCopiedFirst: a pod is asked for under the account of its own where that is there, and else
+// under the one that each namespace has, until it is copied.
+func TestAccountIsCopiedFirst(t *testing.T) {
+	account := endpointtest.Object(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: app, namespace: shop}}`)
+	for name, tc := range map[string]struct {
+		mode  api.DependencyMode
+		there []client.Object
+		want  string
+	}{
+		"checked":          {api.DependenciesCheck, nil, "app"},
+		"copied":           {api.DependenciesCopy, nil, ""},
+		"copied, is there": {api.DependenciesCopy, []client.Object{account}, "app"},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(nil, endpointtest.Serving(clustertest.Hooks{}, nil, tc.there...))}
+		m, set := &api.Migration{}, needySet()
+		m.Spec.Dependencies.Mode, set.Spec.Template.Spec.ServiceAccountName = tc.mode, "app"
+		got, err := e.withAccount(t.Context(), m, set)
+		if err != nil || got.Spec.Template.Spec.ServiceAccountName != tc.want || set.Spec.Template.Spec.ServiceAccountName != "app" {
+			t.Errorf("%s: under %q, %v", name, got.Spec.Template.Spec.ServiceAccountName, err)
+		}
+	}
+	missing := plan.Dependency{Kind: "ServiceAccount", Name: "app", Origin: "1"}
+	there := missing
+	there.Copy.Found = true
+	for want, d := range map[bool]plan.Dependency{true: missing, false: there} {
+		if got := accountIsMissing(plan.Dependencies{List: []plan.Dependency{{Kind: "Secret", Origin: "1"}, d}}); got != want {
+			t.Errorf("it is missing: %t", got)
+		}
+	}
+}
+
 // TestCopyRefused: who may not give what he does not have is told so, and where a right is missing, which.
 func TestCopyRefused(t *testing.T) {
 	roles := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}

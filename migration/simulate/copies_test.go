@@ -45,6 +45,9 @@ func TestWorldApplyCopy(t *testing.T) {
 
 // TestDryRunCopies: a plan lists what is copied, before the first ordinal is stopped, and each once.
 func TestDryRunCopies(t *testing.T) {
+	if many := Run(plantest.Scenario{Replicas: 1, Copies: 400}.Build()); many.Outcome != api.ReasonMoved {
+		t.Errorf("with many copies it ends with %q, %+v", many.Outcome, many.Held)
+	}
 	result := Run(plantest.Scenario{Replicas: 2, Copies: 2}.Build())
 	var got []string
 	stops := -1

@@ -30,6 +30,7 @@ const (
 	ReasonDependencyDiffers    = "DependencyDiffers"
 	ReasonDependencyChanged    = "DependencyChanged"
 	ReasonDependencySelects    = "DependencySelectsOthers"
+	ReasonDependencyKept       = "DependencyKept"
 	ReasonDependencyNotRead    = "DependencyNotRead"
 	ReasonQuotaTooSmall        = "QuotaTooSmall"
 	ReasonTrackedByGitOps      = "TrackedByGitOps"
