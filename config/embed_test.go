@@ -146,11 +146,13 @@ func TestMoverRights(t *testing.T) {
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: create,get,list,watch",
 			"resourcequotas: list",
+			"scaledobjects.keda.sh: list",
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get,list,patch",
 			"services: create,delete,get,list,patch,watch",
 			"statefulsets.apps.sliceshift.io: create,delete,get,list,patch,watch",
 			"statefulsets.apps: create,delete,get,list,patch,watch",
+			"verticalpodautoscalers.autoscaling.k8s.io: list",
 		},
 		"sliceshift-mover-cluster": {
 			"csidrivers.storage.k8s.io: get",
@@ -160,6 +162,7 @@ func TestMoverRights(t *testing.T) {
 			"persistentvolumes: create,delete,get,list,patch,watch",
 			"priorityclasses.scheduling.k8s.io: get",
 			"runtimeclasses.node.k8s.io: get",
+			"storageclasses.storage.k8s.io: list",
 			"volumeattachments.storage.k8s.io: list,watch",
 		},
 		"sliceshift-mover-dependencies": {

@@ -6,7 +6,9 @@ package clusters
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	kubediscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +99,23 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 		return "", fmt.Errorf("reading namespace %s, which identifies a cluster: %w", metav1.NamespaceSystem, err)
 	}
 	return system.UID, nil
+}
+
+// Version is that of the API server, as it is written in releases: v1.37.2.
+func (c *Connection) Version(ctx context.Context) (string, error) {
+	discover, err := kubediscovery.NewDiscoveryClientForConfigAndClient(c.core.config, &http.Client{Transport: c.guard, Timeout: c.core.transport.Timeout})
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	answer, err := discover.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: asking for its version: %w", c.name, err)
+	}
+	var info version.Info
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return "", fmt.Errorf("cluster %s: reading its version: %w", c.name, err)
+	}
+	return info.GitVersion, nil
 }
 
 // Live reads and writes straight at the API server. Reads are repeated for a short

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -291,8 +292,9 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
-		Ours:   budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
-		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
+		Unhealthy: string(ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "")),
+		Ours:      budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Author:    pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
 	if api.FenceOwner(fence) != m.UID {

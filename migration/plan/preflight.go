@@ -31,6 +31,7 @@ const (
 	CheckOrdinals    = "numbers of ordinals"
 	CheckSource      = "source"
 	CheckBudget      = "disruption budget"
+	CheckForm        = "form of the budget"
 	CheckDestination = "destination"
 	CheckSplit       = "slices"
 	CheckVolumes     = "claims"
@@ -107,7 +108,7 @@ func Preflight(s Snapshot) []Finding {
 		check string
 		at    func(Snapshot) []Finding
 	}{
-		{CheckSource, sourceFindings}, {CheckBudget, budgetFindings}, {CheckDestination, destinationFindings},
+		{CheckSource, sourceFindings}, {CheckBudget, budgetFindings}, {CheckForm, formFindings}, {CheckDestination, destinationFindings},
 		{CheckSplit, splitFindings}, {CheckVolumes, volumeFindings}, {CheckServices, nameFindings},
 		{CheckCopies, dependencyFindings},
 	} {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -71,6 +74,41 @@ func budgetFindings(s Snapshot) []Finding {
 // budgetNamed is how messages call a PodDisruptionBudget of the side.
 func (s Side) budgetNamed(name string) string {
 	return fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, name, s.Cluster)
+}
+
+// formFindings are about how budgets are written, where both sides say how many pods may be down.
+func formFindings(s Snapshot) []Finding {
+	if len(s.Source.Budgets) != 1 {
+		return nil
+	}
+	source := s.Source.Budgets[0]
+	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, source.Name, s.Source.Cluster)
+	var findings []Finding
+	warn := func(message, remedy string) {
+		findings = append(findings, Finding{Reason: api.ReasonBudgetForm, Object: name, Message: message, Remedy: remedy, Warning: true})
+	}
+	_, replicas := s.Extent()
+	form := source.AuthorForm()
+	if share := form.MaxUnavailable; share != nil && share.Type == intstr.String {
+		allowed, err := pdb.Budget(form, replicas)
+		least, errLeast := intstr.GetScaledValueFromIntOrPercent(share, int(replicas), false)
+		if err == nil && errLeast == nil && int(allowed) > least {
+			warn(fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
+				"where that is too many, say it as a number: --max-unavailable, spec.maxUnavailable of the Migration")
+		}
+	}
+	if len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
+		here, there := evictionPolicy(source), evictionPolicy(s.Destination.Budgets[0])
+		if here != there {
+			warn(fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
+				fmt.Sprintf(`give both the same, in cluster %s: kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"unhealthyPodEvictionPolicy":"%s"}}'`, s.Destination.Cluster, s.Destination.Namespace, s.Destination.Budgets[0].Name, here))
+		}
+	}
+	return findings
+}
+
+func evictionPolicy(b Budget) string {
+	return cmp.Or(b.Unhealthy, string(policyv1.IfHealthyBudget))
 }
 
 // coversOthers refuses a budget that other pods draw from as well: what it says of the

@@ -232,6 +232,8 @@ type Budget struct {
 	UID             types.UID
 	ResourceVersion string
 	Form            pdb.Form
+	// Unhealthy is spec.unhealthyPodEvictionPolicy; empty: IfHealthyBudget.
+	Unhealthy string
 	// Observed is true when the disruption controller has seen this generation.
 	Observed bool
 	// Covers names a pod that it selects and that is of neither slice; empty: there is

@@ -68,6 +68,12 @@ var others = []Check{
 		Remedy: "Leave one PodDisruptionBudget, for these pods, with maxUnavailable of 1 or more.",
 	},
 	{
+		Name: plan.CheckForm, Group: GroupBudget,
+		Looks:  "at how the PodDisruptionBudgets are written: a share that is rounded up, and whether both sides have the same unhealthyPodEvictionPolicy.",
+		Why:    "More pods may be down than the share says at first sight, and a drain would treat broken pods otherwise on each side.",
+		Remedy: "Say the budget of the move as a number, and give both the same policy.",
+	},
+	{
 		Name: plan.CheckDestination, Group: GroupDestination,
 		Looks:  "at the destination: its namespace, a StatefulSet that is there already and who holds it, and pods with the names of ordinals.",
 		Why:    "Somebody else's objects in the place of an ordinal would be taken for it.",

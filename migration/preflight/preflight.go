@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/application"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -30,6 +31,9 @@ type Inspector struct {
 	// moving are the volumes that are to be moved, as they were listed for the checks that are being
 	// done; nil: they were not.
 	moving []corev1.PersistentVolume
+	// hosting are the destination's nodes, and texts what the ConfigMaps of the template say, likewise.
+	hosting []corev1.Node
+	texts   []application.Text
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe
@@ -55,7 +59,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if finding := e.uncountable(m, source, destination); finding != nil {
 		return plan.OfCheck(plan.CheckOrdinals, *finding), nil
 	}
-	e.moving = nil
+	defer e.forget()
 	var findings []plan.Finding
 	for _, check := range checks {
 		more, err := check.Run(ctx, e, Subject{m, source, destination})
@@ -66,6 +70,9 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	}
 	return findings, nil
 }
+
+// forget drops what was read for the checks that were done.
+func (e *Inspector) forget() { e.moving, e.hosting, e.texts = nil, nil, nil }
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.

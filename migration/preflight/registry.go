@@ -85,8 +85,8 @@ var checks = []Check{
 	},
 	{
 		Name: "autoscaler of the source", Group: GroupWriters,
-		Looks:  "for a HorizontalPodAutoscaler over the source.",
-		Why:    "It would add and remove ordinals in mid-move.",
+		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA over the source, and at how that is paused.",
+		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
 		Remedy: "Pause KEDA's ScaledObject, or delete the autoscaler and create it at the destination after the move.",
 		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
 			return writers.Autoscalers(ctx, e.Source)
@@ -94,11 +94,20 @@ var checks = []Check{
 	},
 	{
 		Name: "autoscaler of the destination", Group: GroupWriters,
-		Looks:  "for a HorizontalPodAutoscaler over the destination.",
-		Why:    "It would add and remove ordinals in mid-move.",
+		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA over the destination, and at how that is paused.",
+		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
 		Remedy: "Pause KEDA's ScaledObject, or create the autoscaler after the move.",
 		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
 			return writers.Autoscalers(ctx, e.Destination)
+		},
+	},
+	{
+		Name: "VerticalPodAutoscaler", Group: GroupWriters,
+		Looks:  "for a VerticalPodAutoscaler over the source that changes its pods.",
+		Why:    "It evicts pods in mid-move, within their budget, and the pods of the destination do not get what it gives.",
+		Remedy: "Set its updateMode to Off until the end, and have one at the destination.",
+		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			return writers.VerticalAutoscalers(ctx, e.Source)
 		},
 	},
 	{
@@ -139,6 +148,27 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).release),
 	},
 	{
+		Name: "storage classes", Group: GroupVolumes,
+		Looks:  "at the storage class of each claim template, as it is mapped: whether the destination has it, and for the driver of the volumes.",
+		Why:    "What is carried over needs no class; the claim of an ordinal that is added later would stay Pending, or get another kind of volume.",
+		Remedy: "Create the class there, or name another one in spec.volumes.",
+		Run:    ofSource((*Inspector).classes),
+	},
+	{
+		Name: "resizes", Group: GroupVolumes,
+		Looks:  "for claims that are being made larger.",
+		Why:    "How far that has come does not go along with the volume.",
+		Remedy: "Wait until it is done.",
+		Run:    ofSource((*Inspector).resizing),
+	},
+	{
+		Name: "volumes of single pods", Group: GroupVolumes,
+		Looks:  "at CSI volumes that the pod template has inline: whether the destination has their driver, for such volumes.",
+		Why:    "A moved pod could not start.",
+		Remedy: "Install the driver there, as it is in the source's cluster.",
+		Run:    ofSource((*Inspector).inline),
+	},
+	{
 		Name: "rehearsal", Group: GroupPods,
 		Looks:  "at what the destination's API server says, in a dry run, to the Service, the StatefulSet, and the first ordinal's claims and volumes; and at the fields of the template that it does not keep.",
 		Why:    "An admission policy, a webhook or an older version would refuse them, or drop fields without a word, when an ordinal is down already.",
@@ -160,11 +190,39 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).admission),
 	},
 	{
+		Name: "nodes", Group: GroupPods,
+		Looks:  "at whether a node of the destination can take the pods: nodeSelector and node affinity, taints, what one pod asks for, topology spread, affinity to other pods and to its own, and all of it together with the node affinity of each volume.",
+		Why:    "A moved ordinal would be stopped and stay Pending.",
+		Remedy: "Label, untaint or add nodes before the move; an autoscaler must keep at least one such node.",
+		Run:    ofBoth((*Inspector).placement),
+	},
+	{
+		Name: "versions", Group: GroupPods,
+		Looks:  "at the versions of both API servers and of the destination's kubelets.",
+		Why:    "An older one may not know what the pods are made with, and Kubernetes supports kubelets up to three minor versions older than their API server.",
+		Remedy: "Bring the destination up to date, or cordon the nodes that are not.",
+		Run:    ofSource((*Inspector).skew),
+	},
+	{
+		Name: "preStop hooks", Group: GroupPods,
+		Looks:  "at the preStop hooks of the template, and the scripts of its ConfigMaps that they call, for words with which a member leaves its application for good.",
+		Why:    "A hook runs whenever an ordinal is stopped to be moved; a member that has left is copied anew, or refused, when it comes back.",
+		Remedy: "Have the hook step down only, or tell a move from a scale-down.",
+		Run:    ofSource((*Inspector).hooks),
+	},
+	{
 		Name: "names", Group: GroupNames,
 		Looks:  "at whether the names of the pods stay the same, where each ordinal is to have a name for all clusters.",
 		Why:    "A name that changes does not survive the move.",
 		Remedy: "Keep name and namespace, or set spec.services.perOrdinal to None.",
 		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return e.unnameable(s.Migration) }),
+	},
+	{
+		Name: "names of one cluster", Group: GroupNames,
+		Looks:  "at the environment, the arguments and the ConfigMaps of the template for names under svc.cluster.local, and names like web-0.web.",
+		Why:    "They lead to pods of their own cluster only: on the other side to other pods, or to none.",
+		Remedy: "Use the names under svc.clusterset.local that the finding tells, with spec.services.",
+		Run:    ofSource((*Inspector).addresses),
 	},
 	{
 		Name: "exports", Group: GroupNames,

@@ -54,6 +54,15 @@ const (
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"
+	ReasonNoNodeFits           = "NoNodeFits"
+)
+
+// Reasons of warnings: a migration begins all the same, and its user should know.
+const (
+	ReasonVersionSkew         = "VersionSkew"
+	ReasonHookMayDecommission = "HookMayDecommission"
+	ReasonNamesAreLocal       = "NamesAreLocal"
+	ReasonBudgetForm          = "BudgetForm"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason
