@@ -85,6 +85,8 @@ var embeddedOnly = map[string]string{
 	"TestMetricsCertificate":           "what the manager says of itself",
 	"TestNarrowedManager":              "it is about rights, which API servers alone judge",
 	"TestLocalAddresses":               refused,
+	"TestChecks":                       refused,
+	"TestThousand":                     ownServers,
 	"TestToyGate":                      seams,
 	"TestToyCheck":                     seams,
 	"TestToyKind":                      seams,
