@@ -84,8 +84,8 @@ func formFindings(s Snapshot) []Finding {
 	source := s.Source.Budgets[0]
 	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, source.Name, s.Source.Cluster)
 	var findings []Finding
-	warn := func(message, remedy string) {
-		findings = append(findings, Finding{Reason: api.ReasonBudgetForm, Object: name, Message: message, Remedy: remedy, Warning: true})
+	warn := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: name, Message: message, Remedy: remedy, Warning: true})
 	}
 	_, replicas := s.Extent()
 	form := source.AuthorForm()
@@ -93,14 +93,14 @@ func formFindings(s Snapshot) []Finding {
 		allowed, err := pdb.Budget(form, replicas)
 		least, errLeast := intstr.GetScaledValueFromIntOrPercent(share, int(replicas), false)
 		if err == nil && errLeast == nil && int(allowed) > least {
-			warn(fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
 				"where that is too many, say it as a number: --max-unavailable, spec.maxUnavailable of the Migration")
 		}
 	}
 	if len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
 		here, there := evictionPolicy(source), evictionPolicy(s.Destination.Budgets[0])
 		if here != there {
-			warn(fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
 				fmt.Sprintf(`give both the same, in cluster %s: kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"unhealthyPodEvictionPolicy":"%s"}}'`, s.Destination.Cluster, s.Destination.Namespace, s.Destination.Budgets[0].Name, here))
 		}
 	}

@@ -27,8 +27,8 @@ type Demand struct {
 	Pods int32
 }
 
-func (d Demand) finding(message, remedy string) []plan.Finding {
-	return []plan.Finding{{Reason: api.ReasonNoNodeFits, Object: d.Object, Message: message, Remedy: remedy}}
+func (d Demand) finding(reason, message, remedy string) []plan.Finding {
+	return []plan.Finding{{Reason: reason, Object: d.Object, Message: message, Remedy: remedy}}
 }
 
 // TakesPods says whether a node is Ready and not cordoned.
@@ -58,7 +58,7 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
 		left := slices.DeleteFunc(slices.Clone(fitting), func(node corev1.Node) bool { return !rule.meets(&node) })
 		if len(left) == 0 && len(fitting) > 0 {
-			return nil, d.finding(fmt.Sprintf("no node of cluster %s can take a pod of %s: %s; a moved ordinal would be stopped and stay Pending", d.Cluster, d.Object, rule.lacks()), rule.mend)
+			return nil, d.finding(api.ReasonNoNodeFits, fmt.Sprintf("no node of cluster %s can take a pod of %s: %s; a moved ordinal would be stopped and stay Pending", d.Cluster, d.Object, rule.lacks()), rule.mend)
 		}
 		fitting = left
 	}

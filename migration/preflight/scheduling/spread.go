@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // strict are the topology spread constraints that keep a pod Pending.
@@ -74,7 +75,7 @@ func crowded(d Demand, nodes []corev1.Node) []plan.Finding {
 		if c.MinDomains == nil || has >= *c.MinDomains || !matchesItself(d, c.LabelSelector) || int64(has)*int64(c.MaxSkew) >= int64(d.Pods) {
 			continue
 		}
-		return d.finding(
+		return d.finding(api.ReasonNoNodeFits,
 			fmt.Sprintf("cluster %s has %d domains of %s for the pods of %s, whose topologySpreadConstraints ask for %d: each takes %d, and %d pods are to run there; the last ones would stay Pending", d.Cluster, has, c.TopologyKey, d.Object, *c.MinDomains, c.MaxSkew, d.Pods),
 			fmt.Sprintf("add nodes in %d more domains of %s, or move fewer ordinals", *c.MinDomains-has, c.TopologyKey))
 	}
@@ -93,7 +94,7 @@ func apart(d Demand, nodes []corev1.Node) []plan.Finding {
 		if !all || has >= d.Pods || !ofItself(d, term) {
 			continue
 		}
-		return d.finding(
+		return d.finding(api.ReasonNoNodeFits,
 			fmt.Sprintf("the podAntiAffinity of %s keeps its pods apart by %s, and the nodes of cluster %s that can take them have %d values of it: %d pods are to run there, and the last ones would stay Pending", d.Object, term.TopologyKey, d.Cluster, has, d.Pods),
 			"add nodes, or move fewer ordinals: spec.ordinals.count")
 	}

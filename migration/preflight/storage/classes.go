@@ -4,7 +4,6 @@ package storage
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,26 +48,29 @@ func classOf(at endpoint.Endpoint, template string, name *string, classes []stor
 	found := slices.IndexFunc(classes, is)
 	switch {
 	case found < 0 && name == nil:
-		return warning(object, fmt.Sprintf("cluster %s has no default StorageClass, and claim template %s names none: the claim of an ordinal that is added there later would stay Pending", at.Cluster, template),
-			"mark one as the default there, or name one: spec.volumes of the Migration, --storage-class "+template+"=CLASS")
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no default StorageClass, and claim template %s names none: the claim of an ordinal that is added there later would stay Pending", at.Cluster, template),
+			"mark one as the default there, or name one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
 	case found < 0:
-		return warning(object, fmt.Sprintf("cluster %s has no %s, which claim template %s names: the volumes that are carried over need none, and the claim of an ordinal that is added there later would stay Pending", at.Cluster, object, template),
-			"create it there, or name another one: spec.volumes of the Migration, --storage-class "+template+"=CLASS")
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no %s, which claim template %s names: the volumes that are carried over need none, and the claim of an ordinal that is added there later would stay Pending", at.Cluster, object, template),
+			"create it there, or name another one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
 	case driver != "" && classes[found].Provisioner != driver:
-		return warning(object, fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the volumes of claim template %s are of %s: an ordinal that is added there later gets another kind of volume", classes[found].Name, at.Cluster, classes[found].Provisioner, template, driver),
-			"name a class of that driver: spec.volumes of the Migration, --storage-class "+template+"=CLASS")
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the volumes of claim template %s are of %s: an ordinal that is added there later gets another kind of volume", classes[found].Name, at.Cluster, classes[found].Provisioner, template, driver),
+			"name a class of that driver: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
 	}
 	return nil
 }
 
-func warning(object, message, remedy string) *plan.Finding {
-	return &plan.Finding{Reason: volumes.ReasonClassMissing, Object: object, Message: message, Remedy: remedy, Warning: true}
+func warning(reason, message, remedy, object string) *plan.Finding {
+	return &plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy, Warning: true}
 }
 
 // Inline finds what the destination needs for volumes that live and die with a pod, and does not have:
 // drivers are its CSI drivers.
 func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
-	missing := map[string]string{}
+	var found []plan.Finding
+	lacks := func(reason, message, remedy, driver string) {
+		found = append(found, plan.Finding{Reason: reason, Object: "CSIDriver " + driver, Message: message, Remedy: remedy})
+	}
 	for _, v := range spec.Volumes {
 		if v.CSI == nil {
 			continue
@@ -76,17 +78,12 @@ func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDr
 		i := slices.IndexFunc(drivers, func(d storagev1.CSIDriver) bool { return d.Name == v.CSI.Driver })
 		switch {
 		case i < 0:
-			missing[v.CSI.Driver] = fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, and cluster %s has no such driver: a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster)
+			lacks(volumes.ReasonDriverMissing, fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, and cluster %s has no such driver: a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
+				"install the driver there, as it is in the source's cluster: kubectl get csidriver "+v.CSI.Driver+" -o yaml", v.CSI.Driver)
 		case !slices.Contains(drivers[i].Spec.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral):
-			missing[v.CSI.Driver] = fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster)
+			lacks(volumes.ReasonDriverMissing, fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
+				"let the driver be there as it is in the source's cluster: kubectl get csidriver "+v.CSI.Driver+" -o yaml", v.CSI.Driver)
 		}
-	}
-	var found []plan.Finding
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		found = append(found, plan.Finding{
-			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + name, Message: missing[name],
-			Remedy: "install the driver there, as it is in the source's cluster: kubectl get csidriver " + name + " -o yaml",
-		})
 	}
 	return found
 }
