@@ -99,23 +99,31 @@ func renderWarnings(m *api.Migration, decision plan.Decision) {
 	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
 		return
 	}
-	// What the API bounds.
-	const (
-		most   = 32
-		word   = 253
-		object = 1024
-		text   = 2048
-	)
 	m.Status.Warnings = nil
+	left := mostOfWarnings
 	for _, f := range decision.Findings {
-		if f.Warning && len(m.Status.Warnings) < most {
-			m.Status.Warnings = append(m.Status.Warnings, api.Warning{
-				Check: shorten(f.Check, word), Reason: shorten(f.Reason, word), Object: shorten(f.Object, object),
-				Message: shorten(f.Message, text), Remedy: shorten(f.Remedy, text),
-			})
+		if !f.Warning || len(m.Status.Warnings) == mostWarnings {
+			continue
 		}
+		w := api.Warning{
+			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(f.Object, longestName),
+			Message: fitting(f.Message, longestOfWarning), Remedy: fitting(f.Remedy, longestOfWarning),
+		}
+		if left -= sent(w.Check) + sent(w.Reason) + sent(w.Object) + sent(w.Message) + sent(w.Remedy); left < 0 {
+			return
+		}
+		m.Status.Warnings = append(m.Status.Warnings, w)
 	}
 }
+
+// What there is room for in the status of warnings: how many, how many bytes as they are sent, and how
+// many of one name, and of one message and one remedy.
+const (
+	mostWarnings     = 16
+	mostOfWarnings   = 4 << 10
+	longestName      = 253
+	longestOfWarning = 1 << 10
+)
 
 func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold

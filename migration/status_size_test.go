@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -135,6 +136,8 @@ func TestStatusIsBounded(t *testing.T) {
 			}
 			hold := &plan.Hold{Reason: api.ReasonForeignScale, Message: long, Remedy: remedy, Stalled: true}
 			render(m, plan.Snapshot{}, plan.Decision{Hold: hold})
+			warning := plan.Finding{Check: long, Reason: long, Object: long, Message: long, Remedy: long, Warning: true}
+			renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)})
 			if got := sized(t, m); got > mostStatus {
 				t.Errorf("it has %d bytes", got)
 			}

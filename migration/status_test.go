@@ -276,7 +276,11 @@ func TestWarnings(t *testing.T) {
 	m := &api.Migration{}
 	warning.Message = strings.Repeat("x", 5000)
 	renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)})
-	if len(m.Status.Warnings) != 32 || len(m.Status.Warnings[31].Message) != 2048 {
-		t.Errorf("%d warnings, the last with %d bytes", len(m.Status.Warnings), len(m.Status.Warnings[31].Message))
+	if n := len(m.Status.Warnings); n != 3 || len(m.Status.Warnings[0].Message) != longestOfWarning {
+		t.Errorf("%d warnings, the first with %d bytes", n, len(m.Status.Warnings[0].Message))
+	}
+	warning.Message = "short"
+	if renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)}); len(m.Status.Warnings) != mostWarnings {
+		t.Errorf("%d short warnings", len(m.Status.Warnings))
 	}
 }

@@ -38,11 +38,12 @@ type MigrationStatus struct {
 	// total is how many ordinals are to be moved.
 	// +optional
 	Total int32 `json:"total"`
-	// warnings are what the checks before the first write have found and did not refuse, the first 32;
-	// they stay as they were when the migration was accepted.
+	// warnings are what the checks before the first write have found and did not refuse, as many of
+	// them as there is room for: kubectl migrate preflight has all. They stay as they were when the
+	// migration was accepted.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=16
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
@@ -56,14 +57,14 @@ type Warning struct {
 	Reason string `json:"reason"`
 	// object names the object and its cluster.
 	// +optional
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=253
 	Object string `json:"object,omitempty"`
 	// message says what was found and why it is unsafe.
-	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
 	// remedy is what mends it, a command where there is one.
 	// +optional
-	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:MaxLength=1024
 	Remedy string `json:"remedy,omitempty"`
 }
 

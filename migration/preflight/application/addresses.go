@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -50,7 +49,7 @@ func Addresses(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, a
 	if len(names) == 0 {
 		return nil
 	}
-	shown := observe.Listed(sorted(names))
+	shown := plan.Listed(sorted(names))
 	object := from.Object()
 	if sides.SameCluster() {
 		return []plan.Finding{{

@@ -97,7 +97,7 @@ func tolerated(d Demand, nodes []corev1.Node) sieve {
 					taints[taint.ToString()] = true
 				}
 			}
-			return "each that is left has a taint that the template does not tolerate, " + listed(slices.Sorted(maps.Keys(taints)))
+			return "each that is left has a taint that the template does not tolerate, " + plan.Listed(slices.Sorted(maps.Keys(taints)))
 		},
 		mend: "take the taint off a node there (kubectl taint node NODE KEY-), or tolerate it in the source's template before the move, which makes the pods anew",
 	}
@@ -124,24 +124,8 @@ func roomy(d Demand, nodes []corev1.Node) sieve {
 					names[name+" "+asked.String()] = true
 				}
 			}
-			return "none has as much as one pod asks for, even when it is empty: " + listed(slices.Sorted(maps.Keys(names)))
+			return "none has as much as one pod asks for, even when it is empty: " + plan.Listed(slices.Sorted(maps.Keys(names)))
 		},
 		mend: "add a node that is large enough, or one with the device; kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable shows what there is",
 	}
-}
-
-// listed names the first few.
-func listed(names []string) string {
-	const shown = 3
-	text := ""
-	for i, name := range names[:min(shown, len(names))] {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	if len(names) > shown {
-		text += fmt.Sprintf(" and %d more", len(names)-shown)
-	}
-	return text
 }

@@ -29,7 +29,7 @@ func spreadable(d Demand) sieve {
 	return sieve{
 		meets: func(node *corev1.Node) bool { return hasAll(node, keys) },
 		lacks: func() string {
-			return "none has the labels of its topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule, " + listed(keys)
+			return "none has the labels of its topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule, " + plan.Listed(keys)
 		},
 		mend: "label the nodes there: kubectl label node NODE KEY=VALUE; or let the constraint be ScheduleAnyway",
 	}
@@ -43,7 +43,7 @@ func near(d Demand) sieve {
 	}
 	return sieve{
 		meets: func(node *corev1.Node) bool { return hasAll(node, keys) },
-		lacks: func() string { return "none has the topologyKey of its podAffinity, " + listed(keys) },
+		lacks: func() string { return "none has the topologyKey of its podAffinity, " + plan.Listed(keys) },
 		mend:  "label the nodes there: kubectl label node NODE KEY=VALUE",
 	}
 }
