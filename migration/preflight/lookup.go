@@ -207,18 +207,18 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 		demand.Pods += observe.SetOf(m, destination, nil).Replicas
 	}
 	fitting, found := scheduling.Fit(demand, nodes)
-	if len(found) > 0 || len(nodes) == 0 {
+	if len(fitting) == 0 {
 		return found, nil
 	}
 	alone, err := e.alone(ctx, demand)
-	if err != nil || len(alone) > 0 {
-		return alone, err
+	if err != nil {
+		return nil, err
 	}
 	pvs, err := e.claimed(ctx, m, source)
 	if err != nil {
 		return nil, err
 	}
-	return apartFromVolume(demand, pvs, nodes, fitting), nil
+	return slices.Concat(found, alone, apartFromVolume(demand, pvs, nodes, fitting)), nil
 }
 
 // alone finds that the pods must be near to others, and that there are none at the destination.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -55,6 +57,10 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 			fitting = append(fitting, node)
 		}
 	}
+	if len(fitting) == 0 && len(nodes) > 0 {
+		return nil, d.finding(api.ReasonNoNodeFits, fmt.Sprintf("no node of cluster %s takes pods: each is cordoned or not Ready; a moved ordinal would be stopped and stay Pending", d.Cluster),
+			"look at them: kubectl get nodes; and kubectl uncordon NODE")
+	}
 	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
 		left := slices.DeleteFunc(slices.Clone(fitting), func(node corev1.Node) bool { return !rule.meets(&node) })
 		if len(left) == 0 && len(fitting) > 0 {
@@ -62,7 +68,7 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 		}
 		fitting = left
 	}
-	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting))
+	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting), unoffered(d, fitting))
 }
 
 // selected is spec.nodeSelector and the required node affinity.
@@ -103,9 +109,43 @@ func tolerated(d Demand, nodes []corev1.Node) sieve {
 	}
 }
 
+// requestsOf are those of one pod; of devices and other extended resources, or of all others.
+func requestsOf(d Demand, extended bool) corev1.ResourceList {
+	requests := resource.PodRequests(&corev1.Pod{Spec: d.Template.Spec}, resource.PodResourcesOptions{})
+	maps.DeleteFunc(requests, func(name corev1.ResourceName, _ apiresource.Quantity) bool {
+		return strings.Contains(string(name), "/") != extended
+	})
+	return requests
+}
+
+// unoffered warns of devices that no node offers. They need not be the node's: a scheduler extender, or
+// a DeviceClass that is called like this, may have them (KEP-5004).
+func unoffered(d Demand, nodes []corev1.Node) []plan.Finding {
+	if len(nodes) == 0 {
+		return nil
+	}
+	requests := requestsOf(d, true)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		asked := requests[name]
+		offers := func(node corev1.Node) bool {
+			has := node.Status.Allocatable[name]
+			return asked.Cmp(has) <= 0
+		}
+		if slices.ContainsFunc(nodes, offers) {
+			continue
+		}
+		return []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object, Warning: true,
+			Message: fmt.Sprintf("a pod of %s asks for %s of %s, and no node of cluster %s that can take it offers as much: unless a DeviceClass or an extender does, a moved ordinal would stay Pending", d.Object, asked.String(), name, d.Cluster),
+			Remedy:  "run the device plugin there, or see that the resource comes from elsewhere: kubectl get deviceclasses",
+		}}
+	}
+	return nil
+}
+
 // roomy is what one pod asks for, on a node that is empty.
 func roomy(d Demand, nodes []corev1.Node) sieve {
-	requests := resource.PodRequests(&corev1.Pod{Spec: d.Template.Spec}, resource.PodResourcesOptions{})
+	requests := requestsOf(d, false)
 	small := func(node *corev1.Node) (lacks []string) {
 		for name, asked := range requests {
 			if has := node.Status.Allocatable[name]; asked.Cmp(has) > 0 {
@@ -126,6 +166,6 @@ func roomy(d Demand, nodes []corev1.Node) sieve {
 			}
 			return "none has as much as one pod asks for, even when it is empty: " + plan.Listed(slices.Sorted(maps.Keys(names)))
 		},
-		mend: "add a node that is large enough, or one with the device; kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable shows what there is",
+		mend: "add a node that is large enough; kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable shows what there is",
 	}
 }

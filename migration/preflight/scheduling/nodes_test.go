@@ -103,7 +103,7 @@ func TestFit(t *testing.T) {
 		}, []corev1.Node{nodeOf("a", "", tainted)}, "", 1},
 		"too large for any":          {asks(corev1.ResourceMemory, "9Gi"), three, "as much as one pod asks for, even when it is empty: memory 9Gi", 0},
 		"large enough":               {asks(corev1.ResourceMemory, "8Gi"), three, "", 3},
-		"a device that none has":     {asks("example.com/gpu", "1"), three, "example.com/gpu 1", 0},
+		"all are cordoned":           {nil, []corev1.Node{nodeOf("a", "", func(n *corev1.Node) { n.Spec.Unschedulable = true })}, "each is cordoned or not Ready", 0},
 		"spread over zones":          {spread(zone, nil, corev1.DoNotSchedule), three, "", 2},
 		"over racks":                 {spread("rack", nil, corev1.DoNotSchedule), three, "topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule, rack", 0},
 		"over racks, if it may":      {spread("rack", nil, corev1.ScheduleAnyway), three, "", 3},
@@ -130,6 +130,23 @@ func TestFit(t *testing.T) {
 			if len(found) != 1 || found[0].Reason != api.ReasonNoNodeFits || found[0].Warning || found[0].Object != d.Object || found[0].Remedy == "" ||
 				!strings.Contains(found[0].Message, tc.says) || !strings.Contains(found[0].Message, "cluster west") {
 				t.Errorf("found %+v, want %q", found, tc.says)
+			}
+		})
+	}
+}
+
+// TestUnoffered: a device that no node offers is a warning, for it need not be a node that has it.
+func TestUnoffered(t *testing.T) {
+	const gpu = "example.com/gpu"
+	with := func(n *corev1.Node) { n.Status.Allocatable[gpu] = resource.MustParse("1") }
+	for name, tc := range map[string]struct {
+		asks string
+		want int
+	}{"it is offered": {"1", 0}, "not so many": {"2", 1}} {
+		t.Run(name, func(t *testing.T) {
+			fitting, found := Fit(demandOf(asks(gpu, tc.asks)), []corev1.Node{nodeOf("a", ""), nodeOf("b", "", with)})
+			if len(fitting) != 2 || len(found) != tc.want || tc.want > 0 && (!found[0].Warning || found[0].Reason != api.ReasonNoNodeFits || !strings.Contains(found[0].Message, "2 of example.com/gpu")) {
+				t.Errorf("%d fit; found %+v", len(fitting), found)
 			}
 		})
 	}
