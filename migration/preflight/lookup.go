@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
@@ -50,7 +51,12 @@ func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]ap
 		return e.texts, nil
 	}
 	texts := []application.Text{}
-	names := slices.Sorted(maps.Keys(namedIn(source.Spec.Template.Spec).configMaps))
+	var names []string
+	for _, ref := range dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
+		if ref.Kind == dependencies.ConfigMap {
+			names = append(names, ref.Name)
+		}
+	}
 	found, err := endpoint.GetAll[corev1.ConfigMap](ctx, e.Source.Live, e.Source.Namespace, names)
 	if err != nil {
 		return nil, err
