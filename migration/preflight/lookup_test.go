@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -166,8 +167,11 @@ func TestAdvisoryRights(t *testing.T) {
 // TestEachThingIsReadOnce: however many volumes there are, their driver is asked for once, and so are the
 // nodes, the volumes and the ConfigMaps, for all checks.
 func TestEachThingIsReadOnce(t *testing.T) {
+	var mu sync.Mutex
 	read := map[string]int{}
 	hooks := clustertest.Before(func(verb string, o runtime.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
 		read[fmt.Sprintf("%s %T", verb, o)]++
 		return nil
 	})
