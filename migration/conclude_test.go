@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,49 @@ func TestRecordWithoutAnswer(t *testing.T) {
 					t.Errorf("engaged: %t", e.state.Engaged)
 				}
 			})
+		}
+	}
+}
+
+// kept are records that are always saved.
+type kept struct{ saved *api.Migration }
+
+func (k *kept) Save(_ context.Context, m *api.Migration) error {
+	k.saved = m.DeepCopy()
+	return nil
+}
+
+// TestWarningsStay: what was found when a migration was accepted is told for as long as it lasts, and
+// before that as it was found last.
+func TestWarningsStay(t *testing.T) {
+	records := &kept{}
+	e := &Engine{clock: clock.RealClock{}, records: records, state: pass.State{Holder: "h"}}
+	m := &api.Migration{}
+	found := func(check string) []plan.Finding {
+		return []plan.Finding{{Check: check, Reason: api.ReasonTrackedByGitOps, Message: "m", Warning: true}}
+	}
+	for i, tc := range []struct {
+		decision plan.Decision
+		want     []string
+	}{
+		{plan.Decision{Findings: found("GitOps"), Hold: &plan.Hold{Reason: api.ReasonPaused}}, []string{"GitOps"}},
+		{plan.Decision{Hold: &plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}}, []string{"GitOps"}},
+		{plan.Decision{Findings: found("release"), Record: &plan.Record{Baseline: &api.Baseline{Replicas: 1}, Accepted: true}}, []string{"release"}},
+		{plan.Decision{Record: &plan.Record{Baseline: &api.Baseline{Replicas: 1}, Fence: &api.Fence{Epoch: 1}}}, []string{"release"}},
+	} {
+		do := pass.Report
+		if tc.decision.Record != nil {
+			do = pass.SaveRecord
+		}
+		if _, err := e.report(t.Context(), m, pass.Step{Do: do, Decision: tc.decision}, &Outcome{}); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, w := range m.Status.Warnings {
+			told = append(told, w.Check)
+		}
+		if !slices.Equal(told, tc.want) || records.saved == nil {
+			t.Errorf("%d: told of %v, want %v", i, told, tc.want)
 		}
 	}
 }
