@@ -192,6 +192,13 @@ type MigrationSpec struct {
 	// services says what is done so that clients in both clusters find the pods.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
+	// gates are questions about the application: no ordinal is stopped, and nothing completed, while
+	// one that is asked there has no good answer.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Gates []HealthGate `json:"gates,omitempty"`
 	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}
