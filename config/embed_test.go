@@ -65,7 +65,7 @@ func TestManagerObjects(t *testing.T) {
 	want := []string{
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
-		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
+		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -134,7 +134,8 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets.
+// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets. Who asks pods
+// how they are has a role for it.
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
@@ -159,6 +160,11 @@ func TestMoverRights(t *testing.T) {
 			"priorityclasses.scheduling.k8s.io: get",
 			"runtimeclasses.node.k8s.io: get",
 			"volumeattachments.storage.k8s.io: list,watch",
+		},
+		"sliceshift-mover-gates": {
+			"pods/portforward: create",
+			"pods/proxy: get",
+			"pods: get",
 		},
 	}
 	for name, want := range want {
