@@ -35,8 +35,8 @@ var gates = []Gate{
 	}},
 	{"slices", false, func(v *View, _ int32) *Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, func(v *View, k int32) *Hold { return gatePlanner{v}.shared(k) }},
-	{"health before the stop", true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
 	{"health after the start", true, func(v *View, _ int32) *Hold { return healthPlanner{v}.afterStartHold() }},
+	{"health before the stop", true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
 }
 
 // RegisterGate has one more gate asked, after all others. It is for the start of a program: a

@@ -94,6 +94,46 @@ func Replies(s Snapshot) []Reply {
 	return healthPlanner{viewOf(s)}.open()
 }
 
+// Point is a question of a gate, whether or not it is open.
+type Point struct {
+	Reply
+	// Subject is false where there is nothing yet to be asked about.
+	Subject bool
+	// Open is true where the migration waits for the answer now.
+	Open bool
+}
+
+// Points are the questions of all gates at all of their points, gate by gate.
+func Points(s Snapshot) []Point {
+	p := healthPlanner{viewOf(s)}
+	open := Replies(s)
+	var all []Point
+	for _, health := range s.Gates {
+		for _, at := range health.Gate.At {
+			question, subject := p.about(at)
+			question.Gate = health.Gate.Name
+			all = append(all, Point{
+				Reply:   Reply{Answers: Answers{Question: question}, Gate: health.Gate, State: api.GatePending, Holds: p.asksToHold(health.Gate)},
+				Subject: subject, Open: slices.ContainsFunc(open, func(r Reply) bool { return r.Question == question }),
+			})
+		}
+	}
+	return all
+}
+
+// about is what is asked about at a point; false: there is nothing yet.
+func (p healthPlanner) about(at api.GatePoint) (q Question, subject bool) {
+	switch at {
+	case api.GateBeforeStop:
+		k, more := p.next()
+		return p.beforeStop(k), more
+	case api.GateAfterStart:
+		return p.afterStart()
+	default:
+		return p.atEnd(), true
+	}
+}
+
 // healthPlanner holds while a gate of the user has no good answer.
 type healthPlanner struct{ *View }
 
@@ -187,22 +227,31 @@ func (p healthPlanner) end() *Decision {
 	return nil
 }
 
-// hold is for the first gate that waits for somebody, or else for the first that waits for an answer.
+// hold is for the first gate that has the migration turned back, or else that waits for somebody, or else
+// that waits for an answer.
 func (p healthPlanner) hold(q Question) *Hold {
-	var first *Hold
+	rank := func(h *Hold) int {
+		switch {
+		case h == nil:
+			return 0
+		case h.TurnBack:
+			return 3
+		case h.Stalled:
+			return 2
+		default:
+			return 1
+		}
+	}
+	var worst *Hold
 	for _, reply := range p.replies(q) {
 		if !reply.Holds || reply.State == api.GatePassed {
 			continue
 		}
-		hold := p.holdOf(reply)
-		if hold.Stalled {
-			return hold
-		}
-		if first == nil {
-			first = hold
+		if hold := p.holdOf(reply); rank(hold) > rank(worst) {
+			worst = hold
 		}
 	}
-	return first
+	return worst
 }
 
 func (p healthPlanner) holdOf(r Reply) *Hold {
@@ -210,7 +259,11 @@ func (p healthPlanner) holdOf(r Reply) *Hold {
 	remedy := fmt.Sprintf("mend what it speaks of; what it answers now: %s; to go on without it, set dryRun: true for it in spec.gates", p.command("gates"))
 	switch r.State {
 	case api.GateFailed:
-		return &Hold{Reason: api.ReasonGateFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed, %d times in a row: %s", name, gate.Failures(), r.Message)}
+		hold := &Hold{Reason: api.ReasonGateFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed, %d times in a row: %s", name, gate.Failures(), r.Message)}
+		if gate.OnFailure == api.GateFailureRollback && p.Spec.Mode == api.ModeRun {
+			hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the gate says"
+		}
+		return hold
 	case api.GateUnanswered:
 		return &Hold{Reason: api.ReasonGateUnanswered, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not answered, %d times in a row: %s", name, gate.Failures(), r.Message)}
 	case api.GateInvalid:

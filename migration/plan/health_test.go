@@ -161,22 +161,22 @@ func TestHealthHold(t *testing.T) {
 	}{
 		"it passes":               {but{gated("", 1, asks("db"))}, "", false},
 		"another pod passed":      {but{gated("", 1, asks("db")), func(s *Snapshot) { s.Source.Pods[1].UID = "new" }}, api.ReasonGatePending + " east", false},
-		"it passed long ago":      {but{gated("", 1, asks("db")), func(s *Snapshot) { s.Now = s.Now.Add(16 * time.Second) }}, api.ReasonGatePending + " east", false},
-		"it has not been asked":   {but{gated("", 0, asks("db"))}, api.ReasonGatePending + " east", false},
-		"nor for long":            {but{gated("", 0, asks("db")), func(s *Snapshot) { s.Now = s.Now.Add(time.Minute + 1) }}, api.ReasonGatePending + " east", true},
-		"it fails":                {but{gated(api.ReasonGateFailed, 3, asks("db"))}, api.ReasonGateFailed + " east", true},
-		"it does not answer":      {but{gated(api.ReasonGateUnanswered, 3, asks("db"))}, api.ReasonGateUnanswered + " east", true},
-		"it is wrong":             {but{gated(api.ReasonGateInvalid, 1, asks("db"))}, api.ReasonGateInvalid + " east", true},
-		"it costs too much":       {but{gated(api.ReasonGateTooCostly, 1, asks("db"))}, api.ReasonGateTooCostly + " east", true},
-		"it finds nothing":        {but{gated(api.ReasonGateResultEmpty, 3, asks("db"))}, api.ReasonGateResultEmpty + " east", true},
+		"it passed long ago":      {but{gated("", 1, asks("db")), func(s *Snapshot) { s.Now = s.Now.Add(16 * time.Second) }}, api.ReasonGatePending + " west", false},
+		"it has not been asked":   {but{gated("", 0, asks("db"))}, api.ReasonGatePending + " west", false},
+		"nor for long":            {but{gated("", 0, asks("db")), func(s *Snapshot) { s.Now = s.Now.Add(time.Minute + 1) }}, api.ReasonGatePending + " west", true},
+		"it fails":                {but{gated(api.ReasonGateFailed, 3, asks("db"))}, api.ReasonGateFailed + " west", true},
+		"it does not answer":      {but{gated(api.ReasonGateUnanswered, 3, asks("db"))}, api.ReasonGateUnanswered + " west", true},
+		"it is wrong":             {but{gated(api.ReasonGateInvalid, 1, asks("db"))}, api.ReasonGateInvalid + " west", true},
+		"it costs too much":       {but{gated(api.ReasonGateTooCostly, 1, asks("db"))}, api.ReasonGateTooCostly + " west", true},
+		"it finds nothing":        {but{gated(api.ReasonGateResultEmpty, 3, asks("db"))}, api.ReasonGateResultEmpty + " west", true},
 		"it warns":                {but{gated(api.ReasonGateFailed, 3, dry)}, "", false},
 		"after the start":         {but{gated(api.ReasonGateFailed, 3, asks("db", api.GateAfterStart))}, api.ReasonGateFailed + " west", true},
 		"at the end, not yet":     {but{gated(api.ReasonGateFailed, 3, asks("db", api.GateAtEnd))}, "", false},
 		"back it warns":           {but{rollback, gated(api.ReasonGateFailed, 3, asks("db"))}, "", false},
-		"unless it is to hold":    {but{rollback, gated(api.ReasonGateFailed, 3, firm)}, api.ReasonGateFailed + " west", true},
+		"unless it is to hold":    {but{rollback, gated(api.ReasonGateFailed, 3, firm)}, api.ReasonGateFailed + " east", true},
 		"back, it is down":        {but{rollback, func(s *Snapshot) { goDown(s, 2) }, gated(api.ReasonGateFailed, 3, firm)}, "", false},
 		"it is recovered":         {but{gated(api.ReasonGateFailed, 3, firm), func(s *Snapshot) { s.Spec.Mode = api.ModeRecover }}, "", false},
-		"one of two has no reply": {but{gated("", 1, asks("db")), func(s *Snapshot) { s.Gates = append(s.Gates, Health{Gate: asks("slow")}) }}, api.ReasonGatePending + " east", false},
+		"one of two has no reply": {but{gated("", 1, asks("db")), func(s *Snapshot) { s.Gates = append(s.Gates, Health{Gate: asks("slow")}) }}, api.ReasonGatePending + " west", false},
 	} {
 		p := halfway(func(s *Snapshot) {
 			for _, change := range tc.changes {
@@ -187,6 +187,40 @@ func TestHealthHold(t *testing.T) {
 		hold := p.gate(k)
 		if got := heldBy(hold); got != tc.want || hold != nil && (hold.Stalled != tc.stalled || tc.stalled != (hold.Remedy != "")) {
 			t.Errorf("%s: %+v, want %q", name, hold, tc.want)
+		}
+	}
+}
+
+// TestTurnBack: only what has failed on the way there turns a migration round, whatever else holds.
+func TestTurnBack(t *testing.T) {
+	back := func(at ...api.GatePoint) api.HealthGate {
+		gate := asks("db", at...)
+		gate.OnFailure, gate.OnRollback = api.GateFailureRollback, api.GateRollbackHold
+		return gate
+	}
+	for name, tc := range map[string]struct {
+		changes but
+		want    bool
+	}{
+		"it fails":           {but{gated(api.ReasonGateFailed, 3, back())}, true},
+		"after the start":    {but{gated(api.ReasonGateFailed, 3, back(api.GateAfterStart), asks("other", api.GateBeforeStop))}, true},
+		"beside another one": {but{gated(api.ReasonGateFailed, 3, asks("other"), back())}, true},
+		"it passes":          {but{gated("", 1, back())}, false},
+		"it is to stall":     {but{gated(api.ReasonGateFailed, 3, asks("db"))}, false},
+		"not often enough":   {but{gated(api.ReasonGateFailed, 2, back())}, false},
+		"it does not answer": {but{gated(api.ReasonGateUnanswered, 3, back())}, false},
+		"it cannot be asked": {but{gated(api.ReasonGateInvalid, 3, back())}, false},
+		"it goes back":       {but{rollback, gated(api.ReasonGateFailed, 3, back())}, false},
+		"it is paused":       {but{gated(api.ReasonGateFailed, 3, back()), func(s *Snapshot) { s.Spec.Mode = api.ModePause }}, false},
+	} {
+		p := halfway(func(s *Snapshot) {
+			for _, change := range tc.changes {
+				change(s)
+			}
+		})
+		k, _ := p.next()
+		if hold := p.gate(k); (hold != nil && hold.TurnBack) != tc.want {
+			t.Errorf("%s: %+v", name, hold)
 		}
 	}
 }

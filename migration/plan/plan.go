@@ -69,6 +69,8 @@ type Hold struct {
 	Remedy string
 	// Stalled is true when something outside must change first.
 	Stalled bool
+	// TurnBack is true when the user has asked for a rollback in this case.
+	TurnBack bool
 }
 
 // Plan returns the next step of a migration. Same input, same output.

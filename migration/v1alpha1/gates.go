@@ -49,6 +49,20 @@ const (
 	GateRollbackHold GateRollback = "Hold"
 )
 
+// GateFailure says what it means that a gate has failed while ordinals go to the destination.
+//
+// +kubebuilder:validation:Enum=Stall;Rollback
+type GateFailure string
+
+// What a failure means.
+const (
+	// GateFailureStall: the migration stalls where it is, and goes on when the gate passes.
+	GateFailureStall GateFailure = "Stall"
+	// GateFailureRollback: spec.mode becomes Rollback, once, as if somebody had set it. One that is not
+	// answered, or cannot be, stalls all the same.
+	GateFailureRollback GateFailure = "Rollback"
+)
+
 // HealthGate is a question about the application, asked again and again: the migration goes no
 // further while the answer is not good. An ordinal that has been stopped is started whatever it
 // answers.
@@ -104,6 +118,10 @@ type HealthGate struct {
 	// dryRun has it asked, and what it answers shown in status.gates, and holds nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+	// onFailure is what it means that it has failed while ordinals go to the destination.
+	// +optional
+	// +kubebuilder:default=Stall
+	OnFailure GateFailure `json:"onFailure,omitempty"`
 	// onRollback is what it does while ordinals go back to the source.
 	// +optional
 	// +kubebuilder:default=Warn
