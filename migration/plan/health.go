@@ -267,7 +267,9 @@ func (p healthPlanner) holdOf(r Reply) *Hold {
 	case api.GateUnanswered:
 		return &Hold{Reason: api.ReasonGateUnanswered, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not answered, %d times in a row: %s", name, gate.Failures(), r.Message)}
 	case api.GateInvalid:
-		return &Hold{Reason: r.Reason, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be answered as it is asked: %s", name, r.Message)}
+		hold := &Hold{Reason: api.ReasonGateInvalid, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be answered as it is asked: %s", name, r.Message)}
+		hold.Reason = r.Reason // or that it costs too much, or finds nothing
+		return hold
 	default:
 		return p.pending(r, name, remedy)
 	}
@@ -276,16 +278,15 @@ func (p healthPlanner) holdOf(r Reply) *Hold {
 // pending is for a gate of which it is not known yet whether it passes. One that answers now this,
 // now that, does so for no longer than the progress deadline before somebody is asked to look.
 func (p healthPlanner) pending(r Reply, name, remedy string) *Hold {
-	hold := &Hold{Reason: api.ReasonGatePending}
+	hold := &Hold{Reason: api.ReasonGatePending, Message: "waiting for the first answer of " + name}
 	switch {
 	case r.Time.IsZero():
-		hold.Message = "waiting for the first answer of " + name
 	case r.Bad > 0:
-		hold.Message = fmt.Sprintf("waiting for %s, which holds: %s", name, r.Message)
+		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s, which holds: %s", name, r.Message)}
 	case r.Good < r.Gate.Successes():
-		hold.Message = fmt.Sprintf("waiting for %s: it takes %d good answers in a row", name, r.Gate.Successes())
+		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: it takes %d good answers in a row", name, r.Gate.Successes())}
 	default:
-		hold.Message = fmt.Sprintf("waiting for %s: its last answer is older than %s", name, r.Gate.Interval()+r.Gate.Timeout())
+		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: its last answer is older than %s", name, r.Gate.Interval()+r.Gate.Timeout())}
 	}
 	if deadline := p.Spec.Deadline + r.Gate.InitialDelay(); !r.Opened.IsZero() && p.Now.Sub(r.Opened) > deadline {
 		hold.Stalled, hold.Remedy = true, remedy

@@ -74,7 +74,9 @@ var checks = []Check{
 	{Name: "admission of pods", Run: ofSource((*Inspector).admission)},
 	{Name: "names", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return e.unnameable(s.Migration) })},
 	{Name: "exports", Run: pure((*Inspector).unexportable)},
-	{Name: "health gates", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return e.healthGates(ctx, s) }},
+	{Name: "health gates", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+		return e.healthGates(ctx, s)
+	}},
 	{Name: "differences", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
 		return differences(e.Destination, s.Migration, s.Source, s.Destination)
 	})},
