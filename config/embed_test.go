@@ -65,7 +65,8 @@ func TestManagerObjects(t *testing.T) {
 	want := []string{
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
-		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates",
+		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -134,8 +135,8 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets. Who asks pods
-// how they are has a role for it.
+// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets unless they are
+// to be copied. Who asks pods how they are has a role for it.
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
@@ -165,6 +166,24 @@ func TestMoverRights(t *testing.T) {
 			"pods/portforward: create",
 			"pods/proxy: get",
 			"pods: get",
+		},
+		"sliceshift-mover-dependencies": {
+			"configmaps: create,delete,get,list,update",
+			"networkpolicies.networking.k8s.io: create,delete,get,list,update",
+			"resourceclaims.resource.k8s.io: get",
+			"resourceclaimtemplates.resource.k8s.io: create,delete,get,list,update",
+			"rolebindings.rbac.authorization.k8s.io: create,delete,get,list,update",
+			"roles.rbac.authorization.k8s.io: create,delete,get,list,update",
+			"secretproviderclasses.secrets-store.csi.x-k8s.io: create,delete,get,list,update",
+			"secrets: create,delete,get,list,update",
+			"serviceaccounts: create,delete,get,list,update",
+			"services: create,delete,get,list,update",
+		},
+		"sliceshift-mover-dependencies-cluster": {
+			"clusterroles.rbac.authorization.k8s.io: get",
+			"clustertrustbundles.certificates.k8s.io: get",
+			"deviceclasses.resource.k8s.io: get",
+			"storageclasses.storage.k8s.io: get",
 		},
 	}
 	for name, want := range want {

@@ -59,6 +59,9 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
+	if before.Status.Baseline == nil {
+		renderWarnings(m, step.Decision)
+	}
 	if record == nil {
 		if !changed(before, m) {
 			return e.turnBack(ctx, m, step)

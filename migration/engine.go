@@ -162,7 +162,7 @@ type Outcome struct {
 // changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
-	step := e.state.Begin(e.clock.Now(), func(object string) string { return e.observed(ctx, object) })
+	step := e.state.Begin(e.clock.Now(), observe.RecordOf(m), func(object string) string { return e.observed(ctx, object) })
 	if step.Do == pass.Rest {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}

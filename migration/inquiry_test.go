@@ -58,8 +58,8 @@ func (o *office) times() int {
 	return len(o.asked)
 }
 
-// begun is a migration of three ordinals none of which has moved, with gates.
-func begun(gates ...api.HealthGate) plan.Snapshot {
+// unmoved is a migration of three ordinals none of which has moved, with gates.
+func unmoved(gates ...api.HealthGate) plan.Snapshot {
 	s := plantest.Scenario{Replicas: 3, Prepared: true}.Build()
 	s.Record.Baseline = &api.Baseline{Replicas: 3, Budget: 1}
 	for _, gate := range gates {
@@ -106,7 +106,7 @@ func expectStates(t *testing.T, got []api.GateState, want ...api.GateState) {
 // called when a gate gets into another state.
 func TestInquiries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOffice(), begun(db(api.GateBeforeStop, api.GateAfterStart))
+		o, s := newOffice(), unmoved(db(api.GateBeforeStop, api.GateAfterStart))
 		defer o.close()
 		expectStates(t, o.states(s), api.GatePending)
 		for range 3 {
@@ -138,7 +138,7 @@ func TestInquiries(t *testing.T) {
 		synctest.Wait()
 		expectStates(t, o.states(s), api.GatePending)
 		expectStates(t, o.states(moved(s)), api.GatePending, api.GatePending)
-		o.want(begun())
+		o.want(unmoved())
 		asked := o.times()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestInquiries(t *testing.T) {
 // of another pod.
 func TestInquiryBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOffice(), begun(db(api.GateBeforeStop))
+		o, s := newOffice(), unmoved(db(api.GateBeforeStop))
 		defer o.close()
 		o.want(s)
 		synctest.Wait()
@@ -162,15 +162,15 @@ func TestInquiryBeginsAnew(t *testing.T) {
 		expectStates(t, o.states(other), api.GatePending)
 		changed := db(api.GateBeforeStop)
 		changed.CEL = &api.CELGate{Expression: "false"}
-		expectStates(t, o.states(begun(changed)), api.GatePending)
+		expectStates(t, o.states(unmoved(changed)), api.GatePending)
 		o.answers(health.Failed, "")
-		o.want(begun(changed))
+		o.want(unmoved(changed))
 		synctest.Wait()
 		if o.times() != 2 {
 			t.Errorf("asked %d times", o.times())
 		}
 		o.close()
-		expectStates(t, o.states(begun(changed)), api.GatePending)
+		expectStates(t, o.states(unmoved(changed)), api.GatePending)
 	})
 }
 
@@ -179,7 +179,7 @@ func TestInitialDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := db(api.GateBeforeStop, api.GateAfterStart)
 		gate.InitialDelaySeconds = new(int32(60))
-		o, s := newOffice(), moved(begun(gate))
+		o, s := newOffice(), moved(unmoved(gate))
 		defer o.close()
 		o.want(s)
 		time.Sleep(time.Minute - 1)
@@ -219,7 +219,7 @@ func TestAskOnce(t *testing.T) {
 // TestWrongGate: a gate that cannot be asked says so, and asks nobody.
 func TestWrongGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOffice(), begun(db(api.GateBeforeStop))
+		o, s := newOffice(), unmoved(db(api.GateBeforeStop))
 		defer o.close()
 		o.askers = func(api.HealthGate) (health.Asker, error) { return nil, errors.New("it does not compile") }
 		o.want(s)
@@ -230,7 +230,7 @@ func TestWrongGate(t *testing.T) {
 
 // TestNobodyAsks: where nobody can be asked, or told, no gate passes.
 func TestNobodyAsks(t *testing.T) {
-	s := begun(db(api.GateBeforeStop))
+	s := unmoved(db(api.GateBeforeStop))
 	for _, q := range []*inquiries{newInquiries(clock.RealClock{}, nil, func() {}), newInquiries(clock.RealClock{}, newOffice().askers, nil)} {
 		q.want(s)
 		if got := q.known([]api.HealthGate{db(api.GateBeforeStop)}); len(q.gates) > 0 || len(got) != 1 || got[0].Answers != nil {
@@ -256,7 +256,7 @@ func TestInquiriesAtOnce(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 			gates = append(gates, api.HealthGate{Name: name, At: []api.GatePoint{api.GateBeforeStop, api.GateAfterStart}})
 		}
-		o.want(moved(begun(gates...)))
+		o.want(moved(unmoved(gates...)))
 		synctest.Wait()
 		if most.Load() != inquiriesAtOnce {
 			t.Errorf("%d at once", most.Load())

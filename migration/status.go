@@ -1,8 +1,10 @@
 package migration
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,11 +44,35 @@ func completedMessage(reason string) string {
 	}
 }
 
+// longestMessage is how many bytes the message of a condition has at most as it is sent: those of all
+// conditions, and what is recorded besides, are less than 32 KiB.
+const longestMessage = 4 << 10
+
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
-	const longest = 32768
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: shorten(message, longest), ObservedGeneration: m.Generation,
+		Type: kind, Status: status, Reason: reason, Message: fitting(message, longestMessage), ObservedGeneration: m.Generation,
 	})
+}
+
+// fitting cuts a text so that it has so many bytes as it is sent, where some letters take six.
+func fitting(text string, most int) string {
+	if sent(text) <= most {
+		return text
+	}
+	end, left := 0, most-len(cut)
+	for {
+		_, width := utf8.DecodeRuneInString(text[end:])
+		if left -= sent(text[end : end+width]); left < 0 {
+			return text[:end] + cut
+		}
+		end += width
+	}
+}
+
+// sent is how many bytes a text has in JSON, without its quotes.
+func sent(text string) int {
+	encoded, _ := json.Marshal(text) // of a text it never fails
+	return len(encoded) - len(`""`)
 }
 
 // render describes what was seen and decided in the status.
@@ -68,6 +94,30 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	renderProgress(m, s, decision)
 }
 
+// renderWarnings tells what the checks have found and did not refuse. Of a migration that has not
+// begun it is told anew whenever they were all done; a cluster that did not answer ended them.
+func renderWarnings(m *api.Migration, decision plan.Decision) {
+	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
+		return
+	}
+	// What the API bounds.
+	const (
+		most   = 32
+		word   = 253
+		object = 1024
+		text   = 2048
+	)
+	m.Status.Warnings = nil
+	for _, f := range decision.Findings {
+		if f.Warning && len(m.Status.Warnings) < most {
+			m.Status.Warnings = append(m.Status.Warnings, api.Warning{
+				Check: shorten(f.Check, word), Reason: shorten(f.Reason, word), Object: shorten(f.Object, object),
+				Message: shorten(f.Message, text), Remedy: shorten(f.Remedy, text),
+			})
+		}
+	}
+}
+
 func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
 	if hold == nil || !hold.Stalled {
@@ -78,8 +128,8 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		return
 	}
 	message := hold.Message
-	if hold.Remedy != "" {
-		message += ". To mend it: " + hold.Remedy
+	if hold.Remedy != "" { // which is what must not be cut
+		message = fitting(message, longestMessage/2) + ". To mend it: " + hold.Remedy
 	}
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, message)
 	if m.Status.Baseline == nil {

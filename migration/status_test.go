@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,7 +251,7 @@ func TestChanged(t *testing.T) {
 // TestRenderGates: the status says where each gate is that is asked, and is not written again for an
 // answer that changes nothing.
 func TestRenderGates(t *testing.T) {
-	s := begun(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
+	s := unmoved(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
 	question := plan.Replies(s)[0].Question
 	answers := plan.Answers{Question: question}.Heard(api.ReasonGateFailed, "7 is not less than 5", s.Now)
 	s.Gates[0].Answers = []plan.Answers{answers}
@@ -287,5 +288,38 @@ func TestRenderGates(t *testing.T) {
 	renderGates(m, s)
 	if m.Status.Gates != nil {
 		t.Errorf("%+v", m.Status.Gates)
+	}
+}
+
+// TestWarnings: what was found and does not refuse is in the status, within the bounds of the API. A
+// cluster that does not answer takes nothing of it back.
+func TestWarnings(t *testing.T) {
+	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Object: "StatefulSet shop/web", Message: "tracked", Remedy: "pause it", Warning: true}
+	refusal := plan.Finding{Check: "source", Reason: api.ReasonSourceNotHealthy}
+	told := api.Warning{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Object: "StatefulSet shop/web", Message: "tracked", Remedy: "pause it"}
+	old := []api.Warning{{Check: "owner"}}
+	for name, tc := range map[string]struct {
+		decision plan.Decision
+		want     []api.Warning
+	}{
+		"it begins":             {plan.Decision{Findings: []plan.Finding{warning}}, []api.Warning{told}},
+		"it is refused":         {plan.Decision{Findings: []plan.Finding{refusal, warning}, Hold: &plan.Hold{Stalled: true}}, []api.Warning{told}},
+		"nothing is found":      {plan.Decision{}, nil},
+		"nothing, and it waits": {plan.Decision{Hold: &plan.Hold{Reason: api.ReasonQueued}}, nil},
+		"nobody answers":        {plan.Decision{Hold: &plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}}, old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{Status: api.MigrationStatus{Warnings: old}}
+			renderWarnings(m, tc.decision)
+			if diff := cmp.Diff(tc.want, m.Status.Warnings); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	m := &api.Migration{}
+	warning.Message = strings.Repeat("x", 5000)
+	renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)})
+	if len(m.Status.Warnings) != 32 || len(m.Status.Warnings[31].Message) != 2048 {
+		t.Errorf("%d warnings, the last with %d bytes", len(m.Status.Warnings), len(m.Status.Warnings[31].Message))
 	}
 }

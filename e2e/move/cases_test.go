@@ -30,6 +30,13 @@ var embeddedOnly = map[string]string{
 	"TestRunRefused":                   refused,
 	"TestReach":                        refused,
 	"TestProxy":                        "it moves nothing",
+	"TestDependencies":                 copied,
+	"TestDependencyDiffers":            copied,
+	"TestDependencyChanges":            copied,
+	"TestCopiesAreFoughtFor":           copied,
+	"TestCopiesGo":                     copied,
+	"TestCopiesAreRead":                copied,
+	"TestStrangersAreNotSelected":      copied,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
@@ -96,6 +103,7 @@ const (
 	seams      = "it shows what one file can add: what kubelets do with the data, TestMove does, too"
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
+	copied     = "it is about what API servers store: the kubelets have no part in it"
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"

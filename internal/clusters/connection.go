@@ -63,6 +63,8 @@ type Connection struct {
 	guard *guard
 	// payer is on whom what is watched is booked; nil: nobody.
 	payer *payer
+	// batches are the lists of pods that several wait for.
+	batches *batches
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -97,8 +99,11 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
-// landed.
-func (c *Connection) Live() client.Client { return exact{retrying{c.live}, c.name} }
+// landed. Those who list all pods of a namespace at the same time get the same ones: who changes a pod
+// changes a copy.
+func (c *Connection) Live() client.Client {
+	return batching{exact{retrying{c.live}, c.name}, c.batches}
+}
 
 // close returns what is held of the cluster's answers.
 func (c *Connection) close() {

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
+		Dependencies: plan.DependencySpec{
+			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
+			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
+		},
 	}
 	if spec.Mode == "" {
 		spec.Mode = api.ModeRun
@@ -219,15 +224,30 @@ const evictedFor = 10 * time.Second
 // that was made since, and bears no mark of an eviction, is not meant.
 func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	var names []string
-	pods := slices.Concat(f.pods, f.otherPods)
 	for name, granted := range budget.Status.DisruptedPods {
-		at := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == name })
-		if at < 0 || !madeSince(&pods[at], granted, f.now) {
+		again := false
+		for pod := range f.seenPods() {
+			again = again || pod.Name == name && madeSince(pod, granted, f.now)
+		}
+		if !again {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// seenPods are the pods of the slice and others that were read.
+func (f *observed) seenPods() iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, pods := range [][]corev1.Pod{f.pods, f.otherPods} {
+			for i := range pods {
+				if !yield(&pods[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // madeSince says whether a pod was made after an eviction was granted. Both times are
@@ -245,9 +265,7 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 // stranger is a pod that is selected and of neither slice. One that has run to its end
 // does not count for a PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
-	pods := slices.Concat(f.pods, f.otherPods)
-	for i := range pods {
-		pod := &pods[i]
+	for pod := range f.seenPods() {
 		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
 		if !own && f.sibling != "" {
 			_, own = OrdinalOf(f.sibling, pod.Name)

@@ -30,6 +30,11 @@ func (p destinationPlanner) prepare() *Decision {
 		return Stalled(finding.Reason, finding.Message, finding.Remedy)
 	case !side.NamespaceFound:
 		return on(CreateNamespace, side.Namespace)
+	}
+	if decision := (dependencyPlanner{p.View}).copies(); decision != nil {
+		return decision
+	}
+	switch {
 	case side.Service.Needed && !side.Service.Found:
 		return on(CreateService, side.Service.Name)
 	}

@@ -86,7 +86,7 @@ func (p gatePlanner) tooManyDown(k int32) *Hold {
 	}
 	return &Hold{
 		Reason:  api.ReasonReplicaUnavailable,
-		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
+		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", Listed(names), p.Record.Baseline.Budget),
 	}
 }
 

@@ -191,3 +191,40 @@ func TestTakesAway(t *testing.T) {
 		t.Error("a stop takes a volume away")
 	}
 }
+
+// TestNear: while an ordinal is on its way a pass begins with what the caches show of it, and nothing is
+// recorded, concluded, stopped or called a stall on that.
+func TestNear(t *testing.T) {
+	if got := Near(Record{}); got != (Reads{}) {
+		t.Errorf("none is on its way: %+v", got)
+	}
+	near := Near(Record{Handoff: &api.Handoff{Ordinal: 3}})
+	if near.Ordinal == nil || *near.Ordinal != 3 || !near.Volumes || near.Wide || near.Pods || near.Budgets {
+		t.Errorf("got %+v", near)
+	}
+	if all := (Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}); near.Spared != all {
+		t.Errorf("live is read all but %+v", near.Spared)
+	}
+	if near.Covers(Reads{Live: true}) || !near.Covers(Reads{}) {
+		t.Error("the caches are taken for the API servers, or not for what they are")
+	}
+	for name, tc := range map[string]struct {
+		decision Decision
+		want     bool
+	}{
+		"a record":            {Decision{Record: &Record{}}, true},
+		"the end":             {Decision{Done: api.ReasonMoved}, true},
+		"a stop":              {*effect(Effect{Verb: ScaleDown}), true},
+		"a start":             {*effect(Effect{Verb: ScaleUp}), false},
+		"a budget":            {*effect(Effect{Verb: SetBudget}), false},
+		"a volume":            {*effect(Effect{Verb: CarryVolume}), false},
+		"nothing":             {Decision{}, true},
+		"a wait":              {Decision{Hold: &Hold{Reason: api.ReasonPodNotReady}}, false},
+		"a stall":             {*Stalled(api.ReasonForeignScale, "", ""), true},
+		"nothing left for it": {*done(), true},
+	} {
+		if got := tc.decision.NeedsAll(); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -51,6 +51,8 @@ type Snapshot struct {
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
+	// Dependencies are the objects that pods need besides their volumes, where they are to be copied.
+	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
 	// Gates are the user's health gates, in their order, with what they have answered. Without
@@ -83,25 +85,13 @@ type Spec struct {
 	SplitBudget api.SplitBudget
 	// DeleteSource asks for the source's objects to be deleted at the end.
 	DeleteSource bool
+	// Dependencies says what is done about what pods need besides their volumes.
+	Dependencies DependencySpec
 	// SameCluster is true when both sides are in one cluster: they share volumes.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
 	// PodDisruptionBudget.
 	SameNamespace bool
-}
-
-// Record is what was written down because it cannot be observed again.
-type Record struct {
-	Baseline *api.Baseline
-	Fence    *api.Fence
-	Handoff  *api.Handoff
-	// Accepted is true once the preflight has passed.
-	Accepted bool
-	// Completed is the reason of the condition Completed when it is True.
-	Completed string
-	// Given is how many ordinals the destination owned when that was last written; nil: it was
-	// not written yet. Only of a destination that is lost is it asked.
-	Given *int32
 }
 
 // Presence says how a thing was seen.
@@ -354,6 +344,7 @@ func (s Snapshot) Clone() Snapshot {
 		side.Names = slices.Clone(side.Names)
 	}
 	s.Volumes = slices.Clone(s.Volumes)
+	s.Dependencies.List = slices.Clone(s.Dependencies.List)
 	return s
 }
 

@@ -22,12 +22,12 @@ func (e *Inspector) healthGates(ctx context.Context, s Subject) ([]plan.Finding,
 	}
 	findings := e.wrongGates(gates)
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
-		finding, err := missingOf(ctx, at, gateRights(gates))
+		remedy := "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace " + at.Namespace
+		finding, err := missingOf(ctx, at, gateRights(gates), remedy)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
 		if finding != nil {
-			finding.Remedy = "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace " + at.Namespace
 			findings = append(findings, *finding)
 		}
 	}

@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +18,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
 		if problem := workload.Problem(p.APIVersion); problem != "" {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
 				Remedy: "name one of these kinds, or use the version that was asked for",
 			}}, nil
 		}
@@ -29,7 +28,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 		}
 		if !served {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(),
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(),
 				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.Cluster, p.APIVersion),
 				Remedy:  "install its resource definition and the manager there: kubectl apply -k config",
 			}}, nil
@@ -61,7 +60,7 @@ func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, erro
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: e.Destination.Object(),
-		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), strings.Join(lost, ", "), e.Destination.APIVersion),
+		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), plan.Listed(lost), e.Destination.APIVersion),
 		Remedy:  "clear these fields, or move to " + workload.SliceVersion,
 	}}, nil
 }

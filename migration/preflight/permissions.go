@@ -66,7 +66,7 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 }
 
 // missingOf asks the API server of a side which of the rights are not granted.
-func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Finding, error) {
+func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy string) (*plan.Finding, error) {
 	known, err := grantsOf(ctx, at)
 	if err != nil {
 		return nil, err
@@ -95,9 +95,9 @@ func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.F
 	}
 	slices.Sort(lacking)
 	return &plan.Finding{
-		Reason: api.ReasonPermissionMissing, Object: at.Object(),
+		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
 		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking, ", "), at.Namespace),
-		Remedy:  plan.RemedyRights,
+		Remedy:  remedy,
 	}, nil
 }
 
@@ -105,12 +105,20 @@ func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.F
 func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	var findings []plan.Finding
 	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
-		finding, err := missingOf(ctx, p, rights(m, p))
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", p.Cluster, err)
-		}
-		if finding != nil {
-			findings = append(findings, *finding)
+		for _, each := range []struct {
+			rules  []Rule
+			remedy string
+		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}} {
+			if len(each.rules) == 0 {
+				continue
+			}
+			finding, err := missingOf(ctx, p, each.rules, each.remedy)
+			if err != nil {
+				return nil, fmt.Errorf("cluster %s: %w", p.Cluster, err)
+			}
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
 		}
 	}
 	return findings, nil

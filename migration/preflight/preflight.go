@@ -55,7 +55,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		return nil, err
 	}
 	if finding := e.uncountable(m, source, destination); finding != nil {
-		return []plan.Finding{*finding}, nil
+		return plan.OfCheck(plan.CheckOrdinals, *finding), nil
 	}
 	e.moving = nil
 	var findings []plan.Finding
@@ -64,7 +64,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, more...)
+		findings = append(findings, plan.OfCheck(check.Name, more...)...)
 	}
 	return findings, nil
 }
@@ -94,7 +94,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonDestinationDiffers, Object: at.Object(),
-		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), observe.Listed(paths)),
+		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), plan.Listed(paths)),
 		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete %s -n %s %s", at.Resource(), at.Namespace, at.Set),
 	}}
 }

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -51,7 +50,7 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 		slices.Sort(unseen[driver])
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonReleaseUnseen, Object: driver, Warning: true,
-			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, observe.Listed(unseen[driver])),
+			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, plan.Listed(unseen[driver])),
 			Remedy:  "make sure that the storage lets one machine write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",
 		})
 	}

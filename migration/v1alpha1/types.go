@@ -199,6 +199,9 @@ type MigrationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Gates []HealthGate `json:"gates,omitempty"`
+	// dependencies says what is done about the objects that pods need besides their volumes.
+	// +optional
+	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`
 	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}

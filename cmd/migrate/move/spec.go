@@ -30,6 +30,7 @@ type specFlags struct {
 	exportOrdinals  bool
 	createNamespace bool
 	gates           string
+	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 }
 
@@ -74,6 +75,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: gates: [...], as spec.gates of a Migration has them")
+	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
 
@@ -114,7 +116,11 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		}
 		spec.Ordinals.Count = new(f.count)
 	}
-	var err error
+	f.dependencies.set(&spec.Dependencies, f.given)
+	err := f.dependencies.check(spec.Dependencies, f.given)
+	if err != nil {
+		return spec, err
+	}
 	if spec.MaxUnavailable, err = budgetFlag(f.maxUnavailable); err != nil {
 		return spec, err
 	}

@@ -76,6 +76,15 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 			g.field("", "to mend it: "+stall.Remedy)
 		}
 	}
+	if records.Completed(m) == "" {
+		for i, w := range status.Warnings {
+			name := ""
+			if i == 0 {
+				name = "Warnings"
+			}
+			g.line(terminal.Pad(name, fieldWidth), w.Reason+": "+w.Message, g.Paint.Yellow)
+		}
+	}
 	if fence := status.Fence; fence != nil && records.Completed(m) == "" {
 		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", fence.Holder, strings.ToLower(string(fence.Direction)), fence.Epoch))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -19,6 +20,10 @@ func TestStatusText(t *testing.T) {
 		{Name: "quorum", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePassed, Holds: true},
 		{Name: "lag", At: api.GateAfterStart, Ordinal: new(int32(3)), State: api.GateFailed, Message: "7 is not less than 5", Holds: true},
 		{Name: "errors", At: api.GateAtEnd, State: api.GatePending},
+	}
+	unbegun.Status.Warnings = []api.Warning{
+		{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Message: "StatefulSet shop/web in cluster east is tracked by Argo CD"},
+		{Check: "release", Reason: "ReleaseNotSeen", Message: "nothing shows when the machine has let go of the disk"},
 	}
 	for name, tc := range map[string]struct {
 		m       *api.Migration
@@ -34,7 +39,7 @@ func TestStatusText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}
-			commandtest.Golden(t, name, g.Show(tc.m, "east", tc.record))
+			golden.Compare(t, name, g.Show(tc.m, "east", tc.record))
 		})
 	}
 }
