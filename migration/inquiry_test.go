@@ -119,9 +119,11 @@ func TestInquiries(t *testing.T) {
 			Migration: s.Migration, Side: api.GateSource, Cluster: "east", Namespace: "shop", StatefulSet: "web", Pod: "web-2", PodUID: "pod-2",
 			Ordinal: &ordinal, Direction: string(api.Forward), Point: api.GateBeforeStop,
 		}}
+		o.mu.Lock()
 		if diff := cmp.Diff(want, o.asked); diff != "" {
 			t.Error(diff)
 		}
+		o.mu.Unlock()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if o.times() != 7 || o.told.Load() != 1 {

@@ -67,6 +67,7 @@ var embeddedOnly = map[string]string{
 	"TestSplitOfOneCluster":            nextLife,
 	"TestGates":                        asksAPI,
 	"TestGateInDryRun":                 asksAPI,
+	"TestGatesCommand":                 asksAPI,
 	"TestGateTurnsBack":                asksAPI,
 	"TestGateOfMetrics":                asksAPI,
 	"TestGateMendedInMidMove":          asksAPI,

@@ -2,9 +2,15 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -12,9 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -165,6 +175,39 @@ func TestGateTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
+// TestGatesCommand: a run whose gates are in a file waits for them; another command asks them meanwhile, and
+// says which has not passed.
+func TestGatesCommand(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
+	v.createVerdict("no")
+	text, err := yaml.Marshal(map[string]any{"gates": []api.HealthGate{says(api.GateBeforeStop, api.GateAtEnd)}})
+	v.Must(err)
+	file := filepath.Join(t.TempDir(), "gates.yaml")
+	v.Must(os.WriteFile(file, text, 0o600))
+	if out := v.exits(v.cli("plan", "--gates", file), 0); !strings.Contains(out, "verdict BeforeStop, AtEnd") {
+		t.Errorf("the plan does not tell of the gates:\n%s", out)
+	}
+	from, err := harness.Client(v.From)
+	v.Must(err)
+	run := v.cli("run", "--gates", file)
+	v.Must(child.Start(run))
+	ask := func() *exec.Cmd { return v.cli("gates", "--to-kubeconfig", v.To.Kubeconfig()) }
+	v.Eventually("the gate holds", func(ctx context.Context) (bool, error) {
+		m, err := records.ConfigMap{Client: from, Namespace: v.App.Namespace, Name: v.App.Name}.Load(ctx)
+		return err == nil && len(m.Status.Gates) > 0 && m.Status.Gates[0].State == api.GateFailed, client.IgnoreNotFound(err)
+	})
+	if out := v.exits(ask(), 3); !strings.Contains(out, "web-1") || !strings.Contains(out, "gate verdict of migration") {
+		t.Errorf("it does not say which gate has not passed:\n%s", out)
+	}
+	v.Must(v.pronounce("yes"))
+	if err := run.Wait(); err != nil {
+		t.Errorf("the run ended with %v", err)
+	}
+	v.exits(ask(), 0)
+	v.ExpectMovedCleanly()
+}
+
 // metrics is a Prometheus that answers with one value, with nothing, or not at all.
 type metrics struct {
 	*httptest.Server
@@ -183,6 +226,7 @@ func newMetrics(t *testing.T, body string) *metrics {
 	m := &metrics{}
 	m.body.Store(&body)
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before that it is not seen that the client is gone
 		text := *m.body.Load()
 		if text == noReply {
 			<-r.Context().Done()
@@ -215,10 +259,14 @@ func TestGateOfMetrics(t *testing.T) {
 			}})
 			v := newMove(t, harness.Usual(2), harness.AcrossClusters, withGates(gate))
 			held := false
-			v.Run(harness.StalledWith(tc.reason)(func() error {
+			mover := v.Mover()
+			v.Drive(mover, harness.StalledWith(tc.reason)(func() error {
 				held = true
-				v.ExpectSlice(v.Here(), 0, 2)
-				return server.answer(oneSeries)
+				m, err := mover.Store.Load(v.Ctx)
+				if err == nil && m.Status.Source.Available != 2 {
+					t.Errorf("it holds at %+v", m.Status.Source)
+				}
+				return errors.Join(err, server.answer(oneSeries))
 			}))
 			if !held {
 				t.Error("nothing has held it")

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,8 +23,9 @@ import (
 // gatesOptions are those of the command gates.
 type gatesOptions struct {
 	named
-	output                       *command.Choice
-	sourceContext, destinationTo string
+	output        *command.Choice
+	sourceContext string
+	to            destinationFlags
 }
 
 const gatesHelp = `Asks every health gate of a migration (spec.gates) once, at each of its points, and shows
@@ -56,7 +58,8 @@ func newGates(c *command.Common) *cobra.Command {
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
-	cmd.Flags().StringVar(&o.destinationTo, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
+	cmd.Flags().StringVar(&o.to.context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
+	cmd.Flags().StringVar(&o.to.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
 	return cmd
 }
 
@@ -101,16 +104,19 @@ func (o *gatesOptions) Run(ctx context.Context) error {
 }
 
 func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswer, error) {
-	var at [2]types.UID
-	if base := k.Status.Baseline; base != nil {
-		at = [2]types.UID{base.SourceCluster, base.DestinationCluster}
+	here := gatesSide{remote: k.Spec.Source.KubeConfigSecretRef != nil, context: o.sourceContext, flags: "--source-context"}
+	there := gatesSide{
+		remote: k.Spec.Destination.KubeConfigSecretRef != nil, context: o.to.context, kubeconfig: o.to.kubeconfig, flags: "--to-context or --to-kubeconfig",
+		known: k.Annotations[records.DestinationNameAnnotationKey], id: types.UID(k.Annotations[records.DestinationAnnotationKey]),
 	}
-	source, err := o.side(ctx, k, sideFlag{k.Spec.Source.KubeConfigSecretRef != nil, o.sourceContext, "source-context", at[0]})
+	if base := k.Status.Baseline; base != nil {
+		here.id, there.id = base.SourceCluster, cmp.Or(base.DestinationCluster, there.id)
+	}
+	source, err := o.side(ctx, k, here)
 	if err != nil {
 		return nil, err
 	}
-	remote := k.Spec.Destination.KubeConfigSecretRef != nil || k.Annotations[records.DestinationNameAnnotationKey] != "" && at[0] != at[1]
-	destination, err := o.side(ctx, k, sideFlag{remote, o.destinationTo, "to-context", at[1]})
+	destination, err := o.side(ctx, k, there)
 	if err != nil {
 		return nil, err
 	}
@@ -146,36 +152,47 @@ func rowOf(a migration.Asked) gateAnswer {
 	return row
 }
 
-// sideFlag says how one side is reached.
-type sideFlag struct {
-	// remote is true where it is another cluster than that of the Migration.
-	remote        bool
-	context, flag string
+// gatesSide says how one side is reached.
+type gatesSide struct {
+	// remote is true where a Secret has its kubeconfig: it is another cluster than the Migration's.
+	remote bool
+	// context and kubeconfig are those that the flags give.
+	context, kubeconfig, flags string
+	// known is the context that a run has used; empty: none has.
+	known string
 	// id is that of the cluster; empty: not known yet.
 	id types.UID
 }
 
 // side connects to one side with the kubeconfig of the caller.
-func (o *gatesOptions) side(ctx context.Context, k *storedMigration, f sideFlag) (*clusters.Connection, error) {
-	connection := k.connection
-	switch {
-	case f.context != "":
-		where, err := o.EndpointAt("", f.context, "--"+f.flag)
-		if err != nil {
-			return nil, err
-		}
-		if connection, err = where.Connect(nil); err != nil {
-			return nil, err
-		}
-	case f.remote:
-		return nil, command.Usagef("%s is in another cluster than %s: give --%s", k.title(), k.connection.Name(), f.flag)
-	}
+func (o *gatesOptions) side(ctx context.Context, k *storedMigration, s gatesSide) (*clusters.Connection, error) {
+	connection, given := k.connection, s.context != "" || s.kubeconfig != ""
 	id, err := connection.ID(ctx)
+	if err != nil {
+		return nil, command.Unreachable(connection.Name(), err)
+	}
+	elsewhere := s.remote || s.id != "" && s.id != id
+	switch {
+	case !given && !elsewhere:
+		return connection, nil
+	case !given && s.known == "":
+		return nil, command.Usagef("%s goes to another cluster than %s: give %s", k.title(), connection.Name(), s.flags)
+	case !given:
+		s.context = s.known
+	}
+	where, err := o.EndpointAt(s.kubeconfig, s.context, s.flags)
+	if err != nil {
+		return nil, err
+	}
+	if connection, err = where.Connect(nil); err != nil {
+		return nil, err
+	}
+	id, err = connection.ID(ctx)
 	switch {
 	case err != nil:
 		return nil, command.Unreachable(connection.Name(), err)
-	case f.id != "" && id != f.id:
-		return nil, command.Usagef("cluster %s is not that of %s: the UID of its namespace kube-system is %s instead of %s; give --%s", connection.Name(), k.title(), id, f.id, f.flag)
+	case s.id != "" && id != s.id:
+		return nil, command.Usagef("cluster %s is not that of %s: the UID of its namespace kube-system is %s instead of %s; give %s", connection.Name(), k.title(), id, s.id, s.flags)
 	}
 	return connection, nil
 }
