@@ -44,6 +44,7 @@ var embeddedOnly = map[string]string{
 	"TestRights":                       ownServers,
 	"TestOlderDestination":             ownServers,
 	"TestInstall":                      ownServers,
+	"TestGatesAskPods":                 ownServers,
 	"TestFence":                        ownServers,
 	"TestMetrics":                      "what the manager says of itself",
 	"TestSecretsOfTheManager":          "what the manager says of itself",
