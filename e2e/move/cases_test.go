@@ -67,6 +67,7 @@ var embeddedOnly = map[string]string{
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
 	"TestGates":                        asksAPI,
+	"TestGateJobs":                     "the test ends the pods of the Jobs: their images are nowhere",
 	"TestGateInDryRun":                 asksAPI,
 	"TestGateTurnsBack":                asksAPI,
 	"TestGateOfMetrics":                asksAPI,
