@@ -62,7 +62,7 @@ func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Sn
 	list, err := e.copiesOf(ctx, CopyReader{e.Pair, m.UID}, set, look == lookAtMade, sc.Dependencies)
 	if err != nil {
 		e.copies = copies{}
-		return plan.Dependencies{Trouble: endpoint.OneLine(err)}
+		return plan.Dependencies{Trouble: endpoint.OneLine(err), LacksRight: endpoint.LacksRight(err)}
 	}
 	return plan.Dependencies{Read: true, List: list}
 }

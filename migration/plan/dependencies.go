@@ -24,10 +24,12 @@ type DependencySpec struct {
 // Dependencies are the objects that are to be copied, as they were seen on both sides. On the way
 // back they are the copies that the migration has made, and nothing is known of their origins.
 type Dependencies struct {
-	// Read is true when they were looked at, and Trouble says why they could not be.
-	Read    bool
-	Trouble string
-	List    []Dependency
+	// Read is true when they were looked at, and Trouble says why they could not be; LacksRight is true
+	// when it was for want of a right.
+	Read       bool
+	Trouble    string
+	LacksRight bool
+	List       []Dependency
 }
 
 // Dependency is one object that pods need, and its copy. Of what is in them only hashes are known.
@@ -117,10 +119,7 @@ func (p dependencyPlanner) copies() *Decision {
 	if !p.copying() {
 		return nil
 	}
-	var held *Decision
-	if hold := p.unread(); hold != nil {
-		held = hold
-	}
+	held := p.unread()
 	for _, d := range p.Dependencies.List {
 		decision := p.copy(d)
 		switch {
@@ -150,9 +149,10 @@ func (p dependencyPlanner) unread() *Decision {
 		return nil
 	case p.Dependencies.Trouble == "":
 		return &Decision{Hold: &Hold{Reason: api.ReasonDependencyNotRead, Message: "waiting until what the pods need besides their volumes has been read"}}
+	case p.Dependencies.LacksRight:
+		return Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes may not be read, so it cannot be copied: "+p.Dependencies.Trouble, RemedyDependencyRights)
 	default:
-		return Stalled(api.ReasonDependencyNotRead,
-			"what the pods need besides their volumes cannot be read, so it cannot be copied: "+p.Dependencies.Trouble, RemedyDependencyRights)
+		return Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes cannot be read, so it cannot be copied: "+p.Dependencies.Trouble, RemedyUnreachable)
 	}
 }
 

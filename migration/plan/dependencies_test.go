@@ -152,12 +152,14 @@ func TestCopiesWaitForNobody(t *testing.T) {
 func TestUnreadDependencies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble string
+		right   bool
 		stalled bool
-	}{"not yet": {"", false}, "forbidden": {"secrets is forbidden", true}} {
+		remedy  string
+	}{"not yet": {"", false, false, ""}, "forbidden": {"secrets is forbidden", true, true, RemedyDependencyRights}, "no answer": {"i/o timeout", false, true, RemedyUnreachable}} {
 		p := needing()
-		p.Dependencies = Dependencies{Trouble: tc.trouble}
+		p.Dependencies = Dependencies{Trouble: tc.trouble, LacksRight: tc.right}
 		decision := dependencyPlanner{p.View}.copies()
-		if decision == nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonDependencyNotRead || decision.Hold.Stalled != tc.stalled || !strings.Contains(decision.Hold.Message, tc.trouble) {
+		if decision == nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonDependencyNotRead || decision.Hold.Stalled != tc.stalled || decision.Hold.Remedy != tc.remedy || !strings.Contains(decision.Hold.Message, tc.trouble) {
 			t.Errorf("%s: %+v", name, decision)
 		}
 	}
