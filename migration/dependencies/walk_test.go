@@ -2,6 +2,7 @@ package dependencies
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,11 +119,11 @@ func TestWalkKnowsEachKind(t *testing.T) {
 			needed[name] = needed[name] || !optional
 			ref := corev1.LocalObjectReference{Name: name}
 			if rapid.Bool().Draw(t, "volume") {
-				spec.Volumes = append(spec.Volumes, corev1.Volume{Name: fmt.Sprint(i), VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref, Optional: &optional}}})
+				spec.Volumes = append(spec.Volumes, corev1.Volume{Name: strconv.Itoa(i), VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref, Optional: &optional}}})
 				continue
 			}
 			from := []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref, Optional: &optional}}}
-			spec.Containers = append(spec.Containers, corev1.Container{Name: fmt.Sprint(i), EnvFrom: from})
+			spec.Containers = append(spec.Containers, corev1.Container{Name: strconv.Itoa(i), EnvFrom: from})
 		}
 		got := map[string]bool{}
 		for _, ref := range Walk(spec, nil) {

@@ -188,12 +188,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
 		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport:
 	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
-		if !before.Spec.Dependencies.Copy {
-			m.breaks("I9: %s, which nobody has asked for", e)
-		}
-		if e.Verb == plan.DeleteCopy && len(before.Destination.Pods) > 0 && !late {
-			m.breaks("%s while pods may need it", e)
-		}
+		m.copied(e, before, late)
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -333,12 +328,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	case plan.DeletePodService, plan.DeletePodExport, plan.MarkPodService, plan.MarkPodExport:
 		n, _ := side.NameOf(e.Ordinal)
 		ours, known = n.Service.Ours || ofExport(e), n.Export.Ours || !ofExport(e)
-	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
-		for _, d := range m.State.Dependencies.List {
-			known = known || d.Kind == e.Kind && d.Name == e.Name
-		}
-		ours = true
-	case plan.CreateNamespace, plan.CreateService, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport:
+	case plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport:
 		ours, known = true, true
 	}
 	if e.Side == plan.SourceSide && m.State.Spec.DeleteSource && m.State.Record.Completed == api.ReasonMoved {

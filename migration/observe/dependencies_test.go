@@ -146,7 +146,7 @@ func TestCompare(t *testing.T) {
 	there := func(data, marks, manager string) client.Object {
 		object := endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, uid: u2, %s}, data: {colour: %s}}`, marks, data))
 		if manager != "" {
-			object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:colour":{}}}`)}}})
+			object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:colour":{}}}`)}})
 		}
 		return object
 	}

@@ -208,7 +208,9 @@ func TestDependencyFindings(t *testing.T) {
 	p := needing(fresh)
 	p.Record = Record{}
 	p.Dependencies.List = []Dependency{
-		{Kind: "ConfigMap", Name: "lacks", Origin: "1"}, {Kind: "Secret", Name: "nobody"}, {Kind: "Service", Name: "others", Origin: "1", SelectsOthers: "shop/x in cluster east"},
+		{Kind: "ConfigMap", Name: "lacks", Origin: "1"},
+		{Kind: "Secret", Name: "nobody"},
+		{Kind: "Service", Name: "others", Origin: "1", SelectsOthers: "shop/x in cluster east"},
 		{Kind: "Secret", Name: "differs", Origin: "1", Copy: Copy{Found: true, Hash: "2"}},
 	}
 	var got []string

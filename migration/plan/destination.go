@@ -31,11 +31,10 @@ func (p destinationPlanner) prepare() *Decision {
 	case !side.NamespaceFound:
 		return on(CreateNamespace, side.Namespace)
 	}
-	if decision := (dependencyPlanner{p.View}).copies(); decision != nil {
+	if decision := dependencyPlanner(p).copies(); decision != nil {
 		return decision
 	}
-	switch {
-	case side.Service.Needed && !side.Service.Found:
+	if side.Service.Needed && !side.Service.Found {
 		return on(CreateService, side.Service.Name)
 	}
 	if decision := cmp.Or(p.protect(), p.exports(), namePlanner(p).names()); decision != nil {
