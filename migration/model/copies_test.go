@@ -13,6 +13,7 @@ import (
 func (m *machine) copied(e plan.Effect, before plan.Snapshot, late bool) {
 	needed := slices.ContainsFunc(before.Dependencies.List, func(d plan.Dependency) bool { return d.Kind == e.Kind && d.Name == e.Name })
 	switch {
+	case e.Kind == "": // it is of no copy
 	case !before.Spec.Dependencies.Copy, !needed:
 		m.breaks("I9: %s, which nobody has asked for", e)
 	case e.Verb == plan.DeleteCopy && len(before.Destination.Pods) > 0 && !late:

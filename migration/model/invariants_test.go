@@ -186,9 +186,8 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 			m.breaks("I9: %s, which nobody has asked for", e)
 		}
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
-		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport:
-	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
-		m.copied(e, before, late)
+		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
+		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -196,6 +195,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 			m.breaks("%s while its pod is there", e)
 		}
 	}
+	m.copied(e, before, late)
 	m.mannerly(e, *side)
 }
 
