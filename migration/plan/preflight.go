@@ -108,8 +108,13 @@ func Preflight(s Snapshot) []Finding {
 		check string
 		at    func(Snapshot) []Finding
 	}{
-		{CheckSource, sourceFindings}, {CheckBudget, budgetFindings}, {CheckForm, formFindings}, {CheckDestination, destinationFindings},
-		{CheckSplit, splitFindings}, {CheckVolumes, volumeFindings}, {CheckServices, nameFindings},
+		{CheckSource, sourceFindings},
+		{CheckBudget, budgetFindings},
+		{CheckForm, formFindings},
+		{CheckDestination, destinationFindings},
+		{CheckSplit, splitFindings},
+		{CheckVolumes, volumeFindings},
+		{CheckServices, nameFindings},
 		{CheckCopies, dependencyFindings},
 	} {
 		findings = append(findings, OfCheck(look.check, look.at(s)...)...)
