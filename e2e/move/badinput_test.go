@@ -109,7 +109,6 @@ func TestRefused(t *testing.T) {
 		}, api.ReasonOwnedByOperator, "Namespace"},
 		"autoscaled":              {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
 		"a gate does not compile": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.gate("object.") }, api.ReasonGateInvalid, "gate verdict"},
-		"a gate costs too much":   {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.gate(costly) }, api.ReasonGateTooCostly, "gate verdict"},
 		"source is the destination": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.To, v.ToNamespace = v.From, v.App.Namespace
 			v.Migration.Spec.Destination = api.DestinationReference{Namespace: v.App.Namespace}

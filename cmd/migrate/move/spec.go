@@ -74,7 +74,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
-	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: gates: [...], as spec.gates of a Migration has them")
+	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
