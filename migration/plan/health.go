@@ -165,7 +165,7 @@ func (p healthPlanner) open() []Reply {
 // so it is not run before everything else lets that come, nor where that would not wait for it.
 func (p healthPlanner) mayRun(r Reply) bool {
 	switch {
-	case !r.Holds && !r.Gate.DryRun:
+	case !p.drives() || !r.Holds && !r.Gate.DryRun:
 		return false
 	case !r.Opened.IsZero():
 		return true // it may run already
@@ -176,6 +176,11 @@ func (p healthPlanner) mayRun(r Reply) bool {
 	default:
 		return true
 	}
+}
+
+// drives says whether this process is the one that writes: both slices show its fence.
+func (p healthPlanner) drives() bool {
+	return p.Engaged && p.Record.Fence != nil && p.Source.Set.Fence == p.fence() && p.Destination.Set.Fence == p.fence()
 }
 
 // othersLetStop says whether an ordinal waits for nothing but the health gates that are asked before its stop.

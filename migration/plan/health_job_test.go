@@ -37,6 +37,10 @@ func TestJobsThatRun(t *testing.T) {
 		"back, and what goes is down":   {gate: holds, change: func(s *Snapshot) { rollback(s); goDown(s, 2) }},
 		"for a try":                     {gate: func(g *api.HealthGate) { g.DryRun = true }, want: before},
 		"an ordinal is down on its way": {change: func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1}; s.Source.Set.Replicas-- }},
+		"nobody drives it yet":          {change: func(s *Snapshot) { s.Record.Fence, s.Volumes = nil, []OrdinalVolume{{Ordinal: 1, Template: "data"}} }},
+		"somebody else drives it":       {change: func(s *Snapshot) { s.Source.Set.Fence = "m.3" }},
+		"no answer has come yet":        {change: func(s *Snapshot) { s.Engaged = false }},
+		"the destination is not there":  {change: func(s *Snapshot) { s.Destination.Set.Fence = "" }},
 		"in a pause":                    {change: func(s *Snapshot) { s.Spec.Mode = api.ModePause }},
 	} {
 		t.Run(name, func(t *testing.T) {
