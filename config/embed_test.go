@@ -66,7 +66,7 @@ func TestManagerObjects(t *testing.T) {
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
-		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -167,6 +167,7 @@ func TestMoverRights(t *testing.T) {
 			"pods/proxy: get",
 			"pods: get",
 		},
+		"sliceshift-mover-jobs": {"jobs.batch: create,get"},
 		"sliceshift-mover-dependencies": {
 			"configmaps: create,delete,get,list,update",
 			"networkpolicies.networking.k8s.io: create,delete,get,list,update",

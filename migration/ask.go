@@ -36,7 +36,9 @@ func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snaps
 	}
 	var all []Asked
 	for _, point := range plan.Points(snapshot) {
-		all = append(all, Asked{Point: point, Subject: subjectOf(snapshot, point.Question)})
+		subject := subjectOf(snapshot, point.Question)
+		subject.Look = true
+		all = append(all, Asked{Point: point, Subject: subject})
 	}
 	var group sync.WaitGroup
 	for i := range all {

@@ -227,8 +227,8 @@ func subjectOf(s plan.Snapshot, q plan.Question) health.Subject {
 		name = api.GateDestination
 	}
 	subject := health.Subject{
-		Migration: types.NamespacedName{Namespace: s.Migration.Namespace, Name: s.Migration.Name},
-		Side:      name, Cluster: side.Cluster, Namespace: side.Namespace, StatefulSet: side.Set.Name, Direction: string(q.Direction), Point: q.Point,
+		Migration: types.NamespacedName{Namespace: s.Migration.Namespace, Name: s.Migration.Name}, MigrationUID: s.UID,
+		Side: name, Cluster: side.Cluster, Namespace: side.Namespace, StatefulSet: side.Set.Name, Direction: string(q.Direction), Point: q.Point,
 	}
 	if q.Ordinal != plan.NoOrdinal {
 		subject.Ordinal, subject.Pod, subject.PodUID = new(q.Ordinal), plan.PodName(side.Set.Name, q.Ordinal), q.Pod

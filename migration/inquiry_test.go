@@ -116,7 +116,7 @@ func TestInquiries(t *testing.T) {
 		expectStates(t, o.states(s), api.GatePassed)
 		ordinal := int32(2)
 		want := []health.Subject{{
-			Migration: s.Migration, Side: api.GateSource, Cluster: "east", Namespace: "shop", StatefulSet: "web", Pod: "web-2", PodUID: "pod-2",
+			Migration: s.Migration, MigrationUID: "migration", Side: api.GateSource, Cluster: "east", Namespace: "shop", StatefulSet: "web", Pod: "web-2", PodUID: "pod-2",
 			Ordinal: &ordinal, Direction: string(api.Forward), Point: api.GateBeforeStop,
 		}}
 		o.mu.Lock()

@@ -17,6 +17,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
+// maxCost is what one evaluation may cost: some hundredths of a second. A policy of admission may cost ten
+// times that, but not every second.
+const maxCost = celconfig.PerCallLimit / 10
+
 // language is CEL as Kubernetes has it, its functions and what they cost included, with variables.
 func language(variables ...cel.EnvOption) (*cel.Env, error) {
 	// MustBaseEnvSet panics for a version that does not exist only.
@@ -50,10 +54,10 @@ func compile(field, text string, in func() (*cel.Env, error)) (*expression, erro
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s yields %s, and must yield true or false; compare it with something", field, out))
 	}
-	if least, err := env.EstimateCost(ast, &library.CostEstimator{}); err == nil && least.Min > celconfig.PerCallLimit {
-		return nil, refuse(api.ReasonGateTooCostly, fmt.Sprintf("%s costs at least %d, and %d is the limit; ask for less at once", field, least.Min, uint64(celconfig.PerCallLimit)))
+	if least, err := env.EstimateCost(ast, &library.CostEstimator{}); err == nil && least.Min > maxCost {
+		return nil, refuse(api.ReasonGateTooCostly, fmt.Sprintf("%s costs at least %d, and %d is the limit; ask for less at once", field, least.Min, uint64(maxCost)))
 	}
-	program, err := env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be evaluated: %v", field, err))
 	}
@@ -108,7 +112,7 @@ func answerTo(field, of string, holds bool, err error) Answer {
 	case errors.Is(err, errAbort):
 		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s took longer than the gate's timeout over %s; raise timeoutSeconds, or ask for less", field, of))
 	case errors.Is(err, errCost):
-		return because(api.ReasonGateTooCostly, fmt.Sprintf("%s costs more than %d over %s; ask for less: one object by its name, a narrower selector, fewer loops in loops", field, uint64(celconfig.PerCallLimit), of))
+		return because(api.ReasonGateTooCostly, fmt.Sprintf("%s costs more than %d over %s; ask for less: one object by its name, a narrower selector, fewer loops in loops", field, uint64(maxCost), of))
 	case errors.Is(err, errNoBool), errors.Is(err, errType):
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be answered over %s: %v", field, of, err))
 	case err != nil:

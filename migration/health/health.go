@@ -1,6 +1,6 @@
 // Package health asks whether an application is well: an endpoint of a pod, an expression over objects, a
-// query of a Prometheus. It asks one question at a time, and writes nothing. When a question is asked and
-// what its answers mean for a migration is decided elsewhere.
+// query of a Prometheus, a Job. It asks one question at a time, and writes nothing but the Job that is
+// to answer it. When a question is asked and what its answers mean for a migration is decided elsewhere.
 //
 // Four things an answer can be, and they are never taken for each other: it is good, it is bad, there is
 // none (a connection that fails says nothing about the application), or the question is wrong.
@@ -24,6 +24,8 @@ import (
 // Subject is what a question is about.
 type Subject struct {
 	Migration types.NamespacedName
+	// MigrationUID tells it from one that had its name before.
+	MigrationUID types.UID
 	// Side where it runs, and the cluster, namespace and StatefulSet there.
 	Side                            api.GateSide
 	Cluster, Namespace, StatefulSet string
@@ -34,6 +36,8 @@ type Subject struct {
 	// Direction in which the ordinals go.
 	Direction string
 	Point     api.GatePoint
+	// Look is true when nothing may come of the question: what has been begun is looked at.
+	Look bool
 }
 
 // Verdict is what an answer comes to.
@@ -45,6 +49,8 @@ const (
 	Passed Verdict = "Passed"
 	// Failed: the answer is bad.
 	Failed Verdict = "Failed"
+	// Pending: it is being worked on.
+	Pending Verdict = "Pending"
 	// Unanswered: there is none.
 	Unanswered Verdict = "Unanswered"
 	// Invalid: there can be none to such a question.
@@ -61,7 +67,7 @@ type Answer struct {
 }
 
 // Asker asks one question, as often as it is called. It ends with the context, never panics, and writes
-// nothing. It is safe for concurrent use.
+// nothing but the one Job of a question, once. It is safe for concurrent use.
 type Asker interface {
 	Ask(ctx context.Context, s Subject) Answer
 }
@@ -119,8 +125,10 @@ func provider(gate api.HealthGate, sides Sides) (Asker, error) {
 		return newCEL(*gate.CEL, gate.At, sides)
 	case gate.Prometheus != nil:
 		return newPrometheus(*gate.Prometheus, gate.At, sides)
+	case gate.Job != nil:
+		return newJob(gate, sides)
 	default:
-		return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("gate %s asks nothing: set one of http, grpc, cel and prometheus", gate.Name))
+		return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("gate %s asks nothing: set one of http, grpc, cel, prometheus and job", gate.Name))
 	}
 }
 
@@ -173,7 +181,7 @@ func passed(format string, args ...any) Answer {
 
 // because is an answer that is not good, by its reason.
 func because(reason, message string) Answer {
-	verdict := map[string]Verdict{api.ReasonGateFailed: Failed, api.ReasonGateUnanswered: Unanswered}[reason]
+	verdict := map[string]Verdict{api.ReasonGateFailed: Failed, api.ReasonGateUnanswered: Unanswered, api.ReasonGatePending: Pending}[reason]
 	if verdict == "" {
 		verdict = Invalid
 	}

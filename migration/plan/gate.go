@@ -22,6 +22,9 @@ type Gate struct {
 	Blocks func(v *View, ordinal int32) *Hold
 }
 
+// healthBeforeStop is the gate of what the user has asked before a stop.
+const healthBeforeStop = "health before the stop"
+
 // gates are asked in this order.
 var gates = []Gate{
 	{"replicas", true, func(v *View, k int32) *Hold { return gatePlanner{v}.tooManyDown(k) }},
@@ -36,7 +39,7 @@ var gates = []Gate{
 	{"slices", false, func(v *View, _ int32) *Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, func(v *View, k int32) *Hold { return gatePlanner{v}.shared(k) }},
 	{"health after the start", true, func(v *View, _ int32) *Hold { return healthPlanner{v}.afterStartHold() }},
-	{"health before the stop", true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
+	{healthBeforeStop, true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
 }
 
 // RegisterGate has one more gate asked, after all others. It is for the start of a program: a

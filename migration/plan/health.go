@@ -43,15 +43,19 @@ type Answers struct {
 	Reason, Message string
 }
 
-// Heard is what counts once one more answer has come; reason is empty for a good one.
+// Heard is what counts once one more answer has come; reason is empty for a good one. One that is being
+// worked on is neither good nor bad.
 func (a Answers) Heard(reason, message string, now time.Time) Answers {
 	if reason != a.Reason || a.Time.IsZero() {
 		a.Message = message
 	}
 	a.Reason, a.Time = reason, now
-	if reason == "" {
+	switch reason {
+	case "":
 		a.Good, a.Bad = a.Good+1, 0
-	} else {
+	case api.ReasonGatePending:
+		a.Good, a.Bad = 0, 0
+	default:
 		a.Good, a.Bad = 0, a.Bad+1
 	}
 	return a
@@ -154,7 +158,46 @@ func (p healthPlanner) open() []Reply {
 			found = append(found, p.replies(q)...)
 		}
 	}
-	return found
+	return slices.DeleteFunc(found, func(r Reply) bool { return r.Gate.Job != nil && !p.mayRun(r) })
+}
+
+// mayRun says whether a Job may be run now. It is not only an answer, it does something for what comes next:
+// so it is not run before everything else lets that come, nor where that would not wait for it.
+func (p healthPlanner) mayRun(r Reply) bool {
+	switch {
+	case !p.drives() || !r.Holds && !r.Gate.DryRun:
+		return false
+	case !r.Opened.IsZero():
+		return true // it may run already
+	case r.Point == api.GateBeforeStop:
+		return p.othersLetStop(r.Ordinal) && p.othersPass(r.Question)
+	case r.Point == api.GateAtEnd:
+		return p.afterStartHold() == nil && p.othersPass(r.Question)
+	default:
+		return true
+	}
+}
+
+// drives says whether this process is the one that writes: both slices show its fence.
+func (p healthPlanner) drives() bool {
+	return p.Engaged && p.Record.Fence != nil && p.Source.Set.Fence == p.fence() && p.Destination.Set.Fence == p.fence()
+}
+
+// othersLetStop says whether an ordinal waits for nothing but the health gates that are asked before its stop.
+func (p healthPlanner) othersLetStop(k int32) bool {
+	if (gatePlanner{p.View}).takesBackDown(k) {
+		return false
+	}
+	return !slices.ContainsFunc(gates, func(gate Gate) bool {
+		return gate.Name != healthBeforeStop && gate.Blocks(p.View, k) != nil
+	})
+}
+
+// othersPass says whether all gates of a point that hold, and run no Job, have passed.
+func (p healthPlanner) othersPass(q Question) bool {
+	return !slices.ContainsFunc(p.replies(q), func(r Reply) bool {
+		return r.Gate.Job == nil && r.Holds && r.State != api.GatePassed
+	})
 }
 
 func (p healthPlanner) beforeStop(k int32) Question {
@@ -281,14 +324,14 @@ func (p healthPlanner) pending(r Reply, name, remedy string) *Hold {
 	hold := &Hold{Reason: api.ReasonGatePending, Message: "waiting for the first answer of " + name}
 	switch {
 	case r.Time.IsZero():
-	case r.Bad > 0:
+	case r.Bad > 0, r.Reason == api.ReasonGatePending:
 		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s, which holds: %s", name, r.Message)}
 	case r.Good < r.Gate.Successes():
 		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: it takes %d good answers in a row", name, r.Gate.Successes())}
 	default:
 		hold = &Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: its last answer is older than %s", name, r.Gate.Interval()+r.Gate.Timeout())}
 	}
-	if deadline := p.Spec.Deadline + r.Gate.InitialDelay(); !r.Opened.IsZero() && p.Now.Sub(r.Opened) > deadline {
+	if deadline := p.Spec.Deadline + r.Gate.InitialDelay() + r.Gate.Runs(); !r.Opened.IsZero() && p.Now.Sub(r.Opened) > deadline {
 		hold.Stalled, hold.Remedy = true, remedy
 		hold.Message += fmt.Sprintf("; it is asked for longer than %s", deadline)
 	}

@@ -50,7 +50,7 @@ func gated(reason string, times int, gates ...api.HealthGate) func(*Snapshot) {
 // TestState: a gate passes after as many good answers in a row as it takes, and for as long as the
 // next one may take; it has failed after as many as it allows.
 func TestState(t *testing.T) {
-	const good, bad, silent, empty, wrong, costly = "", api.ReasonGateFailed, api.ReasonGateUnanswered, api.ReasonGateResultEmpty, api.ReasonGateInvalid, api.ReasonGateTooCostly
+	const good, bad, works, silent, empty, wrong, costly = "", api.ReasonGateFailed, api.ReasonGatePending, api.ReasonGateUnanswered, api.ReasonGateResultEmpty, api.ReasonGateInvalid, api.ReasonGateTooCostly
 	for name, tc := range map[string]struct {
 		answers []string
 		age     time.Duration
@@ -73,6 +73,9 @@ func TestState(t *testing.T) {
 		"what cannot be asked is at once": {[]string{wrong}, 0, api.GateInvalid},
 		"what is too costly as well":      {[]string{costly}, 0, api.GateInvalid},
 		"and is good once it is mended":   {[]string{wrong, good, good}, 0, api.GatePassed},
+		"what is worked on takes long":    {[]string{works, works, works, works, works}, time.Hour, api.GatePending},
+		"and counts neither way":          {[]string{bad, bad, works, bad}, 0, api.GatePending},
+		"nor as a good one":               {[]string{good, works, good}, 0, api.GatePending},
 	} {
 		gate, two := asks("db"), int32(2)
 		gate.SuccessLimit = &two

@@ -22,13 +22,18 @@ func (e *Inspector) healthGates(ctx context.Context, s Subject) ([]plan.Finding,
 	}
 	findings := e.wrongGates(gates)
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
-		remedy := "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace " + at.Namespace
-		finding, err := missingOf(ctx, at, gateRights(gates), remedy)
+		pods, err := missingOf(ctx, at, gateRights(gates), "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace "+at.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
-		if finding != nil {
-			findings = append(findings, *finding)
+		jobs, err := missingOf(ctx, at, jobRights(gates, at.Side), "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there, in namespace "+at.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+		}
+		for _, finding := range []*plan.Finding{pods, jobs} {
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
 		}
 	}
 	return findings, nil
@@ -61,4 +66,18 @@ func gateRights(gates []api.HealthGate) []Rule {
 		}
 	}
 	return rules
+}
+
+// jobRights are what the gates that hold need to run Jobs on a side.
+func jobRights(gates []api.HealthGate, name plan.SideName) []Rule {
+	side := api.GateSource
+	if name == plan.DestinationSide {
+		side = api.GateDestination
+	}
+	for _, gate := range gates {
+		if gate.Job != nil && !gate.DryRun && (gate.Job.Side == "" || gate.Job.Side == side) {
+			return []Rule{{Group: "batch", Resource: "jobs", Verbs: "get create"}}
+		}
+	}
+	return nil
 }

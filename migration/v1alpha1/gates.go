@@ -67,7 +67,7 @@ const (
 // further while the answer is not good. An ordinal that has been stopped is started whatever it
 // answers.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.http), has(self.grpc), has(self.cel), has(self.prometheus)].filter(x, x).size() == 1",message="exactly one of http, grpc, cel and prometheus says what is asked"
+// +kubebuilder:validation:XValidation:rule="[has(self.http), has(self.grpc), has(self.cel), has(self.prometheus), has(self.job)].filter(x, x).size() == 1",message="exactly one of http, grpc, cel, prometheus and job says what is asked"
 // +kubebuilder:validation:XValidation:rule="!(has(self.http) || has(self.grpc)) || !('AtEnd' in self.at)",message="http and grpc ask the pod of one ordinal, and at the end there is none: ask cel or prometheus AtEnd"
 type HealthGate struct {
 	// name tells it from the others.
@@ -122,7 +122,8 @@ type HealthGate struct {
 	// +optional
 	// +kubebuilder:default=Stall
 	OnFailure GateFailure `json:"onFailure,omitempty"`
-	// onRollback is what it does while ordinals go back to the source.
+	// onRollback is what it does while ordinals go back to the source. A Job is run then only where it
+	// holds them.
 	// +optional
 	// +kubebuilder:default=Warn
 	OnRollback GateRollback `json:"onRollback,omitempty"`
@@ -138,6 +139,9 @@ type HealthGate struct {
 	// prometheus evaluates a query.
 	// +optional
 	Prometheus *PrometheusGate `json:"prometheus,omitempty"`
+	// job runs a Job.
+	// +optional
+	Job *JobGate `json:"job,omitempty"`
 }
 
 // GateState is where a gate is at one point.

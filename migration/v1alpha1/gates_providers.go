@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -160,3 +163,45 @@ type PrometheusGate struct {
 	// +kubebuilder:validation:MaxLength=65536
 	CABundle []byte `json:"caBundle,omitempty"`
 }
+
+// JobGate runs a Job once for each pod of an ordinal that it is asked about, and once at the end: it passes when
+// the Job has completed. So it is also what has to be done before an ordinal stops, or after it has
+// started: leave a ring, hand over leadership, rebalance.
+type JobGate struct {
+	// side whose cluster runs it, in the namespace of its StatefulSet. Default: where the ordinal that
+	// is asked about runs; at the end, where all of them have come to.
+	// +optional
+	Side GateSide `json:"side,omitempty"`
+	// spec of the Job. Its containers get the variables SLICESHIFT_POINT (BeforeStop, AfterStart,
+	// AtEnd), SLICESHIFT_DIRECTION (Forward, Back), SLICESHIFT_SIDE (Source, Destination),
+	// SLICESHIFT_CLUSTER, SLICESHIFT_NAMESPACE, SLICESHIFT_STATEFULSET, SLICESHIFT_POD and
+	// SLICESHIFT_ORDINAL, the last two empty at the end. Without activeDeadlineSeconds it may take 600 s,
+	// without a restartPolicy its pods are not restarted.
+	// +required
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec batchv1.JobSpec `json:"spec"`
+}
+
+// defaultJobSeconds is how long a Job may take that does not say it.
+const defaultJobSeconds = 600
+
+// Deadline is how long the Job may take, in seconds.
+func (g JobGate) Deadline() int64 {
+	if g.Spec.ActiveDeadlineSeconds == nil {
+		return defaultJobSeconds
+	}
+	return *g.Spec.ActiveDeadlineSeconds
+}
+
+// Runs is how long the gate's Job may take; 0: it has none.
+func (g HealthGate) Runs() time.Duration {
+	if g.Job == nil {
+		return 0
+	}
+	return time.Duration(min(g.Job.Deadline(), maxJobSeconds)) * time.Second
+}
+
+// maxJobSeconds bounds what is counted with: no time overflows.
+const maxJobSeconds = 1 << 31
