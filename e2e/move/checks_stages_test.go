@@ -111,6 +111,24 @@ func (v *move) unattached() {
 	v.Must(err)
 }
 
+// claimsOnly registers a driver at the destination that makes no volumes of single pods.
+func (v *move) claimsOnly(driver string) {
+	v.T.Helper()
+	_, err := v.Destination.StorageV1().CSIDrivers().Create(v.Ctx, &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// otherConfigMap is one of that name at the destination, which says something else.
+func (v *move) otherConfigMap(name string) {
+	v.T.Helper()
+	v.Must(v.makeNamespace())
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"colour": "blue"}}
+	_, err := v.Destination.CoreV1().ConfigMaps(v.ToNamespace).Create(v.Ctx, other, metav1.CreateOptions{})
+	v.Must(err)
+}
+
 // resizing says of the first claim that it is being made larger.
 func (v *move) resizing() {
 	v.T.Helper()

@@ -95,15 +95,16 @@ func stagedChecks() []staged {
 			s.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: slicesapi.InPlaceUpdateReady}}
 		})), across, nil, nil, fail + api.ReasonKindUnsupported},
 		{"dependencies", "a ConfigMap", usual, across, func(v *move) { v.needConfigMap("settings") }, nil, fail + api.ReasonDependencyMissing},
+		{"copies of dependencies", "another one is there", usual, across, func(v *move) { v.needConfigMap("settings"); v.otherConfigMap("settings") }, flags("--copy-dependencies"), fail + api.ReasonDependencyDiffers},
 		{"shared claims", "missing there", usual, across, func(v *move) { v.shareClaim("/a", "") }, nil, fail + api.ReasonDependencyMissing},
 		{"quotas", "too small", harness.Usual(2), across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, nil, fail + api.ReasonQuotaTooSmall},
 		{"volumes", "no node reaches one", usual, across, func(v *move) { v.pinVolume() }, nil, fail + volumes.ReasonVolumeOutOfReach},
 		{"release", "it is not seen", usual, onCSI, func(v *move) { v.csiNode(9); v.csiClass(); v.unattached() }, (*move).csiClassFlag, warn + volumes.ReasonReleaseUnseen},
 		{"storage classes", "it is not there", usual, across, nil, flags("--storage-class", "data=gone"), warn + volumes.ReasonClassMissing},
 		{"resizes", "one is under way", usual, across, func(v *move) { v.resizing() }, nil, warn + volumes.ReasonResizePending},
-		{"volumes of single pods", "no such driver", adapted(1, template(func(s *corev1.PodSpec) {
+		{"volumes of single pods", "a driver of claims only", adapted(1, template(func(s *corev1.PodSpec) {
 			s.Volumes = append(s.Volumes, corev1.Volume{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "keys.example.com"}}})
-		})), across, nil, nil, fail + volumes.ReasonDriverMissing},
+		})), across, func(v *move) { v.claimsOnly("keys.example.com") }, nil, fail + volumes.ReasonDriverMissing},
 		{"rehearsal", "a policy refuses the StatefulSet", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.refuseSets() }, nil, fail + api.ReasonWriteRefused},
 		{"admission of pods", "Pod Security", usual, across, func(v *move) { v.restrictPods() }, nil, fail + api.ReasonWriteRefused},
 		{"nodes", "none has the label", usual, across, func(v *move) { v.chooseNode() }, nil, fail + api.ReasonNoNodeFits},
@@ -203,8 +204,10 @@ func (tc staged) expect(v *move) {
 // preflight runs the command, whose exit code says whether a check has failed.
 func (v *move) preflight(more ...string) preflight.Report {
 	v.T.Helper()
-	args := []string{"preflight", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig(),
-		"--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace", "--shared", "data", "-o", "json"}
+	args := []string{
+		"preflight", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig(),
+		"--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace", "--shared", "data", "-o", "json",
+	}
 	cmd := exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), append(args, more...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -155,7 +155,7 @@ func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *apps
 	return storage.Resizing(e.Source, claims.Items, byName), nil
 }
 
-// inline finds drivers of volumes of single pods that the destination does not have.
+// inline finds drivers that make no volumes of single pods at the destination.
 func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil

@@ -146,7 +146,7 @@ func TestAdvisoryRights(t *testing.T) {
 				refuses := clustertest.Failing(answer, "get", "list")
 				e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(refuses), clustertest.Hooked(refuses))}
 				found, err := look(e)
-				if answer == away {
+				if errors.Is(answer, away) {
 					if !errors.Is(err, away) {
 						t.Errorf("nobody answered, and it says %v, %v", found, err)
 					}

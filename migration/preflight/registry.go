@@ -163,9 +163,9 @@ var checks = []Check{
 	},
 	{
 		Name: "volumes of single pods", Group: GroupVolumes,
-		Looks:  "at CSI volumes that the pod template has inline: whether the destination has their driver, for such volumes.",
+		Looks:  "at CSI volumes that the pod template has inline: whether their driver makes such volumes at the destination.",
 		Why:    "A moved pod could not start.",
-		Remedy: "Install the driver there, as it is in the source's cluster.",
+		Remedy: "Let the driver be there as it is in the source's cluster.",
 		Run:    ofSource((*Inspector).inline),
 	},
 	{

@@ -43,7 +43,8 @@ func TestReport(t *testing.T) {
 		"twice, of which one fails": {[]plan.Finding{warning, {Check: "GitOps"}}, all - 1, 0, 1, 0, map[string]Verdict{"GitOps": Fail}},
 		"a right is missing":        {[]plan.Finding{{Check: checkRights}}, 1, 0, 1, all - 2, map[string]Verdict{checkKinds: Pass, checkRights: Fail, plan.CheckSource: Skip}},
 		"no such source": {
-			[]plan.Finding{{Check: plan.CheckSource, Reason: api.ReasonSourceMissing}}, 3, 0, 1, all - 4,
+			[]plan.Finding{{Check: plan.CheckSource, Reason: api.ReasonSourceMissing}},
+			3, 0, 1, all - 4,
 			map[string]Verdict{checkRights: Pass, plan.CheckOrdinals: Pass, plan.CheckSource: Fail, "owner": Skip},
 		},
 		"an unhealthy source": {[]plan.Finding{{Check: plan.CheckSource, Reason: api.ReasonSourceNotHealthy}}, all - 1, 0, 1, 0, nil},

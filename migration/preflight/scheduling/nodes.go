@@ -29,10 +29,6 @@ type Demand struct {
 	Pods int32
 }
 
-func (d Demand) finding(reason, message, remedy string) []plan.Finding {
-	return []plan.Finding{{Reason: reason, Object: d.Object, Message: message, Remedy: remedy}}
-}
-
 // TakesPods says whether a node is Ready and not cordoned.
 func TakesPods(node corev1.Node) bool {
 	ready := func(c corev1.NodeCondition) bool {
@@ -58,13 +54,19 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 		}
 	}
 	if len(fitting) == 0 && len(nodes) > 0 {
-		return nil, d.finding(api.ReasonNoNodeFits, fmt.Sprintf("no node of cluster %s takes pods: each is cordoned or not Ready; a moved ordinal would be stopped and stay Pending", d.Cluster),
-			"look at them: kubectl get nodes; and kubectl uncordon NODE")
+		return nil, []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object,
+			Message: fmt.Sprintf("no node of cluster %s takes pods: each is cordoned or not Ready; a moved ordinal would be stopped and stay Pending", d.Cluster),
+			Remedy:  "look at them: kubectl get nodes; and kubectl uncordon NODE",
+		}}
 	}
 	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
 		left := slices.DeleteFunc(slices.Clone(fitting), func(node corev1.Node) bool { return !rule.meets(&node) })
 		if len(left) == 0 && len(fitting) > 0 {
-			return nil, d.finding(api.ReasonNoNodeFits, fmt.Sprintf("no node of cluster %s can take a pod of %s: %s; a moved ordinal would be stopped and stay Pending", d.Cluster, d.Object, rule.lacks()), rule.mend)
+			return nil, []plan.Finding{{
+				Reason: api.ReasonNoNodeFits, Object: d.Object, Remedy: rule.mend,
+				Message: fmt.Sprintf("no node of cluster %s can take a pod of %s: %s; a moved ordinal would be stopped and stay Pending", d.Cluster, d.Object, rule.lacks()),
+			}}
 		}
 		fitting = left
 	}

@@ -75,9 +75,11 @@ func crowded(d Demand, nodes []corev1.Node) []plan.Finding {
 		if c.MinDomains == nil || has >= *c.MinDomains || !matchesItself(d, c.LabelSelector) || int64(has)*int64(c.MaxSkew) >= int64(d.Pods) {
 			continue
 		}
-		return d.finding(api.ReasonNoNodeFits,
-			fmt.Sprintf("cluster %s has %d domains of %s for the pods of %s, whose topologySpreadConstraints ask for %d: each takes %d, and %d pods are to run there; the last ones would stay Pending", d.Cluster, has, c.TopologyKey, d.Object, *c.MinDomains, c.MaxSkew, d.Pods),
-			fmt.Sprintf("add nodes in %d more domains of %s, or move fewer ordinals", *c.MinDomains-has, c.TopologyKey))
+		return []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object,
+			Message: fmt.Sprintf("cluster %s has %d domains of %s for the pods of %s, whose topologySpreadConstraints ask for %d: each takes %d, and %d pods are to run there; the last ones would stay Pending", d.Cluster, has, c.TopologyKey, d.Object, *c.MinDomains, c.MaxSkew, d.Pods),
+			Remedy:  fmt.Sprintf("add nodes in %d more domains of %s, or move fewer ordinals", *c.MinDomains-has, c.TopologyKey),
+		}}
 	}
 	return nil
 }
@@ -94,9 +96,11 @@ func apart(d Demand, nodes []corev1.Node) []plan.Finding {
 		if !all || has >= d.Pods || !ofItself(d, term) {
 			continue
 		}
-		return d.finding(api.ReasonNoNodeFits,
-			fmt.Sprintf("the podAntiAffinity of %s keeps its pods apart by %s, and the nodes of cluster %s that can take them have %d values of it: %d pods are to run there, and the last ones would stay Pending", d.Object, term.TopologyKey, d.Cluster, has, d.Pods),
-			"add nodes, or move fewer ordinals: spec.ordinals.count")
+		return []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object,
+			Message: fmt.Sprintf("the podAntiAffinity of %s keeps its pods apart by %s, and the nodes of cluster %s that can take them have %d values of it: %d pods are to run there, and the last ones would stay Pending", d.Object, term.TopologyKey, d.Cluster, has, d.Pods),
+			Remedy:  "add nodes, or move fewer ordinals: spec.ordinals.count",
+		}}
 	}
 	return nil
 }

@@ -64,26 +64,24 @@ func warning(reason, message, remedy, object string) *plan.Finding {
 	return &plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy, Warning: true}
 }
 
-// Inline finds what the destination needs for volumes that live and die with a pod, and does not have:
-// drivers are its CSI drivers.
+// Inline finds drivers of volumes that live and die with a pod which make no such volumes at the
+// destination. drivers are those of its CSI drivers that the template names; that one is missing is
+// found among all that the pods need.
 func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
 	var found []plan.Finding
-	lacks := func(reason, message, remedy, driver string) {
-		found = append(found, plan.Finding{Reason: reason, Object: "CSIDriver " + driver, Message: message, Remedy: remedy})
-	}
 	for _, v := range spec.Volumes {
 		if v.CSI == nil {
 			continue
 		}
 		i := slices.IndexFunc(drivers, func(d storagev1.CSIDriver) bool { return d.Name == v.CSI.Driver })
-		switch {
-		case i < 0:
-			lacks(volumes.ReasonDriverMissing, fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, and cluster %s has no such driver: a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
-				"install the driver there, as it is in the source's cluster: kubectl get csidriver "+v.CSI.Driver+" -o yaml", v.CSI.Driver)
-		case !slices.Contains(drivers[i].Spec.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral):
-			lacks(volumes.ReasonDriverMissing, fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
-				"let the driver be there as it is in the source's cluster: kubectl get csidriver "+v.CSI.Driver+" -o yaml", v.CSI.Driver)
+		if i < 0 || slices.Contains(drivers[i].Spec.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral) {
+			continue
 		}
+		found = append(found, plan.Finding{
+			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + v.CSI.Driver,
+			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
+			Remedy:  "let the driver be there as it is in the source's cluster: kubectl get csidriver " + v.CSI.Driver + " -o yaml",
+		})
 	}
 	return found
 }
