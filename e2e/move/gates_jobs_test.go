@@ -85,7 +85,13 @@ func TestGateJobs(t *testing.T) {
 	mover := v.Mover()
 	v.Drive(mover, harness.StalledWith(api.ReasonGateFailed)(func() error {
 		held = true
-		v.ExpectSlice(v.Here(), 0, 2)
+		m, err := mover.Store.Load(v.Ctx)
+		if err != nil {
+			return err
+		}
+		if m.Status.Source.Replicas != 2 || m.Status.Source.Available != 2 {
+			t.Errorf("the source is at %+v while the first has failed", m.Status.Source)
+		}
 		if diff := cmp.Diff([]string{"BeforeStop 1 Source Forward"}, v.jobsOf(v.Source)); diff != "" {
 			t.Errorf("Jobs at the source while the first has failed (-want +got):\n%s", diff)
 		}

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"path"
@@ -42,7 +41,7 @@ func (a Addresses) allow(address string) (u *url.URL, judge bool, err error) {
 		return u, false, nil
 	case len(a.Listed) > 0:
 		if !slices.ContainsFunc(a.Listed, func(each string) bool { return within(u, each) }) {
-			return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("prometheus.address is none of those that gates may ask; whoever runs the manager may add it to gates.prometheus: %s", strings.Join(a.Listed, ", ")))
+			return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is none of those that gates may ask; whoever runs the manager may add it to gates.prometheus: "+strings.Join(a.Listed, ", "))
 		}
 		return u, false, nil
 	case u.Scheme == "http":

@@ -85,7 +85,7 @@ func (a *celAsker) Ask(ctx context.Context, s Subject) Answer {
 	}
 	holds, err := a.expression.holds(ctx, variables)
 	if errors.Is(err, errType) && a.selector == nil && about.named == nil {
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s, and cel.expression asks for its fields", about.of))
+		return because(api.ReasonGateFailed, about.of+", and cel.expression asks for its fields")
 	}
 	return answerTo("cel.expression", about.of, holds, err)
 }

@@ -74,9 +74,9 @@ func (a *grpcAsker) judge(s Subject, answer *healthv1.HealthCheckResponse, err e
 		}
 		return because(api.ReasonGateFailed, fmt.Sprintf("%s is %s", asked, answer.GetStatus()))
 	case codes.NotFound:
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s is not known to the server's health service", asked))
+		return because(api.ReasonGateFailed, asked+" is not known to the server's health service")
 	case codes.Unimplemented:
-		return because(api.ReasonGateInvalid, fmt.Sprintf("%s has no health service (grpc.health.v1); ask http or cel, or another port", asked))
+		return because(api.ReasonGateInvalid, asked+" has no health service (grpc.health.v1); ask http or cel, or another port")
 	default:
 		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer: %v", asked, err))
 	}

@@ -138,7 +138,7 @@ func samePod(ctx context.Context, connection *clusters.Connection, s Subject) *A
 	case err != nil && !apierrors.IsNotFound(err):
 		return new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s has answered, and could not be read afterwards: %s", s.pod(), endpoint.OneLine(err))))
 	case err != nil || found.UID != s.PodUID:
-		return new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s has been replaced while it was asked; its successor is asked", s.pod())))
+		return new(because(api.ReasonGateUnanswered, s.pod()+" has been replaced while it was asked; its successor is asked"))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -59,7 +60,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	err := live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	switch {
 	case apierrors.IsNotFound(err) && s.Look:
-		return because(api.ReasonGatePending, fmt.Sprintf("%s has not been made; it is when the migration gets there", name))
+		return because(api.ReasonGatePending, name+" has not been made; it is when the migration gets there")
 	case apierrors.IsNotFound(err):
 		return made(name, live.Create(ctx, wanted))
 	case err != nil:
@@ -72,7 +73,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 func made(name string, err error) Answer {
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
-		return because(api.ReasonGatePending, fmt.Sprintf("%s was made", name))
+		return because(api.ReasonGatePending, name+" was made")
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be made, job.spec is refused: %s", name, endpoint.OneLine(err)))
 	}
@@ -92,7 +93,7 @@ func judgeJob(name string, wanted, found *batchv1.Job) Answer {
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
 	}
 	if found.DeletionTimestamp != nil {
-		return because(api.ReasonGatePending, fmt.Sprintf("%s is being deleted, and is run again then", name))
+		return because(api.ReasonGatePending, name+" is being deleted, and is run again then")
 	}
 	for _, condition := range found.Status.Conditions {
 		switch {
@@ -121,7 +122,7 @@ func (a *jobAsker) job(side Side, which api.GateSide, s Subject) *batchv1.Job {
 	pod := &job.Spec.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
-			containers[i].Env = append(told[:len(told):len(told)], containers[i].Env...)
+			containers[i].Env = append(slices.Clip(told), containers[i].Env...)
 		}
 	}
 	return job
@@ -130,9 +131,14 @@ func (a *jobAsker) job(side Side, which api.GateSide, s Subject) *batchv1.Job {
 // toldTo is what a Job is told.
 func toldTo(which api.GateSide, s Subject) []corev1.EnvVar {
 	return []corev1.EnvVar{
-		{Name: "SLICESHIFT_POINT", Value: string(s.Point)}, {Name: "SLICESHIFT_DIRECTION", Value: s.Direction}, {Name: "SLICESHIFT_SIDE", Value: string(which)},
-		{Name: "SLICESHIFT_CLUSTER", Value: s.Cluster}, {Name: "SLICESHIFT_NAMESPACE", Value: s.Namespace}, {Name: "SLICESHIFT_STATEFULSET", Value: s.StatefulSet},
-		{Name: "SLICESHIFT_POD", Value: s.Pod}, {Name: "SLICESHIFT_ORDINAL", Value: s.variables()["ordinal"]},
+		{Name: "SLICESHIFT_POINT", Value: string(s.Point)},
+		{Name: "SLICESHIFT_DIRECTION", Value: s.Direction},
+		{Name: "SLICESHIFT_SIDE", Value: string(which)},
+		{Name: "SLICESHIFT_CLUSTER", Value: s.Cluster},
+		{Name: "SLICESHIFT_NAMESPACE", Value: s.Namespace},
+		{Name: "SLICESHIFT_STATEFULSET", Value: s.StatefulSet},
+		{Name: "SLICESHIFT_POD", Value: s.Pod},
+		{Name: "SLICESHIFT_ORDINAL", Value: s.variables()["ordinal"]},
 	}
 }
 

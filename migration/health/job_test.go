@@ -135,9 +135,15 @@ func TestJob(t *testing.T) {
 		t.Errorf("it runs as %+v", job.Spec)
 	}
 	wantEnv := []corev1.EnvVar{
-		{Name: "SLICESHIFT_POINT", Value: "AfterStart"}, {Name: "SLICESHIFT_DIRECTION", Value: "Forward"}, {Name: "SLICESHIFT_SIDE", Value: "Destination"},
-		{Name: "SLICESHIFT_CLUSTER", Value: "east"}, {Name: "SLICESHIFT_NAMESPACE", Value: "shop"}, {Name: "SLICESHIFT_STATEFULSET", Value: "web"},
-		{Name: "SLICESHIFT_POD", Value: "web-2"}, {Name: "SLICESHIFT_ORDINAL", Value: "2"}, {Name: "MINE", Value: "$(SLICESHIFT_POD)"},
+		{Name: "SLICESHIFT_POINT", Value: "AfterStart"},
+		{Name: "SLICESHIFT_DIRECTION", Value: "Forward"},
+		{Name: "SLICESHIFT_SIDE", Value: "Destination"},
+		{Name: "SLICESHIFT_CLUSTER", Value: "east"},
+		{Name: "SLICESHIFT_NAMESPACE", Value: "shop"},
+		{Name: "SLICESHIFT_STATEFULSET", Value: "web"},
+		{Name: "SLICESHIFT_POD", Value: "web-2"},
+		{Name: "SLICESHIFT_ORDINAL", Value: "2"},
+		{Name: "MINE", Value: "$(SLICESHIFT_POD)"},
 	}
 	if diff := cmp.Diff(wantEnv, job.Spec.Template.Spec.Containers[0].Env); diff != "" {
 		t.Errorf("it is told (-want +got):\n%s", diff)

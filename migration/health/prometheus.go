@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,12 +114,10 @@ func (a *prometheusAsker) judge(ctx context.Context, query string, value model.V
 	case trouble != "":
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s answers with %s", asked, trouble))
 	case len(result) == 0:
-		return because(api.ReasonGateResultEmpty, fmt.Sprintf("%s answers with nothing: no series matches. Check its names and labels there; where there may be none, say what holds then: ... or vector(0)", asked))
+		return because(api.ReasonGateResultEmpty, asked+" answers with nothing: no series matches. Check its names and labels there; where there may be none, say what holds then: ... or vector(0)")
 	}
-	for _, each := range result {
-		if math.IsNaN(each) {
-			return because(api.ReasonGateFailed, fmt.Sprintf("%s answers with NaN, which is no number to compare: often there was nothing to divide by", asked))
-		}
+	if slices.ContainsFunc(result, math.IsNaN) {
+		return because(api.ReasonGateFailed, asked+" answers with NaN, which is no number to compare: often there was nothing to divide by")
 	}
 	holds, err := a.expression.holds(ctx, map[string]any{"result": result})
 	return answerTo("prometheus.expression", fmt.Sprintf("%s, which answers %s", asked, shown(result)), holds, err)
@@ -164,7 +163,7 @@ func (a *prometheusAsker) unheard(err error) Answer {
 			return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer: %v", a.name(), err))
 		}
 		if strings.Contains(err.Error(), "unexpected value type") {
-			return because(api.ReasonGateInvalid, fmt.Sprintf("%s answers prometheus.query with what is no number; let it ask for one", a.name()))
+			return because(api.ReasonGateInvalid, a.name()+" answers prometheus.query with what is no number; let it ask for one")
 		}
 		return a.stranger()
 	}
@@ -187,7 +186,7 @@ func (a *prometheusAsker) unheard(err error) Answer {
 
 // stranger is for what is no answer of a Prometheus.
 func (a *prometheusAsker) stranger() Answer {
-	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s does not answer as a Prometheus does; check prometheus.address, and the path in it", a.name()))
+	return because(api.ReasonGateUnanswered, a.name()+" does not answer as a Prometheus does; check prometheus.address, and the path in it")
 }
 
 // code is that of an answer, in the words of the client. Others of its words may quote the answer.
@@ -217,7 +216,7 @@ func (a *prometheusAsker) token(ctx context.Context, namespace string) (string, 
 	}
 	where := fmt.Sprintf("Secret %s/%s", namespace, ref.Name)
 	if a.secrets == nil {
-		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s cannot be read here", where)))
+		return "", new(because(api.ReasonGateUnanswered, where+" cannot be read here"))
 	}
 	secret, err := endpoint.Get[corev1.Secret](ctx, a.secrets, client.ObjectKey{Namespace: namespace, Name: ref.Name})
 	if err != nil {

@@ -185,7 +185,7 @@ func (p healthPlanner) drives() bool {
 
 // othersLetStop says whether an ordinal waits for nothing but the health gates that are asked before its stop.
 func (p healthPlanner) othersLetStop(k int32) bool {
-	if (gatePlanner{p.View}).takesBackDown(k) {
+	if gatePlanner(p).takesBackDown(k) {
 		return false
 	}
 	return !slices.ContainsFunc(gates, func(gate Gate) bool {
