@@ -189,6 +189,10 @@ fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is bu
 	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./slices/observe -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzText$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzPath$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzAddress$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 
 licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.
 	$(GO) run ./hack/licences docs/licences.md

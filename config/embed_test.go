@@ -66,7 +66,7 @@ func TestManagerObjects(t *testing.T) {
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
-		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -136,7 +136,7 @@ func TestManagerRights(t *testing.T) {
 }
 
 // TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets unless they are
-// to be copied.
+// to be copied. Who asks pods how they are has a role for it.
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
@@ -165,6 +165,12 @@ func TestMoverRights(t *testing.T) {
 			"storageclasses.storage.k8s.io: list",
 			"volumeattachments.storage.k8s.io: list,watch",
 		},
+		"sliceshift-mover-gates": {
+			"pods/portforward: create",
+			"pods/proxy: get",
+			"pods: get",
+		},
+		"sliceshift-mover-jobs": {"jobs.batch: create,get"},
 		"sliceshift-mover-dependencies": {
 			"configmaps: create,delete,get,list,update",
 			"networkpolicies.networking.k8s.io: create,delete,get,list,update",

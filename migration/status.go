@@ -86,6 +86,7 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		m.Status.Handoff = &handoff
 	}
 	renderSlices(m, s)
+	renderGates(m, s)
 	renderStalled(m, decision)
 	if decision.Done != "" {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
@@ -173,6 +174,36 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
+}
+
+// longestAnswer bounds what the status says of one gate, in bytes.
+const longestAnswer = 1024
+
+// renderGates describes the gates that are asked. What has not changed stays as it is written.
+func renderGates(m *api.Migration, s plan.Snapshot) {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return
+	}
+	var all []api.GateStatus
+	for _, reply := range plan.Replies(s) {
+		next := api.GateStatus{
+			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(reply.Message, longestAnswer),
+			Holds: reply.Holds, LastTransitionTime: metav1.NewTime(s.Now),
+		}
+		if reply.Ordinal != plan.NoOrdinal {
+			next.Ordinal = new(reply.Ordinal)
+		}
+		for _, before := range m.Status.Gates {
+			if same := before.Name == next.Name && before.At == next.At && equality.Semantic.DeepEqual(before.Ordinal, next.Ordinal); same && before.State == next.State {
+				next.LastTransitionTime = before.LastTransitionTime
+				if before.Reason == next.Reason {
+					next.Message = before.Message
+				}
+			}
+		}
+		all = append(all, next)
+	}
+	m.Status.Gates = all
 }
 
 // Progress is how many ordinals this migration has moved, and how many it is to move: without

@@ -248,6 +248,49 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestRenderGates: the status says where each gate is that is asked, and is not written again for an
+// answer that changes nothing.
+func TestRenderGates(t *testing.T) {
+	s := unmoved(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
+	question := plan.Replies(s)[0].Question
+	answers := plan.Answers{Question: question}.Heard(api.ReasonGateFailed, "7 is not less than 5", s.Now)
+	s.Gates[0].Answers = []plan.Answers{answers}
+	m := &api.Migration{}
+	renderGates(m, s)
+	at := metav1.NewTime(s.Now)
+	want := []api.GateStatus{
+		{Name: "db", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePending, Reason: api.ReasonGateFailed, Message: "7 is not less than 5", Holds: true, LastTransitionTime: at},
+		{Name: "lag", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePending, LastTransitionTime: at},
+	}
+	if diff := cmp.Diff(want, m.Status.Gates); diff != "" {
+		t.Error(diff)
+	}
+	s.Now = s.Now.Add(time.Minute)
+	s.Gates[0].Answers[0].Message = "8 is not less than 5"
+	renderGates(m, s)
+	if diff := cmp.Diff(want, m.Status.Gates); diff != "" {
+		t.Error(diff)
+	}
+	for range 3 {
+		s.Gates[0].Answers[0] = s.Gates[0].Answers[0].Heard(api.ReasonGateFailed, "9 is not less than 5", s.Now)
+	}
+	renderGates(m, s)
+	if got := m.Status.Gates[0]; got.State != api.GateFailed || !got.LastTransitionTime.Time.Equal(s.Now) {
+		t.Errorf("%+v", got)
+	}
+	unread := s
+	unread.Source.Reach = plan.Unreachable
+	renderGates(m, unread)
+	if len(m.Status.Gates) != 2 {
+		t.Error("what was not seen is forgotten")
+	}
+	s.Record.Completed = api.ReasonMoved
+	renderGates(m, s)
+	if m.Status.Gates != nil {
+		t.Errorf("%+v", m.Status.Gates)
+	}
+}
+
 // TestWarnings: what was found and does not refuse is in the status, within the bounds of the API. A
 // cluster that does not answer takes nothing of it back.
 func TestWarnings(t *testing.T) {

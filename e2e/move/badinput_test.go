@@ -107,7 +107,8 @@ func TestRefused(t *testing.T) {
 		"owned by an operator": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"` + v.App.Namespace + `","uid":"` + v.namespaceUID() + `","controller":true}]}}`)
 		}, api.ReasonOwnedByOperator, "Namespace"},
-		"autoscaled": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
+		"autoscaled":              {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
+		"a gate does not compile": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.gate("object.") }, api.ReasonGateInvalid, "gate verdict"},
 		"source is the destination": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.To, v.ToNamespace = v.From, v.App.Namespace
 			v.Migration.Spec.Destination = api.DestinationReference{Namespace: v.App.Namespace}

@@ -46,6 +46,7 @@ var embeddedOnly = map[string]string{
 	"TestRights":                       ownServers,
 	"TestOlderDestination":             ownServers,
 	"TestInstall":                      ownServers,
+	"TestGatesAskPods":                 ownServers,
 	"TestFence":                        ownServers,
 	"TestMetrics":                      "what the manager says of itself",
 	"TestSecretsOfTheManager":          "what the manager says of itself",
@@ -67,6 +68,14 @@ var embeddedOnly = map[string]string{
 	"TestFenceByHand":                  byOthers,
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
+	"TestGates":                        asksAPI,
+	"TestGateJobs":                     "the test ends the pods of the Jobs: their images are nowhere",
+	"TestGateInDryRun":                 asksAPI,
+	"TestGatesCommand":                 asksAPI,
+	"TestGateTurnsBack":                asksAPI,
+	"TestGateOfMetrics":                asksAPI,
+	"TestGateMendedInMidMove":          asksAPI,
+	"TestRollbackWithAGate":            asksAPI,
 	"TestManagerRecovers":              ownServers,
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
@@ -105,6 +114,7 @@ const (
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
+	asksAPI    = "health gates ask API servers and a server of the test: the kubelets have no part in it"
 	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )
 

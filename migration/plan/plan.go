@@ -70,6 +70,8 @@ type Hold struct {
 	Remedy string
 	// Stalled is true when something outside must change first.
 	Stalled bool
+	// TurnBack is true when the user has asked for a rollback in this case.
+	TurnBack bool
 }
 
 // Plan returns the next step of a migration. Same input, same output.
@@ -87,7 +89,7 @@ func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, settleOf(v).settle,
+		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision

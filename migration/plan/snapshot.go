@@ -55,6 +55,9 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Gates are the user's health gates, in their order, with what they have answered. Without
+	// them nothing waits for their answers: so are dry runs.
+	Gates []Health
 }
 
 // Spec is what the user asks for, with defaults filled in.
@@ -386,11 +389,3 @@ const (
 	NativeResource = "sts"
 	SliceResource  = "slice"
 )
-
-// TemplateChange is a change of the source's pod template that the destination lacks.
-type TemplateChange struct {
-	// Fields are what the two templates differ in; empty: there is no such change.
-	Fields string
-	// Hash is of the source's template.
-	Hash string
-}

@@ -164,8 +164,9 @@ func among(names []string, name string) bool {
 
 // mayDo asks for one verb of a right.
 func mayDo(ctx context.Context, at endpoint.Endpoint, rule Rule, verb string) (bool, error) {
+	resource, sub, _ := strings.Cut(rule.Resource, "/")
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.Group, Resource: rule.Resource, Name: rule.Name, Verb: verb, Namespace: at.Namespace},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.Group, Resource: resource, Subresource: sub, Name: rule.Name, Verb: verb, Namespace: at.Namespace},
 	}}
 	if rule.ClusterWide {
 		review.Spec.ResourceAttributes.Namespace = ""

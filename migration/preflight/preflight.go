@@ -28,6 +28,8 @@ type Inspector struct {
 	Clock       clock.PassiveClock
 	Policy      volumes.Policy
 	Connections map[plan.SideName]*clusters.Connection
+	// Gate judges health gates; nil: none is judged.
+	Gate Gate
 	// moving are the volumes that are to be moved, as they were listed for the checks that are being
 	// done; nil: they were not.
 	moving []corev1.PersistentVolume

@@ -232,6 +232,15 @@ var checks = []Check{
 		Run:    pure((*Inspector).unexportable),
 	},
 	{
+		Name: "health gates", Group: GroupOther,
+		Looks:  "at whether the health gates of spec.gates can be asked as they are written, and whether pods may be asked where a gate does that.",
+		Why:    "The move would begin, and wait for a gate for ever.",
+		Remedy: "Mend the gate, and bind the ClusterRole sliceshift-mover-gates where a gate asks pods.",
+		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+			return e.healthGates(ctx, s)
+		},
+	},
+	{
 		Name: "differences", Group: GroupDestination,
 		Looks:  "at every field of a StatefulSet that the destination has already.",
 		Why:    "A moved ordinal would be another pod than it was.",

@@ -88,6 +88,12 @@ const (
 	ReasonReady               = "Ready"
 	ReasonAwaitingDeletion    = "AwaitingDeletion"
 	ReasonDestinationPodFound = "DestinationPodFound"
+	ReasonGatePending         = "GatePending"
+	ReasonGateFailed          = "GateFailed"
+	ReasonGateUnanswered      = "GateUnanswered"
+	ReasonGateInvalid         = "GateInvalid"
+	ReasonGateTooCostly       = "GateTooCostly"
+	ReasonGateResultEmpty     = "GateResultEmpty"
 )
 
 // Reasons of the condition Completed when it is True.

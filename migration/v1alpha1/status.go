@@ -26,6 +26,11 @@ type MigrationStatus struct {
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// gates are those of spec.gates that are asked now.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Gates []GateStatus `json:"gates,omitempty"`
 	// source is the source slice as it was last seen.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`
