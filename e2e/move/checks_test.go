@@ -96,6 +96,9 @@ func stagedChecks() []staged {
 		})), across, nil, nil, fail + api.ReasonKindUnsupported},
 		{"dependencies", "a ConfigMap", usual, across, func(v *move) { v.needConfigMap("settings") }, nil, fail + api.ReasonDependencyMissing},
 		{"copies of dependencies", "another one is there", usual, across, func(v *move) { v.needConfigMap("settings"); v.otherConfigMap("settings") }, flags("--copy-dependencies"), fail + api.ReasonDependencyDiffers},
+		{"health gates", "one does not compile", usual, across, nil, func(v *move) []string {
+			return flags("--gates", v.gatesFile("gates: [{name: a, at: [AtEnd], cel: {objects: {apiVersion: v1, kind: Pod, name: a}, expression: 'objects +'}}]"))(v)
+		}, fail + api.ReasonGateInvalid},
 		{"shared claims", "missing there", usual, across, func(v *move) { v.shareClaim("/a", "") }, nil, fail + api.ReasonDependencyMissing},
 		{"quotas", "too small", harness.Usual(2), across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, nil, fail + api.ReasonQuotaTooSmall},
 		{"volumes", "no node reaches one", usual, across, func(v *move) { v.pinVolume() }, nil, fail + volumes.ReasonVolumeOutOfReach},

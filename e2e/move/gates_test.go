@@ -175,6 +175,14 @@ func TestGateTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
+// gatesFile is a file that holds health gates.
+func (v *move) gatesFile(text string) string {
+	v.T.Helper()
+	file := filepath.Join(v.T.TempDir(), "gates.yaml")
+	v.Must(os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
 // TestGatesCommand: a run whose gates are in a file waits for them; another command asks them meanwhile, and
 // says which has not passed.
 func TestGatesCommand(t *testing.T) {
@@ -183,8 +191,7 @@ func TestGatesCommand(t *testing.T) {
 	v.createVerdict("no")
 	text, err := yaml.Marshal(map[string]any{"gates": []api.HealthGate{says(api.GateBeforeStop, api.GateAtEnd)}})
 	v.Must(err)
-	file := filepath.Join(t.TempDir(), "gates.yaml")
-	v.Must(os.WriteFile(file, text, 0o600))
+	file := v.gatesFile(string(text))
 	if out := v.exits(v.cli("plan", "--gates", file), 0); !strings.Contains(out, "verdict BeforeStop, AtEnd") {
 		t.Errorf("the plan does not tell of the gates:\n%s", out)
 	}

@@ -52,7 +52,7 @@ func readGates(path string) ([]api.HealthGate, error) {
 // wrongGate is what the resource definition would refuse of a gate; empty: nothing.
 func wrongGate(gate api.HealthGate) string {
 	asks := 0
-	for _, set := range []bool{gate.HTTP != nil, gate.GRPC != nil, gate.CEL != nil, gate.Prometheus != nil} {
+	for _, set := range []bool{gate.HTTP != nil, gate.GRPC != nil, gate.CEL != nil, gate.Prometheus != nil, gate.Job != nil} {
 		if set {
 			asks++
 		}
@@ -65,7 +65,7 @@ func wrongGate(gate api.HealthGate) string {
 	case len(gate.At) == 0 || unknown:
 		return "at must be one or more of BeforeStop, AfterStart and AtEnd"
 	case asks != 1:
-		return "exactly one of http, grpc, cel and prometheus says what is asked"
+		return "exactly one of http, grpc, cel, prometheus and job says what is asked"
 	case slices.Contains(gate.At, api.GateAtEnd) && (gate.HTTP != nil || gate.GRPC != nil):
 		return "http and grpc ask the pod of one ordinal, and at the end there is none"
 	}

@@ -17,6 +17,7 @@ func TestReadGates(t *testing.T) {
 	const cel = ", cel: {objects: {apiVersion: v1, kind: Pod, name: a}, expression: 'true'}"
 	for name, tc := range map[string]struct{ text, wrong string }{
 		"one":                   {"gates: [{name: a, at: [BeforeStop, AtEnd]" + cel + "}]", ""},
+		"a Job":                 {"gates: [{name: a, at: [AfterStart], job: {spec: {template: {spec: {containers: [{name: a, image: a}]}}}}}]", ""},
 		"none":                  {"gates: []", ""},
 		"another list":          {"[]", "does not hold"},
 		"a field that is not":   {"gates: [{name: a, at: [AtEnd], every: 5s" + cel + "}]", "every"},
