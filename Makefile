@@ -145,12 +145,12 @@ quick: ## What proves most changes in a minute or so: formatting, vet, and the t
 	$(GO) vet ./...
 	$(GO) test $$(./hack/packages sequential concurrent)
 
-generate: ## Deep copies, the resource definitions, the list of scenarios, and what figures are stale.
+generate: ## Deep copies, the resource definitions, the lists of scenarios, messages and checks, and what figures are stale.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -160,7 +160,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
 .PHONY: verify-model mutants mutants-changed mutants-list
@@ -189,6 +189,10 @@ fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is bu
 	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./slices/observe -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzText$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzPath$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzAddress$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 
 licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.
 	$(GO) run ./hack/licences docs/licences.md

@@ -32,6 +32,8 @@ type Config struct {
 	ClusterClient ClusterClient `mapstructure:"clusterClient"`
 	// Volumes bounds which volumes are made in another cluster.
 	Volumes Volumes `mapstructure:"volumes"`
+	// Gates bounds what health gates may ask.
+	Gates Gates `mapstructure:"gates"`
 	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
 	// is impersonated when the Migration names none.
 	DefaultServiceAccount string `mapstructure:"defaultServiceAccount"`
@@ -129,6 +131,15 @@ type Volumes struct {
 	// Drivers are the CSI drivers whose volumes may be made, and sources within Kubernetes by
 	// their field (nfs, iscsi). Empty: all.
 	Drivers []string `mapstructure:"drivers"`
+}
+
+// Gates bounds what health gates may ask from where the manager runs: who writes a Migration chooses the
+// address of a Prometheus.
+type Gates struct {
+	// Prometheus are the addresses that gates may ask, as URLs, http ones and such of the manager's own
+	// machine too; what is below the path of one is allowed with it. Empty: every address by
+	// https that is not of the manager's machine nor of a cloud's metadata service.
+	Prometheus []string `mapstructure:"prometheus"`
 }
 
 // Values of Config.LogLevel and Config.LogFormat.

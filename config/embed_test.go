@@ -65,7 +65,8 @@ func TestManagerObjects(t *testing.T) {
 	want := []string{
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
-		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster",
+		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -134,7 +135,8 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets.
+// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets unless they are
+// to be copied. Who asks pods how they are has a role for it.
 func TestMoverRights(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-mover": {
@@ -144,11 +146,13 @@ func TestMoverRights(t *testing.T) {
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: create,get,list,watch",
 			"resourcequotas: list",
+			"scaledobjects.keda.sh: list",
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get,list,patch",
 			"services: create,delete,get,list,patch,watch",
 			"statefulsets.apps.sliceshift.io: create,delete,get,list,patch,watch",
 			"statefulsets.apps: create,delete,get,list,patch,watch",
+			"verticalpodautoscalers.autoscaling.k8s.io: list",
 		},
 		"sliceshift-mover-cluster": {
 			"csidrivers.storage.k8s.io: get",
@@ -158,7 +162,32 @@ func TestMoverRights(t *testing.T) {
 			"persistentvolumes: create,delete,get,list,patch,watch",
 			"priorityclasses.scheduling.k8s.io: get",
 			"runtimeclasses.node.k8s.io: get",
+			"storageclasses.storage.k8s.io: list",
 			"volumeattachments.storage.k8s.io: list,watch",
+		},
+		"sliceshift-mover-gates": {
+			"pods/portforward: create",
+			"pods/proxy: get",
+			"pods: get",
+		},
+		"sliceshift-mover-jobs": {"jobs.batch: create,get"},
+		"sliceshift-mover-dependencies": {
+			"configmaps: create,delete,get,list,update",
+			"networkpolicies.networking.k8s.io: create,delete,get,list,update",
+			"resourceclaims.resource.k8s.io: get",
+			"resourceclaimtemplates.resource.k8s.io: create,delete,get,list,update",
+			"rolebindings.rbac.authorization.k8s.io: create,delete,get,list,update",
+			"roles.rbac.authorization.k8s.io: create,delete,get,list,update",
+			"secretproviderclasses.secrets-store.csi.x-k8s.io: create,delete,get,list,update",
+			"secrets: create,delete,get,list,update",
+			"serviceaccounts: create,delete,get,list,update",
+			"services: create,delete,get,list,update",
+		},
+		"sliceshift-mover-dependencies-cluster": {
+			"clusterroles.rbac.authorization.k8s.io: get",
+			"clustertrustbundles.certificates.k8s.io: get",
+			"deviceclasses.resource.k8s.io: get",
+			"storageclasses.storage.k8s.io: get",
 		},
 	}
 	for name, want := range want {

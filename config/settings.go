@@ -45,6 +45,7 @@ func settings() []setting {
 		{"volumes.allowPaths", "let volumes that are a path on a machine be made: it gives the files of the nodes away", func(c *Config) any { return &c.Volumes.AllowPaths }},
 		{"volumes.secretNamespaces", "namespaces besides the claim's own whose Secrets a volume may name; *: all", func(c *Config) any { return &c.Volumes.SecretNamespaces }},
 		{"volumes.drivers", "CSI drivers, and sources within Kubernetes by their field (nfs), whose volumes may be made; none: all", func(c *Config) any { return &c.Volumes.Drivers }},
+		{"gates.prometheus", "addresses of Prometheus servers that gates may ask, http ones too; none: all by https", func(c *Config) any { return &c.Gates.Prometheus }},
 		{"defaultServiceAccount", "ServiceAccount impersonated when a Migration names none", func(c *Config) any { return &c.DefaultServiceAccount }},
 		{"logLevel", "info or debug", func(c *Config) any { return &c.LogLevel }},
 		{"logFormat", "json or text", func(c *Config) any { return &c.LogFormat }},

@@ -32,6 +32,7 @@ func TestSettingNames(t *testing.T) {
 		{"volumes.allowPaths", "volumes-allow-paths", "SLICESHIFT_VOLUMES_ALLOW_PATHS"},
 		{"volumes.secretNamespaces", "volumes-secret-namespaces", "SLICESHIFT_VOLUMES_SECRET_NAMESPACES"},
 		{"volumes.drivers", "volumes-drivers", "SLICESHIFT_VOLUMES_DRIVERS"},
+		{"gates.prometheus", "gates-prometheus", "SLICESHIFT_GATES_PROMETHEUS"},
 		{"defaultServiceAccount", "default-service-account", "SLICESHIFT_DEFAULT_SERVICE_ACCOUNT"},
 		{"logLevel", "log-level", "SLICESHIFT_LOG_LEVEL"},
 		{"logFormat", "log-format", "SLICESHIFT_LOG_FORMAT"},

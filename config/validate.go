@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ func (c Config) Validate() field.ErrorList {
 	problems = append(problems, c.validateLeaderElection(field.NewPath("leaderElection"))...)
 	problems = append(problems, c.ClusterClient.validate(field.NewPath("clusterClient"))...)
 	problems = append(problems, c.Volumes.validate(field.NewPath("volumes"))...)
+	problems = append(problems, c.Gates.validate(field.NewPath("gates"))...)
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		problems = append(problems, field.Invalid(field.NewPath("concurrency"), c.Concurrency, validation.InclusiveRangeError(1, maxConcurrency)))
 	}
@@ -53,6 +55,17 @@ func (v Volumes) validate(path *field.Path) field.ErrorList {
 	}
 	for i, driver := range v.Drivers {
 		problems = append(problems, name(path.Child("drivers").Index(i), strings.ToLower(driver))...)
+	}
+	return problems
+}
+
+func (g Gates) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, each := range g.Prometheus {
+		u, err := url.Parse(each)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			problems = append(problems, field.Invalid(path.Child("prometheus").Index(i), each, "must be an address such as http://prometheus.monitoring:9090, without a user, a query and a fragment"))
+		}
 	}
 	return problems
 }

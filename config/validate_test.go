@@ -41,22 +41,31 @@ func TestValidate(t *testing.T) {
 		"long timeout":           {change: func(c *Config) { c.ClusterClient.Timeout = time.Hour }, want: []string{"clusterClient.timeout"}},
 		"no memory":              {change: func(c *Config) { c.ClusterClient.Memory = 0 }, want: []string{"clusterClient.memory"}},
 		"sources by their field": {change: func(c *Config) { c.Volumes.Drivers = []string{"nfs", "azureFile"} }},
-		"no service account":     {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
-		"bad service account":    {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
-		"unknown level":          {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},
-		"unknown format":         {change: func(c *Config) { c.LogFormat = "xml" }, want: []string{"logFormat"}},
-		"bad namespace":          {change: func(c *Config) { c.WatchNamespace = "a.b" }, want: []string{"watchNamespace"}},
-		"no lease name":          {change: func(c *Config) { c.LeaderElection.ID = "" }, want: []string{"leaderElection.id"}},
-		"short lease":            {change: func(c *Config) { c.LeaderElection = lease(999, 500, 100) }, want: []string{"leaderElection.leaseDuration"}},
-		"lease not above renew":  {change: func(c *Config) { c.LeaderElection = lease(9000, 9000, 100) }, want: []string{"leaderElection.renewDeadline"}},
-		"renew not above retry":  {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 1000) }, want: []string{"leaderElection.renewDeadline"}},
-		"no retry period":        {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 0) }, want: []string{"leaderElection.retryPeriod"}},
-		"no election, no rules":  {change: func(c *Config) { c.LeaderElection = LeaderElection{} }},
-		"outside, no namespace":  {change: func(c *Config) { c.Kubeconfig = "admin.conf" }, want: []string{"leaderElection.namespace"}},
-		"outside, namespace":     {change: func(c *Config) { c.Kubeconfig, c.LeaderElection.Namespace = "admin.conf", "ops" }},
-		"every problem at once":  {change: func(c *Config) { c.LogLevel, c.Concurrency = "", -1 }, want: []string{"concurrency", "logLevel"}},
-		"a certificate":          {change: func(c *Config) { c.MetricsCertDir = "/certs" }},
-		"a useless certificate":  {change: func(c *Config) { c.MetricsSecure, c.MetricsCertDir = false, "/certs" }, want: []string{"metricsCertDir"}},
+		"a Prometheus": {change: func(c *Config) {
+			c.Gates.Prometheus = []string{"http://prometheus.monitoring:9090", "https://mimir/a/b"}
+		}},
+		"no Prometheus": {
+			change: func(c *Config) {
+				c.Gates.Prometheus = []string{"https://a", "prometheus:9090", "https://a:b@c", "ftp://a", "https://a?b"}
+			},
+			want: []string{"gates.prometheus[1]", "gates.prometheus[2]", "gates.prometheus[3]", "gates.prometheus[4]"},
+		},
+		"no service account":    {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
+		"bad service account":   {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
+		"unknown level":         {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},
+		"unknown format":        {change: func(c *Config) { c.LogFormat = "xml" }, want: []string{"logFormat"}},
+		"bad namespace":         {change: func(c *Config) { c.WatchNamespace = "a.b" }, want: []string{"watchNamespace"}},
+		"no lease name":         {change: func(c *Config) { c.LeaderElection.ID = "" }, want: []string{"leaderElection.id"}},
+		"short lease":           {change: func(c *Config) { c.LeaderElection = lease(999, 500, 100) }, want: []string{"leaderElection.leaseDuration"}},
+		"lease not above renew": {change: func(c *Config) { c.LeaderElection = lease(9000, 9000, 100) }, want: []string{"leaderElection.renewDeadline"}},
+		"renew not above retry": {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 1000) }, want: []string{"leaderElection.renewDeadline"}},
+		"no retry period":       {change: func(c *Config) { c.LeaderElection = lease(9000, 1200, 0) }, want: []string{"leaderElection.retryPeriod"}},
+		"no election, no rules": {change: func(c *Config) { c.LeaderElection = LeaderElection{} }},
+		"outside, no namespace": {change: func(c *Config) { c.Kubeconfig = "admin.conf" }, want: []string{"leaderElection.namespace"}},
+		"outside, namespace":    {change: func(c *Config) { c.Kubeconfig, c.LeaderElection.Namespace = "admin.conf", "ops" }},
+		"every problem at once": {change: func(c *Config) { c.LogLevel, c.Concurrency = "", -1 }, want: []string{"concurrency", "logLevel"}},
+		"a certificate":         {change: func(c *Config) { c.MetricsCertDir = "/certs" }},
+		"a useless certificate": {change: func(c *Config) { c.MetricsSecure, c.MetricsCertDir = false, "/certs" }, want: []string{"metricsCertDir"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -81,9 +81,11 @@ func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string, 
 // pkg/apis/core/validation/events.go, NoteLengthLimit): a longer one is refused.
 const longestNote = 1024
 
+// cut stands for what was left out.
+const cut = "…"
+
 // shorten cuts a text to so many bytes, between two letters, and shows that it did.
 func shorten(text string, most int) string {
-	const cut = "…"
 	if len(text) <= most {
 		return text
 	}

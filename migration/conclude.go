@@ -59,9 +59,12 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
+	if before.Status.Baseline == nil {
+		renderWarnings(m, step.Decision)
+	}
 	if record == nil {
 		if !changed(before, m) {
-			return step, nil
+			return e.turnBack(ctx, m, step)
 		}
 		stalled := meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled)
 		if left := e.state.Postpones(step, stalled, e.clock.Now()); left > 0 {
@@ -76,6 +79,21 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		return step, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	outcome.Saved, outcome.Stalls = true, beginsToStall(before, m)
+	return step, nil
+}
+
+// turnBack has a migration go back whose user has asked for that, once the status says why.
+func (e *Engine) turnBack(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, error) {
+	if hold := step.Decision.Hold; hold == nil || !hold.TurnBack || m.Spec.Mode == api.ModeRollback {
+		return step, nil
+	}
+	before := m.DeepCopy()
+	err := e.records.TurnBack(ctx, m)
+	if step = e.save(step, m, err); err != nil {
+		before.DeepCopyInto(m)
+		return step, fmt.Errorf("turning Migration %s/%s back: %w", m.Namespace, m.Name, err)
+	}
+	step.RequeueAfter = pass.RequeueUnobserved
 	return step, nil
 }
 

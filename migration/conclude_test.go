@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,5 +131,108 @@ func TestRecordWithoutAnswer(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// kept are records that are always saved.
+type kept struct{ saved *api.Migration }
+
+func (k *kept) Save(_ context.Context, m *api.Migration) error {
+	k.saved = m.DeepCopy()
+	return nil
+}
+
+func (k *kept) TurnBack(context.Context, *api.Migration) error { return nil }
+
+// TestWarningsStay: what was found when a migration was accepted is told for as long as it lasts, and
+// before that as it was found last.
+func TestWarningsStay(t *testing.T) {
+	records := &kept{}
+	e := &Engine{clock: clock.RealClock{}, records: records, state: pass.State{Holder: "h"}}
+	m := &api.Migration{}
+	found := func(check string) []plan.Finding {
+		return []plan.Finding{{Check: check, Reason: api.ReasonTrackedByGitOps, Message: "m", Warning: true}}
+	}
+	for i, tc := range []struct {
+		decision plan.Decision
+		want     []string
+	}{
+		{plan.Decision{Findings: found("GitOps"), Hold: &plan.Hold{Reason: api.ReasonPaused}}, []string{"GitOps"}},
+		{plan.Decision{Hold: &plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}}, []string{"GitOps"}},
+		{plan.Decision{Findings: found("release"), Record: &plan.Record{Baseline: &api.Baseline{Replicas: 1}, Accepted: true}}, []string{"release"}},
+		{plan.Decision{Record: &plan.Record{Baseline: &api.Baseline{Replicas: 1}, Fence: &api.Fence{Epoch: 1}}}, []string{"release"}},
+	} {
+		do := pass.Report
+		if tc.decision.Record != nil {
+			do = pass.SaveRecord
+		}
+		if _, err := e.report(t.Context(), m, pass.Step{Do: do, Decision: tc.decision}, &Outcome{}); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, w := range m.Status.Warnings {
+			told = append(told, w.Check)
+		}
+		if !slices.Equal(told, tc.want) || records.saved == nil {
+			t.Errorf("%d: told of %v, want %v", i, told, tc.want)
+		}
+	}
+}
+
+// turned is where a migration is kept that may be turned back.
+type turned struct {
+	err   error
+	saves int
+	turns int
+}
+
+func (r *turned) Save(_ context.Context, m *api.Migration) error {
+	r.saves++
+	m.ResourceVersion = "1"
+	return nil
+}
+
+func (r *turned) TurnBack(_ context.Context, m *api.Migration) error {
+	r.turns++
+	m.Spec.Mode, m.ResourceVersion = api.ModeRollback, "2"
+	return r.err
+}
+
+// TestTurnBack: what is to be taken back is so once the status says why, and once only; an answer that
+// is a conflict leaves it as it was.
+func TestTurnBack(t *testing.T) {
+	hold := plan.Hold{Reason: api.ReasonGateFailed, Message: "it has failed", Stalled: true, TurnBack: true}
+	for name, tc := range map[string]struct {
+		hold  plan.Hold
+		mode  api.Mode
+		err   error
+		turns int
+		want  api.Mode
+	}{
+		"it is turned back": {hold, api.ModeRun, nil, 1, api.ModeRollback},
+		"it is so already":  {hold, api.ModeRollback, nil, 0, api.ModeRollback},
+		"it is to stall":    {plan.Hold{Reason: api.ReasonGateFailed, Stalled: true}, api.ModeRun, nil, 0, api.ModeRun},
+		"it has changed":    {hold, api.ModeRun, apierrors.NewConflict(corev1.Resource("migrations"), "web", errors.New("modified")), 1, api.ModeRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := &turned{err: tc.err}
+			e := &Engine{clock: clock.RealClock{}, records: kept}
+			m := &api.Migration{Spec: api.MigrationSpec{Mode: tc.mode}}
+			step := pass.Stall(tc.hold)
+			for range 2 {
+				outcome := &Outcome{}
+				turns := kept.turns
+				_, err := e.report(t.Context(), m, step, outcome)
+				if outcome.Saved && kept.turns != turns {
+					t.Error("it is turned back before the status says why")
+				}
+				if (err != nil) != (tc.err != nil && kept.turns > turns) {
+					t.Error(err)
+				}
+			}
+			if kept.saves != 1 || kept.turns != tc.turns || m.Spec.Mode != tc.want {
+				t.Errorf("%d saves, %d turns, mode %s", kept.saves, kept.turns, m.Spec.Mode)
+			}
+		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -33,6 +34,9 @@ type Records interface {
 	// Save writes the status, and only over the resourceVersion that it was read
 	// with; it leaves the new one in m.
 	Save(ctx context.Context, m *api.Migration) error
+	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with; it
+	// leaves the new one in m.
+	TurnBack(ctx context.Context, m *api.Migration) error
 }
 
 // Engine drives one migration. It is not safe for concurrent use.
@@ -57,6 +61,9 @@ type Engine struct {
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
+	// askers make who asks a health gate, and gates ask what is to be known.
+	askers askers
+	gates  *inquiries
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
 }
@@ -80,6 +87,10 @@ type Options struct {
 	Notify func()
 	// Policy says which volumes may be made in the other cluster.
 	Policy volumes.Policy
+	// Secrets reads those of the migration's namespace for its health gates, live. Addresses are where
+	// these may ask a Prometheus.
+	Secrets   client.Reader
+	Addresses health.Addresses
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -106,13 +117,22 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
-	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections}
+	e.askers = func(gate api.HealthGate) (health.Asker, error) {
+		return health.New(gate, health.Sides{
+			Source:      health.Side{Connection: options.Source, Namespace: source.Namespace, StatefulSet: source.Set},
+			Destination: health.Side{Connection: options.Destination, Namespace: destination.Namespace, StatefulSet: destination.Set},
+			Secrets:     options.Secrets, Addresses: options.Addresses,
+		})
+	}
+	e.gates = newInquiries(options.Clock, e.askers, options.Notify)
+	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections, Gate: e.wrongGate}
 	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice}
 	return e
 }
 
-// Close stops watching.
+// Close stops watching, and asks no gate any more.
 func (e *Engine) Close() {
+	e.gates.close()
 	for _, leave := range e.leave {
 		leave()
 	}
@@ -142,7 +162,7 @@ type Outcome struct {
 // changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
-	step := e.state.Begin(e.clock.Now(), func(object string) string { return e.observed(ctx, object) })
+	step := e.state.Begin(e.clock.Now(), observe.RecordOf(m), func(object string) string { return e.observed(ctx, object) })
 	if step.Do == pass.Rest {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
@@ -156,10 +176,13 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	}
 	for step.Do == pass.Read {
 		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
-		snapshot.Preflight, snapshot.Queued = findings, e.queued
+		snapshot.Preflight, snapshot.Queued, snapshot.Gates = findings, e.queued, e.gates.known(m.Spec.Gates)
 		step = e.state.Next(step, snapshot)
 	}
 	e.observer.EndPass()
+	if step.Snapshot.Source.Reach == plan.Seen && step.Snapshot.Destination.Reach == plan.Seen {
+		e.gates.want(step.Snapshot)
+	}
 	return e.conclude(ctx, m, step)
 }
 

@@ -8,8 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// linePause is how long a Migration in line does not say again where it stands.
-const linePause = 10 * time.Second
+// linePause is how long a Migration in line does not say again where it stands; with linePace for each
+// that waits where that is more: what all of a line say must not cost those who move.
+const (
+	linePause = 10 * time.Second
+	linePace  = 500 * time.Millisecond
+)
 
 // line bounds how many Migrations to one destination are active at once. Those that have not begun
 // wait for a place in the order of their creation, and no namespace gets more than its share: what is in
@@ -137,7 +141,8 @@ func (l *line) tell(who types.NamespacedName, now time.Time) time.Duration {
 	if p == nil {
 		return 0
 	}
-	if left := p.told.Add(linePause).Sub(now); left > 0 {
+	pause := max(linePause, time.Duration(len(l.lanes[p.destination].waiting))*linePace)
+	if left := p.told.Add(pause).Sub(now); left > 0 {
 		return left
 	}
 	p.told = now

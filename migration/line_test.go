@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -313,6 +314,14 @@ func TestLineTells(t *testing.T) {
 	}
 	if left := l.tell(requestOf("shop", "nobody"), now); left != 0 {
 		t.Errorf("who is not in line waits for %s", left)
+	}
+	for i := range 98 {
+		l.ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true)
+	}
+	now = now.Add(time.Minute)
+	l.tell(b.who, now)
+	if left := l.tell(b.who, now.Add(time.Second)); left != 99*linePace-time.Second {
+		t.Errorf("one of 99 waits for %s", left)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Events    events.EventRecorder
 	// Volumes says which volumes may be made in a Migration's clusters.
 	Volumes volumes.Policy
+	// Addresses are where health gates may ask a Prometheus.
+	Addresses health.Addresses
 	// Holder identifies this process.
 	Holder string
 
@@ -244,6 +247,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
+		Secrets: r.Connector.Secrets, Addresses: r.Addresses,
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify: func() {
 			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})

@@ -1,8 +1,10 @@
 package migration
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,11 +44,35 @@ func completedMessage(reason string) string {
 	}
 }
 
+// longestMessage is how many bytes the message of a condition has at most as it is sent: those of all
+// conditions, and what is recorded besides, are less than 32 KiB.
+const longestMessage = 4 << 10
+
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
-	const longest = 32768
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: shorten(message, longest), ObservedGeneration: m.Generation,
+		Type: kind, Status: status, Reason: reason, Message: fitting(message, longestMessage), ObservedGeneration: m.Generation,
 	})
+}
+
+// fitting cuts a text so that it has so many bytes as it is sent, where some letters take six.
+func fitting(text string, most int) string {
+	if sent(text) <= most {
+		return text
+	}
+	end, left := 0, most-len(cut)
+	for {
+		_, width := utf8.DecodeRuneInString(text[end:])
+		if left -= sent(text[end : end+width]); left < 0 {
+			return text[:end] + cut
+		}
+		end += width
+	}
+}
+
+// sent is how many bytes a text has in JSON, without its quotes.
+func sent(text string) int {
+	encoded, _ := json.Marshal(text) // of a text it never fails
+	return len(encoded) - len(`""`)
 }
 
 // render describes what was seen and decided in the status.
@@ -60,12 +86,45 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		m.Status.Handoff = &handoff
 	}
 	renderSlices(m, s)
+	renderGates(m, s)
 	renderStalled(m, decision)
 	if decision.Done != "" {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
 	}
 	renderProgress(m, s, decision)
 }
+
+// renderWarnings tells what the checks have found and did not refuse. Of a migration that has not
+// begun it is told anew whenever they were all done; a cluster that did not answer ended them.
+func renderWarnings(m *api.Migration, decision plan.Decision) {
+	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
+		return
+	}
+	m.Status.Warnings = nil
+	left := mostOfWarnings
+	for _, f := range decision.Findings {
+		if !f.Warning || len(m.Status.Warnings) == mostWarnings {
+			continue
+		}
+		w := api.Warning{
+			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(f.Object, longestName),
+			Message: fitting(f.Message, longestOfWarning), Remedy: fitting(f.Remedy, longestOfWarning),
+		}
+		if left -= sent(w.Check) + sent(w.Reason) + sent(w.Object) + sent(w.Message) + sent(w.Remedy); left < 0 {
+			return
+		}
+		m.Status.Warnings = append(m.Status.Warnings, w)
+	}
+}
+
+// What there is room for in the status of warnings: how many, how many bytes as they are sent, and how
+// many of one name, and of one message and one remedy.
+const (
+	mostWarnings     = 16
+	mostOfWarnings   = 4 << 10
+	longestName      = 253
+	longestOfWarning = 1 << 10
+)
 
 func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
@@ -77,8 +136,8 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		return
 	}
 	message := hold.Message
-	if hold.Remedy != "" {
-		message += ". To mend it: " + hold.Remedy
+	if hold.Remedy != "" { // which is what must not be cut
+		message = fitting(message, longestMessage/2) + ". To mend it: " + hold.Remedy
 	}
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, message)
 	if m.Status.Baseline == nil {
@@ -115,6 +174,36 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
+}
+
+// longestAnswer bounds what the status says of one gate, in bytes.
+const longestAnswer = 1024
+
+// renderGates describes the gates that are asked. What has not changed stays as it is written.
+func renderGates(m *api.Migration, s plan.Snapshot) {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return
+	}
+	var all []api.GateStatus
+	for _, reply := range plan.Replies(s) {
+		next := api.GateStatus{
+			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(reply.Message, longestAnswer),
+			Holds: reply.Holds, LastTransitionTime: metav1.NewTime(s.Now),
+		}
+		if reply.Ordinal != plan.NoOrdinal {
+			next.Ordinal = new(reply.Ordinal)
+		}
+		for _, before := range m.Status.Gates {
+			if same := before.Name == next.Name && before.At == next.At && equality.Semantic.DeepEqual(before.Ordinal, next.Ordinal); same && before.State == next.State {
+				next.LastTransitionTime = before.LastTransitionTime
+				if before.Reason == next.Reason {
+					next.Message = before.Message
+				}
+			}
+		}
+		all = append(all, next)
+	}
+	m.Status.Gates = all
 }
 
 // Progress is how many ordinals this migration has moved, and how many it is to move: without

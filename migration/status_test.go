@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -244,5 +245,85 @@ func TestChanged(t *testing.T) {
 	}
 	if !changed(one, m(api.ConditionStalled)) {
 		t.Error("conditions that are gone are no change")
+	}
+}
+
+// TestRenderGates: the status says where each gate is that is asked, and is not written again for an
+// answer that changes nothing.
+func TestRenderGates(t *testing.T) {
+	s := unmoved(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
+	question := plan.Replies(s)[0].Question
+	answers := plan.Answers{Question: question}.Heard(api.ReasonGateFailed, "7 is not less than 5", s.Now)
+	s.Gates[0].Answers = []plan.Answers{answers}
+	m := &api.Migration{}
+	renderGates(m, s)
+	at := metav1.NewTime(s.Now)
+	want := []api.GateStatus{
+		{Name: "db", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePending, Reason: api.ReasonGateFailed, Message: "7 is not less than 5", Holds: true, LastTransitionTime: at},
+		{Name: "lag", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePending, LastTransitionTime: at},
+	}
+	if diff := cmp.Diff(want, m.Status.Gates); diff != "" {
+		t.Error(diff)
+	}
+	s.Now = s.Now.Add(time.Minute)
+	s.Gates[0].Answers[0].Message = "8 is not less than 5"
+	renderGates(m, s)
+	if diff := cmp.Diff(want, m.Status.Gates); diff != "" {
+		t.Error(diff)
+	}
+	for range 3 {
+		s.Gates[0].Answers[0] = s.Gates[0].Answers[0].Heard(api.ReasonGateFailed, "9 is not less than 5", s.Now)
+	}
+	renderGates(m, s)
+	if got := m.Status.Gates[0]; got.State != api.GateFailed || !got.LastTransitionTime.Time.Equal(s.Now) {
+		t.Errorf("%+v", got)
+	}
+	unread := s
+	unread.Source.Reach = plan.Unreachable
+	renderGates(m, unread)
+	if len(m.Status.Gates) != 2 {
+		t.Error("what was not seen is forgotten")
+	}
+	s.Record.Completed = api.ReasonMoved
+	renderGates(m, s)
+	if m.Status.Gates != nil {
+		t.Errorf("%+v", m.Status.Gates)
+	}
+}
+
+// TestWarnings: what was found and does not refuse is in the status, within the bounds of the API. A
+// cluster that does not answer takes nothing of it back.
+func TestWarnings(t *testing.T) {
+	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Object: "StatefulSet shop/web", Message: "tracked", Remedy: "pause it", Warning: true}
+	refusal := plan.Finding{Check: "source", Reason: api.ReasonSourceNotHealthy}
+	told := api.Warning{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Object: "StatefulSet shop/web", Message: "tracked", Remedy: "pause it"}
+	old := []api.Warning{{Check: "owner"}}
+	for name, tc := range map[string]struct {
+		decision plan.Decision
+		want     []api.Warning
+	}{
+		"it begins":             {plan.Decision{Findings: []plan.Finding{warning}}, []api.Warning{told}},
+		"it is refused":         {plan.Decision{Findings: []plan.Finding{refusal, warning}, Hold: &plan.Hold{Stalled: true}}, []api.Warning{told}},
+		"nothing is found":      {plan.Decision{}, nil},
+		"nothing, and it waits": {plan.Decision{Hold: &plan.Hold{Reason: api.ReasonQueued}}, nil},
+		"nobody answers":        {plan.Decision{Hold: &plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}}, old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{Status: api.MigrationStatus{Warnings: old}}
+			renderWarnings(m, tc.decision)
+			if diff := cmp.Diff(tc.want, m.Status.Warnings); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	m := &api.Migration{}
+	warning.Message = strings.Repeat("x", 5000)
+	renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)})
+	if n := len(m.Status.Warnings); n != 3 || len(m.Status.Warnings[0].Message) != longestOfWarning {
+		t.Errorf("%d warnings, the first with %d bytes", n, len(m.Status.Warnings[0].Message))
+	}
+	warning.Message = "short"
+	if renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)}); len(m.Status.Warnings) != mostWarnings {
+		t.Errorf("%d short warnings", len(m.Status.Warnings))
 	}
 }

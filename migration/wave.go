@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,9 +11,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
-
-// wavesNamed is how many Migrations of earlier waves a message names.
-const wavesNamed = 3
 
 // awaitsWave says whether a Migration begins only after those of earlier waves.
 func awaitsWave(m *api.Migration) bool {
@@ -44,13 +40,9 @@ func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
 		return nil
 	}
 	slices.Sort(names)
-	named := strings.Join(names[:min(len(names), wavesNamed)], ", ")
-	if more := len(names) - wavesNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
 	return &plan.Hold{
 		Reason:  api.ReasonQueued,
-		Message: fmt.Sprintf("waiting for the waves before %d: not moved yet in namespace %s: %s", m.Spec.Wave, m.Namespace, named),
+		Message: fmt.Sprintf("waiting for the waves before %d: not moved yet in namespace %s: %s", m.Spec.Wave, m.Namespace, plan.Listed(names)),
 		Remedy:  fmt.Sprintf("to begin without them: kubectl patch migration -n %s %s --type=merge -p '{\"spec\":{\"wave\":0}}'", m.Namespace, m.Name),
 	}
 }

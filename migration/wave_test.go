@@ -57,10 +57,10 @@ func TestWaveHold(t *testing.T) {
 func TestWaveNames(t *testing.T) {
 	m := west("m", 1, ofWave(3))
 	all := []api.Migration{*m}
-	for _, name := range []string{"e", "d", "c", "b", "a"} {
+	for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
 		all = append(all, *west(name, 1))
 	}
-	const want = "waiting for the waves before 3: not moved yet in namespace shop: a, b, c and 2 more"
+	const want = "waiting for the waves before 3: not moved yet in namespace shop: a, b, c, d, e and 2 more"
 	if got := waveHold(m, all).Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -33,6 +33,8 @@ const (
 	ReasonClaimDiverges    = "ClaimDiverges"
 	ReasonReleaseUnseen    = "ReleaseNotSeen"
 	ReasonUnknownMethod    = "UnknownMethod"
+	ReasonClassMissing     = "StorageClassMissing"
+	ReasonResizePending    = "ResizePending"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.

@@ -27,6 +27,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/health"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
 	"github.com/sliceshift/sliceshift/slices/observe"
@@ -137,8 +138,9 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 			Pool:        clusters.NewPool(int64(settings.ClusterClient.Memory) << 20),
 		},
-		Events: mgr.GetEventRecorder("sliceshift"),
-		Holder: holder(),
+		Events:    mgr.GetEventRecorder("sliceshift"),
+		Holder:    holder(),
+		Addresses: health.Addresses{Listed: settings.Gates.Prometheus, AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 		Volumes: volumes.Policy{
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
 		},

@@ -1,17 +1,15 @@
 package cluster
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // recipe is everything that decides what the control plane binary looks like.
@@ -21,39 +19,15 @@ type recipe struct {
 	ldflags   string
 }
 
-// fingerprint hashes the recipe: the module's go.mod, go.sum and sources, the
+// fingerprint is a digest of the recipe: the module's go.mod, go.sum and sources, the
 // Go version and the linker flags. Two equal recipes make equal binaries.
 func (r recipe) fingerprint() (string, error) {
-	var files []string
-	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
-		found, err := filepath.Glob(filepath.Join(r.moduleDir, pattern))
-		if err != nil {
-			return "", fmt.Errorf("list the control plane's sources: %w", err)
-		}
-		files = append(files, found...)
-	}
-	slices.Sort(files)
-
-	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%s\n%s/%s\n", r.goVersion, r.ldflags, runtime.GOOS, runtime.GOARCH)
-	for _, file := range files {
-		if err := hashFile(hash, file); err != nil {
-			return "", fmt.Errorf("hash the control plane's sources: %w", err)
-		}
-	}
-	return hex.EncodeToString(hash.Sum(nil))[:16], nil
-}
-
-// hashFile adds name, size and content, so that moving a line from one file to
-// the next is a change.
-func hashFile(hash io.Writer, file string) error {
-	content, err := os.ReadFile(file)
+	made := fmt.Sprintf("%s\n%s\n%s/%s\n", r.goVersion, r.ldflags, runtime.GOOS, runtime.GOARCH)
+	sum, err := program.Fingerprint(made, filepath.Join(r.moduleDir, "go.*"), filepath.Join(r.moduleDir, "*.go"))
 	if err != nil {
-		return err
+		return "", fmt.Errorf("hash the control plane's sources: %w", err)
 	}
-	fmt.Fprintf(hash, "%s %d\n", filepath.Base(file), len(content))
-	_, err = hash.Write(content)
-	return err
+	return sum, nil
 }
 
 var kubernetesVersion = regexp.MustCompile(`(?m)k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)$`)

@@ -98,8 +98,11 @@ func (j judged) eventually(what string, holds func(context.Context) error) {
 	j.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(j.t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = holds(ctx)
-		return last == nil, nil
+		found := holds(ctx)
+		if found == nil || last == nil || ctx.Err() == nil { // what ends with the time says nothing
+			last = found
+		}
+		return found == nil, nil
 	})
 	if err != nil {
 		j.t.Fatalf("%s: %v", what, last)

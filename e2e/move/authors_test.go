@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -117,6 +118,30 @@ func (j judged) authorsWithRights() {
 		j.refuses(j.creates("mallory", migrationOf("web", "", "", "")), "names no ServiceAccount")
 		j.refuses(j.creates("mallory", migrationOf("web", "mover", "", "west")), "Secret west")
 		j.refuses(j.creates("mallory", migrationOf("web", "mover", "west", "")), "Secret west")
+	})
+	j.run("S7 the tokens of gates", func(j judged) {
+		j.bind("shop", "sliceshift-migration-editor", "tess")
+		j.role("shop", "tess", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"mover"}, Verbs: []string{"impersonate"}})
+		with := func(secrets ...string) *api.Migration {
+			m := migrationOf("web", "mover", "", "")
+			for i, secret := range secrets {
+				m.Spec.Gates = append(m.Spec.Gates, api.HealthGate{Name: fmt.Sprint("gate-", i), At: []api.GatePoint{api.GateAtEnd}, Prometheus: &api.PrometheusGate{
+					Address: "https://prometheus", Query: "up", Expression: "true", BearerTokenSecretRef: &api.SecretKeyReference{Name: secret},
+				}})
+			}
+			return m
+		}
+		j.allows(j.creates("editor", with("one", "two", "three", "four")))
+		j.refuses(j.creates("editor", with("../one")), "bearerTokenSecretRef", "is not the name of")
+		told := j.refuses(j.creates("tess", with("one", "one")), "shows the token in Secret one", "tess may not get it", "create role migrate-with-one -n shop")
+		j.mends(told)
+		j.allows(j.creates("tess", with("one", "one", "one", "one")))
+		told = j.refuses(j.creates("tess", with("one", "one", "two")), "shows the token in Secret two")
+		j.mends(told)
+		j.allows(j.creates("tess", with("two", "one", "two", "one")))
+		told = j.refuses(j.creates("tess", with("one", "two", "three", "one")), "more than two Secrets", "create role migrate-with-any -n shop")
+		j.mends(told)
+		j.allows(j.creates("tess", with("one", "two", "three", "four")))
 	})
 	j.run("S7 what is no name", func(j judged) {
 		for _, m := range []*api.Migration{migrationOf("web", "a$(id)", "", ""), migrationOf("web", "mover", "../west", ""), migrationOf("web", "mover", "", "a b")} {

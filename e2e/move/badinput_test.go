@@ -107,7 +107,8 @@ func TestRefused(t *testing.T) {
 		"owned by an operator": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.patchSource(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"` + v.App.Namespace + `","uid":"` + v.namespaceUID() + `","controller":true}]}}`)
 		}, api.ReasonOwnedByOperator, "Namespace"},
-		"autoscaled": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
+		"autoscaled":              {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.scaler() }, api.ReasonAutoscaled, "HorizontalPodAutoscaler"},
+		"a gate does not compile": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.gate("object.") }, api.ReasonGateInvalid, "gate verdict"},
 		"source is the destination": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
 			v.To, v.ToNamespace = v.From, v.App.Namespace
 			v.Migration.Spec.Destination = api.DestinationReference{Namespace: v.App.Namespace}
@@ -342,6 +343,8 @@ func TestUnknownFields(t *testing.T) {
 		"unknown field":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"sauce":1}`, `unknown field "spec.sauce"`},
 		"source is destination": {`{"source":{"name":"web"},"destination":{}}`, "same StatefulSet"},
 		"unknown mode":          {`{"source":{"name":"web"},"destination":{"namespace":"b"},"mode":"Stop"}`, "spec.mode"},
+		"unknown dependencies":  {`{"source":{"name":"web"},"destination":{"namespace":"b"},"dependencies":{"mode":"Move"}}`, "spec.dependencies.mode"},
+		"unknown conflicts":     {`{"source":{"name":"web"},"destination":{"namespace":"b"},"dependencies":{"mode":"Copy","onConflict":"Merge"}}`, "spec.dependencies.onConflict"},
 		"a budget of 0":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":0}`, "maxUnavailable"},
 		"a budget of 0%":        {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":"0%"}`, "maxUnavailable"},
 		"no source":             {`{"destination":{"namespace":"b"}}`, "source"},

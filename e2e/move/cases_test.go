@@ -30,6 +30,15 @@ var embeddedOnly = map[string]string{
 	"TestRunRefused":                   refused,
 	"TestReach":                        refused,
 	"TestProxy":                        "it moves nothing",
+	"TestDependencies":                 copied,
+	"TestDependencyDiffers":            copied,
+	"TestDependencyChanges":            copied,
+	"TestCopiesAreFoughtFor":           copied,
+	"TestCopiesGo":                     copied,
+	"TestRightsOfCopies":               copied,
+	"TestManagerCopies":                copied,
+	"TestCopiesAreRead":                copied,
+	"TestStrangersAreNotSelected":      copied,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
@@ -37,6 +46,7 @@ var embeddedOnly = map[string]string{
 	"TestRights":                       ownServers,
 	"TestOlderDestination":             ownServers,
 	"TestInstall":                      ownServers,
+	"TestGatesAskPods":                 ownServers,
 	"TestFence":                        ownServers,
 	"TestMetrics":                      "what the manager says of itself",
 	"TestSecretsOfTheManager":          "what the manager says of itself",
@@ -58,6 +68,14 @@ var embeddedOnly = map[string]string{
 	"TestFenceByHand":                  byOthers,
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
+	"TestGates":                        asksAPI,
+	"TestGateJobs":                     "the test ends the pods of the Jobs: their images are nowhere",
+	"TestGateInDryRun":                 asksAPI,
+	"TestGatesCommand":                 asksAPI,
+	"TestGateTurnsBack":                asksAPI,
+	"TestGateOfMetrics":                asksAPI,
+	"TestGateMendedInMidMove":          asksAPI,
+	"TestRollbackWithAGate":            asksAPI,
 	"TestManagerRecovers":              ownServers,
 	"TestSplitLivesOn":                 nextLife,
 	"TestSplitBudgetHandedOver":        nextLife,
@@ -78,6 +96,8 @@ var embeddedOnly = map[string]string{
 	"TestMetricsCertificate":           "what the manager says of itself",
 	"TestNarrowedManager":              "it is about rights, which API servers alone judge",
 	"TestLocalAddresses":               refused,
+	"TestChecks":                       refused,
+	"TestThousand":                     ownServers,
 	"TestToyGate":                      seams,
 	"TestToyCheck":                     seams,
 	"TestToyKind":                      seams,
@@ -90,9 +110,11 @@ const (
 	seams      = "it shows what one file can add: what kubelets do with the data, TestMove does, too"
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
+	copied     = "it is about what API servers store: the kubelets have no part in it"
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
+	asksAPI    = "health gates ask API servers and a server of the test: the kubelets have no part in it"
 	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )
 

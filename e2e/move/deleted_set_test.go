@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration"
@@ -95,7 +96,15 @@ func TestTakerLosesItsSet(t *testing.T) {
 			v.Run(harness.WroteOn(plan.DestinationSide, plan.ScaleUp)(func() error {
 				lost = true
 				v.Auditor.Blame(2)
-				return v.deleteSet(v.There(), propagation)
+				if err := v.deleteSet(v.There(), propagation); err != nil {
+					return err
+				}
+				// One that is seen to arrive before the deletion is would be the slice's own.
+				v.Eventually("the StatefulSet is gone", func(ctx context.Context) (bool, error) {
+					_, err := v.Destination.AppsV1().StatefulSets(v.ToNamespace).Get(ctx, v.There().Set, metav1.GetOptions{})
+					return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+				})
+				return nil
 			}))
 			if !lost {
 				t.Error("no StatefulSet was deleted")

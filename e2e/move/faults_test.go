@@ -115,9 +115,9 @@ func TestBinderBehind(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestPodNeverReady moves to a cluster whose node takes no pods: the migration
-// stalls and names the pod, goes on when the node is back, and, in the second case,
-// is rolled back.
+// TestPodNeverReady moves to a cluster whose node takes no pods any more once the first ordinal is
+// stopped: the migration stalls and names the pod, goes on when the node is back, and, in the second
+// case, is rolled back.
 func TestPodNeverReady(t *testing.T) {
 	for name, cure := range map[string]func(*move, func(api.Mode) error) error{
 		"cured": func(v *move, _ func(api.Mode) error) error { return v.cordon(v.Destination, false) },
@@ -127,11 +127,11 @@ func TestPodNeverReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
-			v.Must(v.cordon(v.Destination, true))
 			defer func() { v.Must(v.cordon(v.Destination, false)) }()
 			mover := v.Mover()
 			stalled := false
-			v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+			cordon := harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error { return v.cordon(v.Destination, true) })
+			v.Drive(mover, cordon, func(_ *api.Migration, outcome migration.Outcome) error {
 				hold := outcome.Decision.Hold
 				if stalled || hold == nil || !hold.Stalled || hold.Reason != api.ReasonPodNotReady {
 					return nil

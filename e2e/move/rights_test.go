@@ -75,7 +75,7 @@ func newTheatre(t *testing.T) *theatre {
 		if err := yaml.Unmarshal(mcscrd.ServiceExportCRD, crd); err != nil {
 			t.Fatal(err)
 		}
-		if err := fixture.Create(context.Background(), each.client, crd); err != nil {
+		if err := errors.Join(fixture.Create(context.Background(), each.client, crd), defineWriters(each.Cluster)); err != nil {
 			t.Fatal(err)
 		}
 	}

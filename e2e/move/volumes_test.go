@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestStorageClass maps the claim template to another class at the destination. On
@@ -175,4 +179,124 @@ func TestCSIVolumes(t *testing.T) {
 		}
 	}
 	v.Audit()
+}
+
+// TestBackupHoldsTheClaim: another pod uses the claim of the ordinal that is next. It is waited
+// for while the ordinal still runs, and not when it has been stopped (G5).
+func TestBackupHoldsTheClaim(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+	pods := v.Source.CoreV1().Pods(v.App.Namespace)
+	held := false
+	v.Run(harness.Arrival(2)(func() error { return v.backUp("data-web-1") }), func(_ *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if held || hold == nil || hold.Reason != api.ReasonClaimInUse {
+			return nil
+		}
+		held = true
+		if ready, err := v.isReady(v.Here(), "web-1"); !ready || err != nil || !strings.Contains(hold.Message, "backup") {
+			return fmt.Errorf("held by %+v, web-1 is Ready: %t (%w)", hold, ready, err)
+		}
+		return pods.Delete(v.Ctx, "backup", metav1.DeleteOptions{})
+	})
+	if !held {
+		t.Error("it was not held")
+	}
+	v.ExpectMovedCleanly()
+}
+
+// backUp runs a pod of somebody else on a claim of the source.
+func (v *move) backUp(claim string) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "backup"},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "backup", Image: "backup:1"}},
+			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+			}}},
+		},
+	}
+	_, err := v.Source.CoreV1().Pods(v.App.Namespace).Create(v.Ctx, pod, metav1.CreateOptions{})
+	return err
+}
+
+// asShipped is a manager that makes no volumes but those that it makes by default.
+const asShipped = "--volumes-allow-paths=false"
+
+// withSecretElsewhere gives the volumes credentials of another namespace.
+func withSecretElsewhere(v *harness.Move) {
+	v.CSI = func(source *corev1.CSIPersistentVolumeSource) {
+		source.NodePublishSecretRef = &corev1.SecretReference{Namespace: "kube-system", Name: "root"}
+	}
+	onCSI(v)
+}
+
+// TestVolumesThatAreNotMade: the volumes that a Migration's author would have made are refused
+// unless the operator allows them, before anything is changed (S1).
+func TestVolumesThatAreNotMade(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		set    harness.Setting
+		spoil  func(*move)
+		args   []string
+		reason string
+		says   string
+	}{
+		"S1 a path without its user's word": {harness.AcrossClusters, func(v *move) { v.Migration.Spec.Volumes = nil }, nil, volumes.ReasonVolumeIsLocal, "--shared data"},
+		"S1 a path":                         {harness.AcrossClusters, nil, []string{asShipped}, volumes.ReasonVolumeNotAllowed, "volumes.allowPaths"},
+		"S1 a Secret elsewhere":             {withSecretElsewhere, func(v *move) { v.csiNode(9) }, []string{asShipped}, volumes.ReasonVolumeNotAllowed, "kube-system"},
+		"S1 another driver":                 {onCSI, func(v *move) { v.csiNode(9) }, []string{"--volumes-drivers", "ebs.csi.aws.com"}, volumes.ReasonVolumeNotAllowed, "ebs.csi.aws.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(1), tc.set)
+			c := v.Managed()
+			if tc.spoil != nil {
+				tc.spoil(v)
+			}
+			harness.StartManager(t, v.App.Namespace, tc.args...)
+			v.expectRefused(c, tc.reason, tc.says)
+		})
+	}
+}
+
+// TestVolumesThatAreMade: what is refused by default is moved where the operator allows it (S1).
+func TestVolumesThatAreMade(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), withSecretElsewhere)
+	v.csiNode(9)
+	c := v.Managed()
+	harness.StartManager(t, v.App.Namespace, asShipped, "--volumes-secret-namespaces", "kube-system", "--volumes-drivers", v.driver())
+	v.Must(c.Create(v.Ctx, v.Migration))
+	v.awaitMoved(c)
+}
+
+// TestTwinInMidMove: a volume of the destination stands for the disk of an ordinal that has not
+// moved yet. The ordinal goes on running where it is until that volume is gone (S1).
+func TestTwinInMidMove(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), onCSI)
+	v.csiNode(9)
+	mover, removed := v.Mover(), false
+	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		if e := outcome.Decision.Effect; outcome.Wrote && e.Verb == plan.ScaleUp && e.Ordinal == 1 {
+			v.twin()
+		}
+		hold := outcome.Decision.Hold
+		if hold == nil || hold.Reason != volumes.ReasonForeignVolume || removed {
+			return nil
+		}
+		if !strings.Contains(hold.Message, "twin-"+v.App.Namespace) {
+			t.Errorf("it does not name the volume: %s", hold.Message)
+		}
+		if _, err := v.Source.CoreV1().Pods(v.App.Namespace).Get(v.Ctx, "web-0", metav1.GetOptions{}); err != nil {
+			t.Errorf("ordinal 0 is down: %v", err)
+		}
+		removed = true
+		return v.Destination.CoreV1().PersistentVolumes().Delete(v.Ctx, "twin-"+v.App.Namespace, metav1.DeleteOptions{})
+	})
+	if !removed {
+		t.Error("the twin was not found")
+	}
+	v.ExpectMovedCleanly()
 }

@@ -6,11 +6,14 @@ package clusters
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -20,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	kubediscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +41,7 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1.AddToScheme, corev1.AddToScheme, nodev1.AddToScheme, schedulingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
-		autoscalingv2.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, addKinds,
+		autoscalingv2.AddToScheme, batchv1.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, addKinds,
 	} {
 		if err := add(scheme); err != nil {
 			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error gets here
@@ -63,6 +68,8 @@ type Connection struct {
 	guard *guard
 	// payer is on whom what is watched is booked; nil: nobody.
 	payer *payer
+	// batches are the lists of pods that several wait for.
+	batches *batches
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -95,10 +102,30 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
+// Version is that of the API server, as it is written in releases: v1.37.2.
+func (c *Connection) Version(ctx context.Context) (string, error) {
+	discover, err := kubediscovery.NewDiscoveryClientForConfigAndClient(c.core.config, &http.Client{Transport: c.guard, Timeout: c.core.transport.Timeout})
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	answer, err := discover.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: asking for its version: %w", c.name, err)
+	}
+	var info version.Info
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return "", fmt.Errorf("cluster %s: reading its version: %w", c.name, err)
+	}
+	return info.GitVersion, nil
+}
+
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
-// landed.
-func (c *Connection) Live() client.Client { return exact{retrying{c.live}, c.name} }
+// landed. Those who list all pods of a namespace at the same time get the same ones: who changes a pod
+// changes a copy.
+func (c *Connection) Live() client.Client {
+	return batching{exact{retrying{c.live}, c.name}, c.batches}
+}
 
 // close returns what is held of the cluster's answers.
 func (c *Connection) close() {

@@ -24,10 +24,12 @@ type core struct {
 	// transport is the way there; each connection guards it for itself, and http is guarded for
 	// what is watched.
 	transport, http *http.Client
-	guard           *guard
-	scheme          *runtime.Scheme
-	mapper          meta.RESTMapper
-	hub             *hub
+	// upgrading is a way of which a connection can be had, made when it is asked for.
+	upgrading func() (*http.Client, error)
+	guard     *guard
+	scheme    *runtime.Scheme
+	mapper    meta.RESTMapper
+	hub       *hub
 	// share is on whom what is watched is booked; nil: nobody.
 	share *share
 
@@ -55,6 +57,7 @@ func newCore(name string, config *rest.Config, booked bool) (*core, error) {
 	if c.transport, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
+	c.upgrading = sync.OnceValues(func() (*http.Client, error) { return newUpgrading(config) })
 	c.http, c.guard = guarded(name, c.transport, c.scheme, pays)
 	if c.mapper, err = apiutil.NewDynamicRESTMapper(config, c.http); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
@@ -79,7 +82,7 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	return &Connection{name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), guard: guard, payer: payer}, nil
+	return &Connection{name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), guard: guard, payer: payer, batches: newBatches()}, nil
 }
 
 // close returns what is held of what is watched.

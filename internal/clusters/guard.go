@@ -2,7 +2,9 @@ package clusters
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -31,6 +33,17 @@ const (
 	// MaxStatus bounds an answer that is an error.
 	MaxStatus = 1 << 20
 )
+
+// ErrTooMuch is what an answer is that is larger than is read of one.
+var ErrTooMuch = errors.New("sends more than is read")
+
+type atMostKey struct{}
+
+// AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
+// is less than what bounds all.
+func AtMost(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, atMostKey{}, bytes)
+}
 
 // jsonType and protobufType are what an API server answers in.
 const (
@@ -153,6 +166,9 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 		body.left, body.read = min(g.limits.answer, g.limits.list-g.readOf(req.URL.Path, 0)), func(n int) { g.readOf(req.URL.Path, n) }
 	default:
 		body.left = g.limits.answer
+		if most, bounds := req.Context().Value(atMostKey{}).(int64); bounds {
+			body.left = min(body.left, most)
+		}
 		if query.Has("limit") {
 			g.forget(req.URL.Path)
 		}
@@ -270,5 +286,5 @@ func (b *bounded) Close() error {
 }
 
 func (b *bounded) tooMuch(of string) error {
-	return fmt.Errorf("cluster %s sends more than is read %s; see what it holds so much of, or whether its address leads to an API server of Kubernetes", b.cluster, of)
+	return fmt.Errorf("cluster %s %w %s; see what it holds so much of, or whether its address leads to an API server of Kubernetes", b.cluster, ErrTooMuch, of)
 }

@@ -28,6 +28,8 @@ type Store interface {
 	Save(ctx context.Context, m *api.Migration) error
 	// SetMode writes spec.mode.
 	SetMode(ctx context.Context, mode api.Mode) error
+	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with.
+	TurnBack(ctx context.Context, m *api.Migration) error
 	// Change writes some fields of the spec, all of them at once.
 	Change(ctx context.Context, change Change) error
 	// Watched is the object that changes when the migration does.
@@ -69,6 +71,13 @@ func (r Resource) Load(ctx context.Context) (*api.Migration, error) {
 // Save implements Store.
 func (r Resource) Save(ctx context.Context, m *api.Migration) error {
 	return r.Client.Status().Update(ctx, m)
+}
+
+// TurnBack writes the mode Rollback, and only over the resourceVersion of m.
+func (r Resource) TurnBack(ctx context.Context, m *api.Migration) error {
+	before := m.DeepCopy()
+	m.Spec.Mode = api.ModeRollback
+	return r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // SetMode implements Store.
@@ -160,6 +169,12 @@ func (c ConfigMap) Save(ctx context.Context, m *api.Migration) error {
 	}
 	m.ResourceVersion = object.ResourceVersion
 	return nil
+}
+
+// TurnBack writes the mode Rollback, and only over the resourceVersion of m.
+func (c ConfigMap) TurnBack(ctx context.Context, m *api.Migration) error {
+	m.Spec.Mode = api.ModeRollback
+	return c.Save(ctx, m)
 }
 
 func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {

@@ -80,6 +80,10 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 		return e.carryVolume(ctx, effect)
 	case plan.RestorePolicy:
 		return volumes.RestorePolicy(ctx, at.Live, effect.Volume)
+	case plan.CreateCopy, plan.UpdateCopy:
+		return e.writeCopy(ctx, at, effect)
+	case plan.DeleteCopy:
+		return nil, removeCopy(ctx, at, effect)
 	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
 		return nil, e.remove(ctx, at, effect)
 	}

@@ -186,7 +186,8 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 			m.breaks("I9: %s, which nobody has asked for", e)
 		}
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
-		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport:
+		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
+		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -194,6 +195,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 			m.breaks("%s while its pod is there", e)
 		}
 	}
+	m.copied(e, before, late)
 	m.mannerly(e, *side)
 }
 
@@ -326,7 +328,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	case plan.DeletePodService, plan.DeletePodExport, plan.MarkPodService, plan.MarkPodExport:
 		n, _ := side.NameOf(e.Ordinal)
 		ours, known = n.Service.Ours || ofExport(e), n.Export.Ours || !ofExport(e)
-	case plan.CreateNamespace, plan.CreateService, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport:
+	case plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport:
 		ours, known = true, true
 	}
 	if e.Side == plan.SourceSide && m.State.Spec.DeleteSource && m.State.Record.Completed == api.ReasonMoved {

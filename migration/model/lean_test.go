@@ -3,10 +3,13 @@ package model
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -39,6 +42,16 @@ func (y *play) volumeOf(ordinal int32) *plan.OrdinalVolume {
 	return nil
 }
 
+// unparked ends a play in which the volume of ordinal 1 must not have been parked yet.
+func (y *play) unparked() {
+	y.t.Helper()
+	if y.volumeOf(1).Source.Parked() {
+		y.t.Errorf("its volume is parked\n%s", y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}
+
 // TestPodThatTheWatchDoesNotShow: a pod that still runs is not to be seen by the watch. Its volume is
 // not parked under it (I2).
 func TestPodThatTheWatchDoesNotShow(t *testing.T) {
@@ -59,11 +72,7 @@ func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 		y.machine.pass(y.p, gone)
 		y.settle(without1(ends))
 	}
-	if y.volumeOf(1).Source.Parked() {
-		t.Errorf("its volume is parked\n%s", y.story())
-	}
-	y.settle(everyone)
-	y.end()
+	y.unparked()
 }
 
 // TestOrdinalThatHasGoneBack: another process has taken over and given an ordinal back, and the watch
@@ -84,11 +93,7 @@ func TestOrdinalThatHasGoneBack(t *testing.T) {
 	for range 4 {
 		y.machine.pass(&first, late)
 	}
-	if y.volumeOf(1).Source.Parked() {
-		t.Errorf("its volume is parked\n%s", y.story())
-	}
-	y.settle(everyone)
-	y.end()
+	y.unparked()
 }
 
 // TestVolumeThatIsNotParkedAnyMore: somebody has pointed the giver's volume at its claim again, and
@@ -108,5 +113,181 @@ func TestVolumeThatIsNotParkedAnyMore(t *testing.T) {
 	}
 	if at := y.volumeOf(1).Destination; at.Volume.ClaimRef.Names(at.Ref) {
 		t.Errorf("the disk is usable on both sides\n%s", y.story())
+	}
+}
+
+// What is left to the watches rests on what else is read or marked: each of these fails without that.
+
+// passes are some by the first process, under the same conditions.
+func (y *play) passes(c conditions) {
+	for range 4 {
+		y.machine.pass(y.p, c)
+	}
+}
+
+// TestVolumeThatSomebodyElseHasMarked: another process has taken over, has marked the volume that is
+// parked at the taker, and is about to give the disk back. The first one, whose watch does not show
+// the new fences on the StatefulSets, does not make the disk usable at the taker besides (I2, I7).
+func TestVolumeThatSomebodyElseHasMarked(t *testing.T) {
+	y := twoWithClaims(t)
+	y.until(plan.Verb(volumes.Point), 1)
+	before, first := y.Snapshot(), *y.p
+	late := y.shows(func(s *plan.Snapshot) { s.Source.Set, s.Destination.Set = before.Source.Set, before.Destination.Set })
+	late.stale = true
+	y.setMode(api.ModeRollback)
+	y.p = y.newProcess()
+	if back := y.until(plan.Verb(volumes.Point), 1); back.Side != plan.SourceSide {
+		t.Fatalf("it does not give the disk back: %s", back)
+	}
+	seen, second := false, y.fair()
+	second.live = func(of reading) plan.Snapshot {
+		seen = of == volumesRead
+		return y.State
+	}
+	second.between = func() {
+		if seen {
+			seen = false
+			y.machine.pass(&first, late)
+		}
+	}
+	y.machine.pass(y.p, second)
+	v := y.volumeOf(1)
+	if v.Source.Volume.ClaimRef.Names(v.Source.Ref) && v.Destination.Volume.ClaimRef.Names(v.Destination.Ref) {
+		t.Errorf("the disk is usable on both sides\n%s", y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}
+
+// rescaledUnseen has somebody scale a slice, which the watch does not show in the passes that follow.
+func (y *play) rescaledUnseen(name plan.SideName, start, replicas int32) {
+	before := y.Snapshot()
+	y.rescaled(name, start, replicas)
+	y.passes(y.shows(func(s *plan.Snapshot) { s.Side(name).Set = before.Side(name).Set }))
+}
+
+// TestTakerThatWasScaled: somebody scales the taker, and the watch does not show it. Nothing is stopped
+// (I5, I9).
+func TestTakerThatWasScaled(t *testing.T) {
+	y := twoWithClaims(t)
+	y.until(plan.ScaleDown, 1)
+	y.rescaledUnseen(plan.DestinationSide, 0, 1)
+	if !y.State.Source.Set.Has(1) {
+		t.Errorf("it is stopped\n%s", y.story())
+	}
+}
+
+// TestGiverThatWasScaled: somebody gives the giver its ordinal back, and the watch does not show it.
+// It is not started at the taker (I1).
+func TestGiverThatWasScaled(t *testing.T) {
+	y := twoWithClaims(t)
+	y.until(plan.ScaleUp, 1)
+	y.rescaledUnseen(plan.SourceSide, 0, 2)
+	if y.State.Destination.Set.Has(1) {
+		t.Errorf("it is started\n%s", y.story())
+	}
+}
+
+// TestBudgetThatTheWatchDoesNotShow: somebody widens a budget, and the watch does not show it. Nothing
+// is stopped (I4).
+func TestBudgetThatTheWatchDoesNotShow(t *testing.T) {
+	for _, name := range plan.SideNames {
+		y := twoWithClaims(t)
+		y.until(plan.ScaleDown, 1)
+		before := y.Snapshot()
+		budget := &y.State.Side(name).Budgets[0]
+		budget.Form, budget.ResourceVersion = pdb.Unavailable(1), y.NewVersion()
+		y.passes(y.shows(func(s *plan.Snapshot) { s.Side(name).Budgets = before.Side(name).Budgets }))
+		if !y.State.Source.Set.Has(1) {
+			t.Errorf("%s: it is stopped\n%s", name, y.story())
+		}
+	}
+}
+
+// TestClaimThatIsGoneAtTheEnd: a claim was deleted, and neither its watch nor its volume shows that
+// yet. The volume keeps Retain: with the policy that it had, the disk would go (I3).
+func TestClaimThatIsGoneAtTheEnd(t *testing.T) {
+	y := twoWithClaims(t)
+	next := y.until(plan.RestorePolicy, 1)
+	before, v := y.Snapshot(), y.volumeOf(next.Ordinal)
+	v.Destination.Claim = volumes.Claim{}
+	y.passes(y.shows(func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			s.Volumes[i].Destination.Claim = before.Volumes[i].Destination.Claim
+		}
+	}))
+	if v.Destination.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		t.Errorf("its policy is %s\n%s", v.Destination.Volume.Policy, y.story())
+	}
+}
+
+// TestArrivalOnAnotherClaim: the claim of a started ordinal was made again, empty, and the watch does
+// not show that. It has not arrived (I3).
+func TestArrivalOnAnotherClaim(t *testing.T) {
+	y := twoWithClaims(t)
+	y.until(plan.ScaleUp, 1)
+	y.pass(lands)
+	if next := y.next(); next.Record == nil {
+		t.Fatalf("it has not arrived: %+v", next)
+	}
+	before, v := y.Snapshot(), y.volumeOf(1)
+	v.Destination.Claim.UID, v.Destination.Claim.Volume, v.Destination.Claim.ResourceVersion = y.NewUID(), "empty", y.NewVersion()
+	y.passes(y.shows(func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			s.Volumes[i].Destination.Claim = before.Volumes[i].Destination.Claim
+		}
+	}))
+	if h := y.State.Record.Handoff; h == nil || h.Ordinal != 1 {
+		t.Errorf("it has arrived\n%s", y.story())
+	}
+}
+
+// TestBudgetAtTheBeginning: the watch does not show the author's budget. It is recorded all the same
+// (I4).
+func TestBudgetAtTheBeginning(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
+	y.passes(y.shows(func(s *plan.Snapshot) { s.Source.Budgets = nil }))
+	if base := y.State.Record.Baseline; base == nil || base.DisruptionBudget == nil || base.Budget != 2 {
+		t.Errorf("the record begins with %+v\n%s", base, y.story())
+	}
+}
+
+// TestDiskThatIsLostAtTheEnd: an ordinal that has moved is on another disk by now, and the watch does not
+// show that. The migration does not end (I3).
+func TestDiskThatIsLostAtTheEnd(t *testing.T) {
+	y := twoWithClaims(t)
+	for range enough {
+		if next := y.next(); next.Record != nil && next.Record.Completed != "" {
+			break
+		}
+		y.pass(lands)
+	}
+	before, v := y.Snapshot(), y.volumeOf(1)
+	v.Destination.Claim.UID, v.Destination.Claim.Volume, v.Destination.Claim.ResourceVersion = y.NewUID(), "empty", y.NewVersion()
+	y.passes(y.shows(func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			s.Volumes[i].Destination = before.Volumes[i].Destination
+		}
+	}))
+	if y.State.Record.Completed != "" {
+		t.Errorf("it has ended\n%s", y.story())
+	}
+}
+
+// TestNextThatMayNotBegin: an ordinal has arrived, and the volume of the next one is not there. The
+// handoff ends, whatever of the next one is looked at (I6).
+func TestNextThatMayNotBegin(t *testing.T) {
+	y := twoWithClaims(t)
+	for y.State.Record.Handoff == nil || y.State.Record.Handoff.Ordinal != 0 {
+		y.pass(lands)
+	}
+	y.volumeOf(1).Source.Volume = volumes.Volume{}
+	y.setMode(api.ModeRollback)
+	y.p = y.newProcess()
+	for range 10 {
+		y.pass(lands)
+	}
+	if h := y.State.Record.Handoff; h != nil {
+		t.Errorf("it is at %+v\n%s", h, y.story())
 	}
 }

@@ -227,7 +227,7 @@ func (r *run) lateArrives() {
 // write to since. They leave something behind that is empty, or stricter than it was.
 func unfenced(e plan.Effect) bool {
 	switch e.Verb {
-	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.SetBudget, plan.CreatePodService, plan.CreatePodExport:
+	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.SetBudget, plan.CreatePodService, plan.CreatePodExport, plan.CreateCopy:
 		return true
 	case plan.CarryVolume:
 		return e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim || e.Volume.Verb == volumes.Secure

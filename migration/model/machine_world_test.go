@@ -134,6 +134,7 @@ func (m *machine) become(o *machine) *machine {
 		to.Names = relisted(was.State.Side(name).Names, from.Names)
 	}
 	w.State.Volumes = relisted(was.State.Volumes, o.State.Volumes)
+	w.State.Dependencies.List = relisted(was.State.Dependencies.List, o.State.Dependencies.List)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
 	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
 	m.idle, m.forfeit = copied(old.idle, o.idle), copied(old.forfeit, o.forfeit)

@@ -57,6 +57,11 @@ func (p *printer) of(w *model) fingerprint {
 		p.bools(w.cut[name], w.astray[name])
 	}
 	p.volumes(w.State.Volumes)
+	for _, d := range w.State.Dependencies.List {
+		p.bools(d.Copy.Found, d.Copy.Ours)
+		p.name(string(d.Copy.UID))
+		p.name(d.Copy.ResourceVersion)
+	}
 	p.ordinals(w.held)
 	p.ordinals(w.idle)
 	p.ordinals(w.evicted)

@@ -334,7 +334,7 @@ func (m *machine) look(p *process, c conditions) pass.Step {
 	}
 	shown, now := c.cached(), m.State.Now.Add(longer)
 	p.LastLiveRead = now
-	step := p.Begin(now, func(object string) string { return shownVersion(shown, object) })
+	step := p.Begin(now, p.record, func(object string) string { return shownVersion(shown, object) })
 	for step.Do == pass.Read {
 		step = p.Next(step, m.observe(p, shown, step.Reads, c))
 	}

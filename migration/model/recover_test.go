@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -191,5 +192,28 @@ func TestSimulateRecovery(t *testing.T) {
 	y.recover()
 	if got := simulate.Run(y.State); got.Outcome != api.ReasonRecovered || got.Held != nil {
 		t.Errorf("it ends with %q: %+v", got.Outcome, got.Held)
+	}
+}
+
+// TestRecoveredBudgetDoesNotGrow: the destination is lost when the source's budget names what must stay of
+// the ordinals that it has left. It allows no more when they come back (I4).
+func TestRecoveredBudgetDoesNotGrow(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)})
+	y.until(plan.ScaleUp, 2)
+	y.pass(lands)
+	y.p = y.newProcess() // its fence is another one, and the budgets are written anew
+	y.until(plan.ScaleDown, 1)
+	y.vanish()
+	y.recover()
+	for range enough {
+		if decision := y.pass(lands); decision.Done != "" {
+			break
+		}
+		if allows, err := pdb.Budget(y.State.Source.Budgets[0].Form, y.State.Source.Set.Replicas); err != nil || allows > 1 {
+			t.Fatalf("of %d replicas %d may be evicted, %v\n%s", y.State.Source.Set.Replicas, allows, err, y.story())
+		}
+	}
+	if y.State.Source.Set.Replicas != 4 {
+		t.Errorf("it does not end\n%s", y.story())
 	}
 }

@@ -25,25 +25,33 @@ func (y *play) emptied(name plan.SideName, ordinal int32, runs bool) {
 	}
 }
 
-// TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its
-// controller, which has not heard of the stop, makes an empty one. What is carried over is the
-// disk that the ordinal had (I3).
-func TestEmptyClaimIsNotCarried(t *testing.T) {
+// stopped tries what follows when ordinal 1 was stopped, and nothing was carried away, between
+// clusters and in one.
+func stopped(t *testing.T, try func(*testing.T, *play)) {
 	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
 		t.Run(name, func(t *testing.T) {
-			c := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
+			c := plantest.Scenario{Replicas: 2, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}
 			c.Spec.SameCluster = shared
 			y := newPlay(t, c)
 			y.until(plan.ScaleDown, 1)
 			y.pass(lands)
-			disk := y.State.Volumes[1].Source.Volume
-			y.emptied(plan.SourceSide, 1, false)
-			y.until(plan.ScaleUp, 1)
-			if at := y.State.Volumes[1].Destination; !at.Bound() || at.Volume.Handle != disk.Handle || at.Claim.Volume != disk.Name {
-				t.Errorf("ordinal 1 is on %+v", at)
-			}
+			try(t, y)
 		})
 	}
+}
+
+// TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its
+// controller, which has not heard of the stop, makes an empty one. What is carried over is the
+// disk that the ordinal had (I3).
+func TestEmptyClaimIsNotCarried(t *testing.T) {
+	stopped(t, func(t *testing.T, y *play) {
+		disk := y.State.Volumes[1].Source.Volume
+		y.emptied(plan.SourceSide, 1, false)
+		y.until(plan.ScaleUp, 1)
+		if at := y.State.Volumes[1].Destination; !at.Bound() || at.Volume.Handle != disk.Handle || at.Claim.Volume != disk.Name {
+			t.Errorf("ordinal 1 is on %+v", at)
+		}
+	})
 }
 
 // TestReturnedOrdinalLosesItsClaim: an ordinal is turned round before anything was carried away,
@@ -51,29 +59,22 @@ func TestEmptyClaimIsNotCarried(t *testing.T) {
 // makes an empty one, on which the pod is Ready. It is not back then, and that disk is moved
 // nowhere when the migration is turned once more (I3).
 func TestReturnedOrdinalLosesItsClaim(t *testing.T) {
-	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
-		t.Run(name, func(t *testing.T) {
-			c := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
-			c.Spec.SameCluster = shared
-			y := newPlay(t, c)
-			y.until(plan.ScaleDown, 1)
-			y.pass(lands)
-			y.setMode(api.ModeRollback)
-			y.until(plan.ScaleUp, 1)
-			y.machine.pass(y.p, y.fair())
-			y.settle(without1(controls))
-			y.emptied(plan.SourceSide, 1, true)
-			for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun, api.ModePause, api.ModeRun} {
-				y.setMode(mode)
-				if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
-					t.Errorf("%s: got %+v", mode, hold)
-				}
-				if y.State.Record.Handoff == nil || y.State.Source.Set.Replicas != 2 {
-					t.Fatalf("%s: it went on: %s", mode, y)
-				}
+	stopped(t, func(t *testing.T, y *play) {
+		y.setMode(api.ModeRollback)
+		y.until(plan.ScaleUp, 1)
+		y.machine.pass(y.p, y.fair())
+		y.settle(without1(controls))
+		y.emptied(plan.SourceSide, 1, true)
+		for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun, api.ModePause, api.ModeRun} {
+			y.setMode(mode)
+			if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+				t.Errorf("%s: got %+v", mode, hold)
 			}
-		})
-	}
+			if y.State.Record.Handoff == nil || y.State.Source.Set.Replicas != 2 {
+				t.Fatalf("%s: it went on: %s", mode, y)
+			}
+		}
+	})
 }
 
 // TestRebuiltBeforeItsStop: a person rebuilds a replica, on a new claim, after its handoff was

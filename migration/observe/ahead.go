@@ -75,7 +75,12 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 }
 
 // BeforeWrite forgets what an effect that is about to be written would make untrue.
-func (e *Observer) BeforeWrite(effect plan.Effect) { e.ahead.before(effect, e.SameCluster()) }
+func (e *Observer) BeforeWrite(effect plan.Effect) {
+	e.ahead.before(effect, e.SameCluster())
+	if effect.Kind != "" {
+		e.copies.stale = staleOf(e.copies.stale, effect)
+	}
+}
 
 // EndPass forgets what was only for the pass that ends.
 func (e *Observer) EndPass() { e.ahead.gate = nil }
@@ -111,8 +116,9 @@ func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) 
 	if slices.ContainsFunc(l.found.pods, own) {
 		return false
 	}
+	users := l.found.users()
 	for _, template := range templates {
-		if len(usersOf(&l.found, plan.ClaimName(template, set, ordinal), plan.PodName(set, ordinal))) > 0 {
+		if len(users[plan.ClaimName(template, set, ordinal)]) > 0 { // its own pod is not among them
 			return false
 		}
 	}

@@ -5,18 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
-
-// Listed names the first few paths.
-func Listed(paths []string) string {
-	const shown = 5
-	text := strings.Join(paths[:min(shown, len(paths))], ", ")
-	if len(paths) > shown {
-		text += fmt.Sprintf(" and %d more", len(paths)-shown)
-	}
-	return text
-}
 
 // Tree is a value as plain JSON; nil where it cannot be one.
 func Tree(value any) any {

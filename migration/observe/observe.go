@@ -4,7 +4,6 @@ package observe
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +43,8 @@ type observed struct {
 	// duplicateHandles are volumes of this side that are the disk of one that the other side would
 	// bring here, by the name of that one.
 	duplicateHandles map[string]string
+	// mountedBy are the pods that mount a claim, by its name, once the pods were read.
+	mountedBy map[string][]string
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
 	// listing is a list of the pods that was asked for before; nil: there is none.
@@ -74,6 +75,8 @@ type Observer struct {
 	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
 	// ahead are the lists of pods that are on their way.
 	ahead ahead
+	// copies is what was read of the dependencies.
+	copies copies
 	// namespaceSeen is when the destination's namespace was last looked for, and was there.
 	namespaceSeen time.Time
 }
@@ -113,7 +116,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
 	}
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()
-	both(source, destination, func(f *observed) error { return f.readAround(ctx) })
+	both(source, destination, func(f *observed) error { return f.readAround(ctx, sc) })
 	readExports(ctx, m, source, destination)
 	readNames(ctx, m, source, destination, sc)
 
@@ -132,14 +135,14 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return s
 	}
+	s.Dependencies = e.dependencies(ctx, m, s, source.set, sc)
 	var err error
 	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
 		return s
 	}
 	s.Template = templateChange(source.set, destination.set)
-	templates := ClaimTemplates(source.set)
-	s.Source.Set.Templates = templates
+	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))
 	}
@@ -147,14 +150,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	if sc.Next != nil {
 		ordinals = append(ordinals, *sc.Next)
 	}
-	for _, ordinal := range ordinals {
-		for _, template := range templates {
-			v := ordinalVolume(m, source, destination, ordinal, template)
-			e.judge(m, template, &v.Source, source, destination)
-			e.judge(m, template, &v.Destination, destination, source)
-			s.Volumes = append(s.Volumes, v)
-		}
-	}
+	s.Volumes = e.volumesOf(m, source, destination, ordinals)
 	return s
 }
 
@@ -287,88 +283,6 @@ func (f *observed) readAllVolumes(ctx context.Context, sc plan.Reads) error {
 		f.volumes[pvs.Items[i].Name] = &pvs.Items[i]
 	}
 	return err
-}
-
-// ClaimTemplates are the names of the claim templates, in order.
-func ClaimTemplates(set *appsv1.StatefulSet) []string {
-	if set == nil {
-		return nil
-	}
-	names := make([]string, 0, len(set.Spec.VolumeClaimTemplates))
-	for _, template := range set.Spec.VolumeClaimTemplates {
-		names = append(names, template.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// ordinalVolume is one template's claim of an ordinal on both sides. The volume is
-// the one that was recorded when the ordinal's handoff began, or else the one that the
-// source's claim names, or the destination's when the source has none: both sides use
-// one name for it.
-func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
-	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: methodOf(m, template)}
-	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
-	for _, f := range []*observed{source, destination} {
-		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
-		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
-			name = claim.Spec.VolumeName
-		}
-	}
-	v.Source = holdingOf(m, source, ordinal, template, name)
-	v.Destination = holdingOf(m, destination, ordinal, template, name)
-	return v
-}
-
-func methodOf(m *api.Migration, template string) api.VolumeMethod {
-	for _, asked := range m.Spec.Volumes {
-		if asked.ClaimTemplate == template {
-			return asked.Method
-		}
-	}
-	return api.MethodRebind
-}
-
-func recordedVolumes(handoff *api.Handoff) []string {
-	if handoff == nil {
-		return nil
-	}
-	names := make([]string, 0, len(handoff.Volumes))
-	for _, v := range handoff.Volumes {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume string) volumes.Holding {
-	name := plan.ClaimName(template, f.endpoint.Set, ordinal)
-	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}}
-	if claim := f.claims[name]; claim != nil {
-		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = usersOf(f, name, plan.PodName(f.endpoint.Set, ordinal))
-	}
-	if pv := f.volumes[volume]; pv != nil {
-		h.Volume = volumes.ViewVolume(pv, m.UID)
-		h.Volume.Attachments = f.attached[volume]
-	}
-	return h
-}
-
-// usersOf names the pods other than the ordinal's own that mount a claim.
-func usersOf(f *observed, claim, own string) []string {
-	var users []string
-	for i := range f.pods {
-		pod := &f.pods[i]
-		if pod.Name == own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		for _, volume := range pod.Spec.Volumes {
-			if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim {
-				users = append(users, pod.Name)
-			}
-		}
-	}
-	return users
 }
 
 // governing is the Service that the destination needs: the source's.

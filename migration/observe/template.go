@@ -40,5 +40,5 @@ func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange
 	if destination.Annotations[api.TemplateAnnotationKey] == hash {
 		return plan.TemplateChange{}
 	}
-	return plan.TemplateChange{Fields: Listed(Differ("spec.template", Tree(from), Tree(to))), Hash: hash}
+	return plan.TemplateChange{Fields: plan.Listed(Differ("spec.template", Tree(from), Tree(to))), Hash: hash}
 }

@@ -108,6 +108,7 @@ func TestUseIsLookedForLive(t *testing.T) {
 			if !slices.Equal(l.lists, tc.want) {
 				t.Errorf("listed %q, want %q", l.lists, tc.want)
 			}
+			source.mountedBy = source.users()
 			users := holdingOf(&api.Migration{}, source, 2, "data", "pv").Claim.Users
 			if seen := slices.Equal(users, []string{"backup"}); seen != (len(tc.want) > 0 && strings.HasPrefix(tc.want[0], "pods")) {
 				t.Errorf("the claim's users are %q", users)

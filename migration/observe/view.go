@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -33,6 +35,10 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
+		Dependencies: plan.DependencySpec{
+			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
+			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
+		},
 	}
 	if spec.Mode == "" {
 		spec.Mode = api.ModeRun
@@ -219,15 +225,30 @@ const evictedFor = 10 * time.Second
 // that was made since, and bears no mark of an eviction, is not meant.
 func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	var names []string
-	pods := slices.Concat(f.pods, f.otherPods)
 	for name, granted := range budget.Status.DisruptedPods {
-		at := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == name })
-		if at < 0 || !madeSince(&pods[at], granted, f.now) {
+		again := false
+		for pod := range f.seenPods() {
+			again = again || pod.Name == name && madeSince(pod, granted, f.now)
+		}
+		if !again {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// seenPods are the pods of the slice and others that were read.
+func (f *observed) seenPods() iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, pods := range [][]corev1.Pod{f.pods, f.otherPods} {
+			for i := range pods {
+				if !yield(&pods[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // madeSince says whether a pod was made after an eviction was granted. Both times are
@@ -245,9 +266,7 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 // stranger is a pod that is selected and of neither slice. One that has run to its end
 // does not count for a PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
-	pods := slices.Concat(f.pods, f.otherPods)
-	for i := range pods {
-		pod := &pods[i]
+	for pod := range f.seenPods() {
 		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
 		if !own && f.sibling != "" {
 			_, own = OrdinalOf(f.sibling, pod.Name)
@@ -273,8 +292,9 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
-		Ours:   budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
-		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
+		Unhealthy: string(ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "")),
+		Ours:      budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Author:    pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
 	if api.FenceOwner(fence) != m.UID {

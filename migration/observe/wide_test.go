@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // server is an API server that notes the kinds that it is asked for.
@@ -141,5 +143,37 @@ func TestNamespaceIsLookedFor(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Second))
 	if !looks(live) {
 		t.Error("the namespace of a set that is gone is taken to be there")
+	}
+}
+
+// TestNearReadsOneOrdinal: while an ordinal is on its way, no claims and volumes but its own are read from
+// the caches, no pods but those of the set, and nothing from the API servers.
+func TestNearReadsOneOrdinal(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Spec.Template.Labels = map[string]string{"app": "web"}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-1"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
+	o, source, destination := watched(clocktesting.NewFakePassiveClock(Began))
+	cached := newServer(set, budget, claim, volume)
+	o.Source.Cached = cached
+	m := migrating()
+	m.Status.Handoff = &api.Handoff{Ordinal: 1}
+	s := o.Snapshot(t.Context(), m, plan.Near(RecordOf(m)))
+	if len(s.Volumes) != 1 || s.Volumes[0].Ordinal != 1 || !s.Volumes[0].Source.Volume.Found || !s.Focused || !s.VolumesRead {
+		t.Errorf("got %+v", s.Volumes)
+	}
+	want := []string{"PersistentVolume", "PersistentVolumeClaim", "PodDisruptionBudgetList", "PodList", "StatefulSet", "VolumeAttachmentList"}
+	if diff := cmp.Diff(want, cached.kinds()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if live := append(source.kinds(), destination.kinds()...); len(live) > 0 {
+		t.Errorf("live is read %q", live)
+	}
+	o.Snapshot(t.Context(), m, plan.Reads{})
+	if all := cached.kinds(); !slices.Contains(all, "PersistentVolumeClaimList") {
+		t.Errorf("of all there are, %q", all)
 	}
 }

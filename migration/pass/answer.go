@@ -87,7 +87,7 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		}
 		return step.report(plan.Stalled(reason, asked("cluster %s refuses again and again to %s: %s"), remedy))
 	case MissingRight:
-		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), plan.RemedyRights))
+		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), step.Decision.Effect.RemedyRights()))
 	case Refused:
 		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), "look for an admission policy or webhook there"))
 	default:

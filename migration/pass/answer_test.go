@@ -101,6 +101,17 @@ func TestFenceIsConfirmed(t *testing.T) {
 	}
 }
 
+// TestMissingRightIsNamed: copies need a role of their own.
+func TestMissingRightIsNamed(t *testing.T) {
+	for verb, want := range map[plan.Verb]string{plan.ScaleDown: plan.RemedyRights, plan.UpdateCopy: plan.RemedyDependencyRights} {
+		s := pass.State{}
+		step := s.Answered(writes(verb), pass.Answer{Kind: pass.MissingRight}, plantest.Epoch)
+		if hold := step.Decision.Hold; hold == nil || hold.Reason != api.ReasonPermissionMissing || hold.Remedy != want {
+			t.Errorf("%s: %+v", verb, hold)
+		}
+	}
+}
+
 // TestLastWriteIsAwaited: nothing is read before the cache shows what was written last, or has had
 // the time to.
 func TestLastWriteIsAwaited(t *testing.T) {
@@ -129,7 +140,7 @@ func TestLastWriteIsAwaited(t *testing.T) {
 			if landed.Do != pass.Rest || landed.RequeueAfter != want || landed.Decision.Effect == nil || s.Refusals != 0 || !s.UnreportedSince.IsZero() {
 				t.Errorf("landed: %+v, %+v", landed, s)
 			}
-			step := s.Begin(plantest.Epoch.Add(tc.after), func(string) string { return tc.observed })
+			step := s.Begin(plantest.Epoch.Add(tc.after), plan.Record{}, func(string) string { return tc.observed })
 			if step.Do != tc.want || (step.Do == pass.Rest) != (step.RequeueAfter == pass.RequeueUnobserved) || (len(s.Awaited) > 0) != tc.awaited {
 				t.Errorf("got %+v, %+v", step, s)
 			}

@@ -24,7 +24,7 @@ import (
 )
 
 // rounds bounds how often a pass looks closer: the world may change while it looks.
-const rounds = 4
+const rounds = 5
 
 // State is what a process remembers of one migration from pass to pass. A new process begins with
 // nothing but its Holder: that is what makes a crash harmless.
@@ -55,15 +55,15 @@ type Awaited struct {
 
 // Begin opens a pass at a time. observed is the resourceVersion that the caches show of an object
 // that was written; empty: they show none. The Step is Rest while a write is awaited, so that
-// nothing is decided on the world as it was before, and else Read.
-func (s *State) Begin(now time.Time, observed func(object string) string) Step {
+// nothing is decided on the world as it was before, and else Read. record is what was written down.
+func (s *State) Begin(now time.Time, record plan.Record, observed func(object string) string) Step {
 	s.Awaited = without(s.Awaited, func(a Awaited) bool { return Shown(a.Version, observed(a.Object)) })
 	for _, a := range s.Awaited {
 		if now.Sub(a.Time) <= awaitAtMost {
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
 	}
-	return Step{Do: Read, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
+	return Step{Do: Read, Reads: plan.Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
 // Shown says whether a version that is observed is the one that was written, or a newer one.
@@ -101,19 +101,18 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	}
 	snapshot = s.Sign(snapshot)
 	decision := plan.Plan(snapshot)
+	if step.near && plan.NeedsAll(snapshot, decision) {
+		return step.again(plan.Reads{})
+	}
 	need := s.need(snapshot, decision)
-	if step.overdue && !need.Live && !step.Reads.Live {
+	if step.overdue && !need.Live && (step.near || !step.Reads.Live) {
 		// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
 		need = plan.Reads{Live: true}
 	}
 	if step.Reads.Covers(need) {
 		return stepOf(snapshot, decision)
 	}
-	if step.round++; step.round == rounds {
-		return Step{RequeueAfter: RequeueUnobserved}
-	}
-	step.Reads = need
-	return step
+	return step.again(need)
 }
 
 // Sign says in a snapshot which process looks at it, and whether it is engaged.

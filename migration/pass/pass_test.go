@@ -27,6 +27,8 @@ type drive struct {
 	pass.State
 	world  *simulate.World
 	answer func(pass.Step) pass.Kind
+	// seen is called for what is read.
+	seen func(plan.Reads)
 	// check is called for each step, with what was read last.
 	check func(pass.Step, plan.Reads)
 }
@@ -34,7 +36,7 @@ type drive struct {
 func newDrive(s plan.Snapshot) *drive {
 	return &drive{
 		State: pass.State{Holder: "a"}, world: simulate.NewWorld(s),
-		answer: func(pass.Step) pass.Kind { return pass.Landed }, check: func(pass.Step, plan.Reads) {},
+		answer: func(pass.Step) pass.Kind { return pass.Landed }, check: func(pass.Step, plan.Reads) {}, seen: func(plan.Reads) {},
 	}
 }
 
@@ -67,10 +69,11 @@ func (d *drive) shown(string) string {
 // look does the reads of a pass.
 func (d *drive) look() pass.Step {
 	now := d.world.State.Now
-	step := d.Begin(now, d.shown)
+	step := d.Begin(now, d.world.State.Record, d.shown)
 	var reads plan.Reads
 	for step.Do == pass.Read {
 		reads = step.Reads
+		d.seen(reads)
 		step = d.Next(step, observe(d.world.Snapshot(), reads))
 	}
 	d.check(step, reads)
@@ -243,12 +246,90 @@ func TestReadsOnceMore(t *testing.T) {
 		t.Error("a side that did not answer was read")
 	}
 	d = newDrive(scenario())
-	step := d.Begin(plantest.Epoch, d.shown)
+	step := d.Begin(plantest.Epoch, plan.Record{}, d.shown)
 	if step.Reads != (plan.Reads{}) {
 		t.Errorf("before anything is decided, %+v is read", step.Reads)
 	}
 	if step = d.Next(step, observe(d.world.Snapshot(), step.Reads)); !step.Reads.Wide {
 		t.Errorf("of what begins a migration only %+v is read", step.Reads)
+	}
+}
+
+// TestMostPassesAreNear: once an ordinal was stopped and until it has arrived, all of them are looked at in
+// no pass.
+func TestMostPassesAreNear(t *testing.T) {
+	d := newDrive(scenario())
+	for range enough {
+		handoff, source := d.world.State.Record.Handoff, d.world.State.Source.Set
+		all := 0
+		d.seen = func(reads plan.Reads) {
+			if reads.Ordinal == nil {
+				all++
+			}
+		}
+		decision := d.pass(t).Decision
+		if decision.Done != "" {
+			return
+		}
+		if down := handoff != nil && !source.Has(handoff.Ordinal) && decision.Record == nil; down != (all == 0) {
+			t.Errorf("%+v: all were looked at %d times", decision, all)
+		}
+	}
+	t.Fatal("it does not end")
+}
+
+// TestNoneIsStoppedAfterALoss: an ordinal that has moved has lost its disk while the next one is prepared for
+// its stop. It is not stopped (I3), although only its own volumes were looked at until then.
+func TestNoneIsStoppedAfterALoss(t *testing.T) {
+	d := newDrive(scenario())
+	for range enough {
+		if handoff := d.world.State.Record.Handoff; handoff != nil && handoff.Ordinal == 1 {
+			break
+		}
+		d.pass(t)
+	}
+	lost := &d.world.State.Volumes[2].Destination.Claim
+	lost.UID, lost.Volume = "made anew", "empty"
+	for range enough {
+		step := d.pass(t)
+		if hold := step.Decision.Hold; hold != nil && hold.Stalled {
+			if hold.Reason != volumes.ReasonAnotherDisk {
+				t.Errorf("%+v", hold)
+			}
+			break
+		}
+	}
+	if !d.world.State.Source.Set.Has(1) {
+		t.Error("ordinal 1 was stopped")
+	}
+}
+
+// TestNearIsNotForEver: a process that waits for an ordinal on its way reads live once in a while, though
+// nothing that it watches has changed.
+func TestNearIsNotForEver(t *testing.T) {
+	d := newDrive(scenario())
+	for range enough {
+		if e := d.pass(t).Decision.Effect; e != nil && e.Verb == plan.ScaleUp {
+			break
+		}
+	}
+	pod, _ := d.world.State.Destination.Pod(2)
+	pod.Ready = false
+	d.world.State.Destination.SetPod(pod)
+	d.LastLiveRead = d.world.State.Now
+	for _, tc := range []struct {
+		after time.Duration
+		live  bool
+	}{{0, false}, {pass.RequeueAtLatest - 1, false}, {pass.RequeueAtLatest, true}} {
+		var last plan.Reads
+		d.seen = func(reads plan.Reads) { last = reads }
+		before := d.world.State.Now
+		d.world.State.Now = before.Add(tc.after)
+		step := d.look()
+		if live := last.Spared.Sets == plan.NoSide; live != tc.live || step.Decision.Hold == nil {
+			t.Errorf("after %s: %+v, live: %t", tc.after, step.Decision.Hold, live)
+		}
+		d.world.State.Now = before
 	}
 }
 
@@ -262,12 +343,12 @@ func TestWorldThatChangesMeanwhile(t *testing.T) {
 			stops[e.Ordinal] = before
 		}
 	}
-	step := d.Begin(d.world.State.Now, d.shown)
+	step := d.Begin(d.world.State.Now, d.world.State.Record, d.shown)
 	reads := 0
 	for ; step.Do == pass.Read; reads++ {
 		step = d.Next(step, stops[int32(1+reads%2)].Clone())
 	}
-	if reads != 4 || step.Do != pass.Rest || step.RequeueAfter != pass.RequeueUnobserved || step.Decision.Effect != nil {
+	if reads != 5 || step.Do != pass.Rest || step.RequeueAfter != pass.RequeueUnobserved || step.Decision.Effect != nil {
 		t.Errorf("after %d reads: %+v", reads, step)
 	}
 }

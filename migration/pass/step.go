@@ -40,8 +40,19 @@ type Step struct {
 	RequeueAfter time.Duration
 
 	round int
+	// near is true while nothing was looked at but what the caches show of one ordinal.
+	near bool
 	// overdue is true when the API servers are to be read although nothing is to be written.
 	overdue bool
+}
+
+// again looks closer, unless that was done too often.
+func (step Step) again(reads plan.Reads) Step {
+	if step.round++; step.round == rounds {
+		return Step{RequeueAfter: RequeueUnobserved}
+	}
+	step.Reads, step.near = reads, false
+	return step
 }
 
 // stepOf is what a decision asks for whose reads have been done.

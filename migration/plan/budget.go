@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,7 +37,7 @@ func (p budgetPlanner) reserveBudget(inFlight int32) *Decision {
 		}
 		return &Decision{Hold: &Hold{
 			Reason:  api.ReasonReplicaUnavailable,
-			Message: fmt.Sprintf("waiting until %s is available: until then no PodDisruptionBudget may allow more", strings.Join(p.allUnavailable(nil), ", ")),
+			Message: fmt.Sprintf("waiting until %s is available: until then no PodDisruptionBudget may allow more", Listed(p.allUnavailable(nil))),
 		}}
 	case pdb.Reached:
 	}
@@ -185,7 +184,7 @@ func (p budgetPlanner) overdrawn() *Hold {
 	return &Hold{
 		Reason: api.ReasonReplicaUnavailable,
 		Message: fmt.Sprintf("waiting until %s is available: together with evictions that are still allowed, another replica down would exceed the budget of %d",
-			strings.Join(p.allUnavailable(&p.Record.Handoff.Ordinal), ", "), base.Budget),
+			Listed(p.allUnavailable(&p.Record.Handoff.Ordinal)), base.Budget),
 	}
 }
 
@@ -333,7 +332,7 @@ func (p budgetPlanner) liftCaps() *Decision {
 	}
 	for _, name := range SideNames {
 		if set := p.Side(name).Set; set.bounded() && set.Rolls.Shared {
-			return effect(Effect{Verb: LiftShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion})
+			return set.write(Effect{Verb: LiftShare, Side: name})
 		}
 	}
 	return nil
@@ -346,7 +345,7 @@ func (p budgetPlanner) setCap(name SideName, most int32) *Decision {
 	if !set.Rolls.Heeded {
 		return p.capUnobserved(name)
 	}
-	return effect(Effect{Verb: SetShare, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, MaxUnavailable: most})
+	return set.write(Effect{Verb: SetShare, Side: name, MaxUnavailable: most})
 }
 
 func (p budgetPlanner) capUnobserved(name SideName) *Decision {

@@ -30,7 +30,11 @@ func (p destinationPlanner) prepare() *Decision {
 		return Stalled(finding.Reason, finding.Message, finding.Remedy)
 	case !side.NamespaceFound:
 		return on(CreateNamespace, side.Namespace)
-	case side.Service.Needed && !side.Service.Found:
+	}
+	if decision := dependencyPlanner(p).copies(); decision != nil {
+		return decision
+	}
+	if side.Service.Needed && !side.Service.Found {
 		return on(CreateService, side.Service.Name)
 	}
 	if decision := cmp.Or(p.protect(), p.exports(), namePlanner(p).names()); decision != nil {

@@ -61,6 +61,10 @@ const (
 	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
 	CreatePodService Verb = "CreatePodService"
 	CreatePodExport  Verb = "CreatePodExport"
+	// CreateCopy copies a dependency, UpdateCopy brings its copy up to date, and DeleteCopy removes it.
+	CreateCopy Verb = "CreateCopy"
+	UpdateCopy Verb = "UpdateCopy"
+	DeleteCopy Verb = "DeleteCopy"
 	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
@@ -108,6 +112,9 @@ type Effect struct {
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`
 	Carriage Carriage       `json:"-"`
+	// Kind is of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied is what is copied.
+	Kind   string `json:"kind,omitempty"`
+	Copied Copied `json:"-"`
 	// Split is true when ReleaseFence leaves the application to both sides.
 	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
@@ -120,6 +127,12 @@ type Carriage struct {
 	// Giver is the side that ordinals leave.
 	Giver SideName
 	Pair  volumes.Pair
+}
+
+// write is the decision for a write of the set as it was seen.
+func (s Set) write(e Effect) *Decision {
+	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
+	return effect(e)
 }
 
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.
@@ -168,6 +181,12 @@ func (e Effect) String() string {
 		return "mark the export of Service " + e.Name + on + " as kept"
 	case CarryVolume, RestorePolicy:
 		return e.volumeString(on)
+	case CreateCopy:
+		return fmt.Sprintf("copy %s %s to the %s", e.Kind, e.Name, e.Side)
+	case UpdateCopy:
+		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
+	case DeleteCopy:
+		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:

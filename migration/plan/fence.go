@@ -84,7 +84,7 @@ func (p fencePlanner) ensureFence() *Decision {
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
 			return heldByAnother(*side)
 		}
-		return effect(Effect{Verb: WriteFence, Side: name, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: want})
+		return set.write(Effect{Verb: WriteFence, Side: name, Fence: want})
 	}
 	return nil
 }

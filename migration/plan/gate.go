@@ -22,6 +22,9 @@ type Gate struct {
 	Blocks func(v *View, ordinal int32) *Hold
 }
 
+// healthBeforeStop is the gate of what the user has asked before a stop.
+const healthBeforeStop = "health before the stop"
+
 // gates are asked in this order.
 var gates = []Gate{
 	{"replicas", true, func(v *View, k int32) *Hold { return gatePlanner{v}.tooManyDown(k) }},
@@ -35,6 +38,8 @@ var gates = []Gate{
 	}},
 	{"slices", false, func(v *View, _ int32) *Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, func(v *View, k int32) *Hold { return gatePlanner{v}.shared(k) }},
+	{"health after the start", true, func(v *View, _ int32) *Hold { return healthPlanner{v}.afterStartHold() }},
+	{healthBeforeStop, true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
 }
 
 // RegisterGate has one more gate asked, after all others. It is for the start of a program: a
@@ -84,7 +89,7 @@ func (p gatePlanner) tooManyDown(k int32) *Hold {
 	}
 	return &Hold{
 		Reason:  api.ReasonReplicaUnavailable,
-		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", strings.Join(names, ", "), p.Record.Baseline.Budget),
+		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", Listed(names), p.Record.Baseline.Budget),
 	}
 }
 
@@ -169,6 +174,14 @@ func (p gatePlanner) shared(k int32) *Hold {
 		}
 	}
 	return nil
+}
+
+// TemplateChange is a change of the source's pod template that the destination lacks.
+type TemplateChange struct {
+	// Fields are what the two templates differ in; empty: there is no such change.
+	Fields string
+	// Hash is of the source's template.
+	Hash string
 }
 
 // outdated holds while an ordinal would go back in time by moving: somebody has changed the

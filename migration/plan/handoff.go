@@ -118,21 +118,31 @@ func (p handoffPlanner) give(k int32) *Decision {
 	if hold != nil {
 		return p.held(api.StepSecureVolumes, *hold)
 	}
+	if decision := p.eachVolume(held, volumes.Method.Prepare); decision != nil {
+		return p.at(api.StepSecureVolumes, decision)
+	}
+	start, replicas := without(p.giver.Set, k)
+	return p.at(api.StepScaleDown, p.giver.Set.write(Effect{Verb: ScaleDown, Side: p.giverName, Ordinal: k, Start: start, Replicas: replicas}))
+}
+
+// eachVolume asks what is next for one volume of an ordinal after the other; nil when nothing is.
+func (p handoffPlanner) eachVolume(held []OrdinalVolume, judge func(volumes.Method, volumes.Pair) volumes.Verdict) *Decision {
 	for _, v := range held {
-		if decision := p.carried.volumeDecision(v, v.method().Prepare(p.pair(v))); decision != nil {
-			return p.at(api.StepSecureVolumes, decision)
+		if decision := p.carried.volumeDecision(v, judge(v.method(), p.pair(v))); decision != nil {
+			return decision
 		}
 	}
-	set := p.giver.Set
-	start, replicas := without(set, k)
-	return p.at(api.StepScaleDown, effect(Effect{
-		Verb: ScaleDown, Side: p.giverName, Ordinal: k, Name: set.Name,
-		UID: set.UID, ResourceVersion: set.ResourceVersion, Start: start, Replicas: replicas,
-	}))
+	return nil
 }
 
 // carry moves the volumes of an ordinal that neither slice owns, and starts it.
 func (p handoffPlanner) carry(k int32) *Decision {
+	if p.Destination.Lost && len(p.Source.Budgets) > 0 {
+		// Nobody was stopped for this start, so the budget may still name what had to stay of fewer replicas.
+		if decision := p.budget.reserveBudget(1); decision != nil {
+			return p.at(api.StepReserveBudget, decision)
+		}
+	}
 	if hold := p.carried.released(k); hold != nil {
 		return p.held(api.StepAwaitRelease, *hold)
 	}
@@ -148,17 +158,11 @@ func (p handoffPlanner) carry(k int32) *Decision {
 			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
 		}
 	}
-	for _, v := range held {
-		if decision := p.carried.volumeDecision(v, v.method().Transfer(p.pair(v))); decision != nil {
-			return p.at(api.StepCarryVolumes, decision)
-		}
+	if decision := p.eachVolume(held, volumes.Method.Transfer); decision != nil {
+		return p.at(api.StepCarryVolumes, decision)
 	}
-	set := p.taker.Set
-	start, replicas := with(set, k)
-	return p.at(api.StepScaleUp, effect(Effect{
-		Verb: ScaleUp, Side: p.takerName, Ordinal: k, Name: set.Name,
-		UID: set.UID, ResourceVersion: set.ResourceVersion, Start: start, Replicas: replicas,
-	}))
+	start, replicas := with(p.taker.Set, k)
+	return p.at(api.StepScaleUp, p.taker.Set.write(Effect{Verb: ScaleUp, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas}))
 }
 
 // receive waits until the ordinal is available at the taker, then begins the next

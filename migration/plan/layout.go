@@ -149,7 +149,7 @@ func (p foreignPlanner) foreignBudgets() *Decision {
 		for _, budget := range side.Budgets {
 			if writer := cmp.Or(budget.EditedBy, budget.RevertedBy); writer != "" {
 				return Stalled(api.ReasonForeignBudget,
-					fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s was changed by %q while the migration owns it", side.Namespace, budget.Name, side.Cluster, writer),
+					fmt.Sprintf("%s was changed by %q while the migration owns it", side.budgetNamed(budget.Name), writer),
 					fmt.Sprintf("stop that writer, then hand the budget back: kubectl annotate pdb -n %s %s --overwrite %s=%s", side.Namespace, budget.Name, api.BudgetAnnotationKey, api.BudgetHandedOver))
 			}
 		}

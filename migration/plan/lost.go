@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -65,13 +63,13 @@ func (p lossPlanner) lostDestination() *Decision {
 		return p.takenFor(set.UID)
 	case set.Presence == Seen:
 		return Stalled(api.ReasonDestinationReplaced,
-			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.object(), listOrdinals(given)),
+			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.object(), Listed(given)),
 			"give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: "+p.command("recover"))
 	case len(given) == 0:
 		return nil // it is made again
 	}
 	return Stalled(api.ReasonDestinationMissing,
-		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.object(), listOrdinals(given)),
+		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.object(), Listed(given)),
 		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
 }
 
@@ -100,19 +98,6 @@ func (p lossPlanner) away() []int32 {
 		}
 	}
 	return away
-}
-
-func listOrdinals(ordinals []int32) string {
-	const shown = 5
-	texts := make([]string, 0, shown)
-	for _, ordinal := range ordinals[:min(shown, len(ordinals))] {
-		texts = append(texts, strconv.Itoa(int(ordinal)))
-	}
-	text := strings.Join(texts, ", ")
-	if more := len(ordinals) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // lostDisks stalls when an ordinal that has moved is not on the disk that it had (I3): its
@@ -205,7 +190,7 @@ func (p lossPlanner) recoverable() *Decision {
 func (p lossPlanner) unconfirmed() *Decision {
 	id := p.Record.Baseline.DestinationCluster
 	return Stalled(api.ReasonRecoveryUnconfirmed,
-		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", listOrdinals(p.away()), p.Destination.Cluster),
+		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", Listed(p.away()), p.Destination.Cluster),
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
 }
 

@@ -29,6 +29,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,6 +70,8 @@ type Hold struct {
 	Remedy string
 	// Stalled is true when something outside must change first.
 	Stalled bool
+	// TurnBack is true when the user has asked for a rollback in this case.
+	TurnBack bool
 }
 
 // Plan returns the next step of a migration. Same input, same output.
@@ -86,7 +89,7 @@ func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, settleOf(v).settle,
+		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -173,6 +176,21 @@ func replaced(side Side, id types.UID) *Decision {
 // Stalled is a decision to do nothing until something outside has changed.
 func Stalled(reason, message, remedy string) *Decision {
 	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
+}
+
+// Listed names the first few of what a message is about, and says how many more there are: it ends up
+// in a status, which is small however large the application is.
+func Listed[T any](all []T) string {
+	const shown = 5
+	texts := make([]string, 0, shown)
+	for _, one := range all[:min(shown, len(all))] {
+		texts = append(texts, fmt.Sprint(one))
+	}
+	text := strings.Join(texts, ", ")
+	if more := len(all) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // Remedies of more than one hold.

@@ -274,3 +274,17 @@ func TestPlanEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestListed: of many the first few are named.
+func TestListed(t *testing.T) {
+	for _, tc := range []struct {
+		all  []int32
+		want string
+	}{
+		{nil, ""}, {[]int32{4}, "4"}, {[]int32{4, 3, 2, 1, 0}, "4, 3, 2, 1, 0"}, {[]int32{5, 4, 3, 2, 1, 0}, "5, 4, 3, 2, 1 and 1 more"},
+	} {
+		if got := Listed(tc.all); got != tc.want {
+			t.Errorf("%v: %q, want %q", tc.all, got, tc.want)
+		}
+	}
+}

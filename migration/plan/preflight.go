@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,6 +12,8 @@ import (
 
 // Finding is something that the preflight found.
 type Finding struct {
+	// Check is the name of the check that found it.
+	Check string `json:"check,omitempty"`
 	// Reason is stable.
 	Reason string `json:"reason"`
 	// Object names the object and its cluster.
@@ -24,6 +25,19 @@ type Finding struct {
 	// Warning is true when the migration may begin all the same.
 	Warning bool `json:"warning,omitempty"`
 }
+
+// Names of what Preflight looks at in a snapshot.
+const (
+	CheckOrdinals    = "numbers of ordinals"
+	CheckSource      = "source"
+	CheckBudget      = "disruption budget"
+	CheckForm        = "form of the budget"
+	CheckDestination = "destination"
+	CheckSplit       = "slices"
+	CheckVolumes     = "claims"
+	CheckServices    = "services of ordinals"
+	CheckCopies      = "copies of dependencies"
+)
 
 func (s Side) object() string {
 	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", s.Namespace, s.Set.Name, s.Cluster)
@@ -81,25 +95,42 @@ func Preflight(s Snapshot) []Finding {
 		return findings
 	}
 	if finding := s.Unbounded(); finding != nil {
-		return append(findings, *finding)
+		return append(findings, OfCheck(CheckOrdinals, *finding)...)
 	}
 	if s.Source.Set.Presence != Seen {
 		return append(findings, Finding{
-			Reason: api.ReasonSourceMissing, Object: s.Source.object(),
+			Check: CheckSource, Reason: api.ReasonSourceMissing, Object: s.Source.object(),
 			Message: s.Source.object() + " does not exist",
 			Remedy:  fmt.Sprintf("kubectl get %s -n %s", s.Source.Set.resource(), s.Source.Namespace),
 		})
 	}
-	findings = append(findings, sourceFindings(s)...)
-	findings = append(findings, budgetFindings(s)...)
-	findings = append(findings, destinationFindings(s)...)
-	findings = append(findings, splitFindings(s)...)
-	findings = append(findings, volumeFindings(s)...)
-	findings = append(findings, nameFindings(s)...)
+	for _, look := range []struct {
+		check string
+		at    func(Snapshot) []Finding
+	}{
+		{CheckSource, sourceFindings},
+		{CheckBudget, budgetFindings},
+		{CheckForm, formFindings},
+		{CheckDestination, destinationFindings},
+		{CheckSplit, splitFindings},
+		{CheckVolumes, volumeFindings},
+		{CheckServices, nameFindings},
+		{CheckCopies, dependencyFindings},
+	} {
+		findings = append(findings, OfCheck(look.check, look.at(s)...)...)
+	}
 	for _, finding := range s.Preflight {
 		if finding.Warning {
 			findings = append(findings, finding)
 		}
+	}
+	return findings
+}
+
+// OfCheck says of findings which check has made them.
+func OfCheck(name string, findings ...Finding) []Finding {
+	for i := range findings {
+		findings[i].Check = name
 	}
 	return findings
 }
@@ -143,7 +174,7 @@ func healthFindings(s Snapshot, side Side) []Finding {
 			set.rolloutStatus(side.Namespace))
 	}
 	if names := unavailable(s, side); len(names) > 0 {
-		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, strings.Join(names, ", ")),
+		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, Listed(names)),
 			"kubectl get pods -n "+side.Namespace)
 	}
 	return findings

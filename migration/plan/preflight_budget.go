@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -17,7 +19,7 @@ func budget(s Snapshot) (int32, *Finding) {
 	source := Finding{Object: s.Source.object()}
 	if len(s.Source.Budgets) == 1 {
 		b := s.Source.Budgets[0]
-		name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, b.Name, s.Source.Cluster)
+		name := s.Source.budgetNamed(b.Name)
 		source.Object = name
 		allowed, err := pdb.Budget(b.AuthorForm(), replicas)
 		if err != nil {
@@ -69,13 +71,53 @@ func budgetFindings(s Snapshot) []Finding {
 	return foreignBudgetFindings(s)
 }
 
+// budgetNamed is how messages call a PodDisruptionBudget of the side.
+func (s Side) budgetNamed(name string) string {
+	return fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, name, s.Cluster)
+}
+
+// formFindings are about how budgets are written, where both sides say how many pods may be down.
+func formFindings(s Snapshot) []Finding {
+	if len(s.Source.Budgets) != 1 {
+		return nil
+	}
+	source := s.Source.Budgets[0]
+	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, source.Name, s.Source.Cluster)
+	var findings []Finding
+	warn := func(reason, message, remedy string) {
+		findings = append(findings, Finding{Reason: reason, Object: name, Message: message, Remedy: remedy, Warning: true})
+	}
+	_, replicas := s.Extent()
+	form := source.AuthorForm()
+	if share := form.MaxUnavailable; share != nil && share.Type == intstr.String {
+		allowed, err := pdb.Budget(form, replicas)
+		least, errLeast := intstr.GetScaledValueFromIntOrPercent(share, int(replicas), false)
+		if err == nil && errLeast == nil && int(allowed) > least {
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
+				"where that is too many, say it as a number: --max-unavailable, spec.maxUnavailable of the Migration")
+		}
+	}
+	if len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
+		here, there := evictionPolicy(source), evictionPolicy(s.Destination.Budgets[0])
+		if here != there {
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
+				fmt.Sprintf(`give both the same, in cluster %s: kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"unhealthyPodEvictionPolicy":"%s"}}'`, s.Destination.Cluster, s.Destination.Namespace, s.Destination.Budgets[0].Name, here))
+		}
+	}
+	return findings
+}
+
+func evictionPolicy(b Budget) string {
+	return cmp.Or(b.Unhealthy, string(policyv1.IfHealthyBudget))
+}
+
 // coversOthers refuses a budget that other pods draw from as well: what it says of the
 // slice would be said of them too, and shrinking one would widen the other.
 func (s Side) coversOthers() *Finding {
 	if len(s.Budgets) != 1 || s.Budgets[0].Covers == "" {
 		return nil
 	}
-	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, s.Budgets[0].Name, s.Cluster)
+	name := s.budgetNamed(s.Budgets[0].Name)
 	return &Finding{
 		Reason: api.ReasonBudgetCoversOthers, Object: name,
 		Message: fmt.Sprintf("%s also selects pods of others, such as %s: it cannot be shared out between two slices without changing what it allows for those", name, s.Budgets[0].Covers),
@@ -93,7 +135,7 @@ func foreignBudgetFindings(s Snapshot) []Finding {
 	}
 	name := ""
 	if len(destination) == 1 {
-		name = fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Destination.Namespace, destination[0].Name, s.Destination.Cluster)
+		name = s.Destination.budgetNamed(destination[0].Name)
 	}
 	switch {
 	case s.Spec.SameNamespace:
@@ -125,7 +167,7 @@ func notInCommon(source, destination []Budget, add func(message, remedy string) 
 // takenBudget is for a PodDisruptionBudget that bears the name of the one to be made, and
 // does not select the slice's pods.
 func takenBudget(side Side, name string) (message, remedy string) {
-	return fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s does not select the pods of %s, and the one that is to share its budget needs its name", side.Namespace, name, side.Cluster, side.Set.Name),
+	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.budgetNamed(name), side.Set.Name),
 		fmt.Sprintf("let it select them, or delete it: kubectl delete pdb -n %s %s", side.Namespace, name)
 }
 
@@ -136,7 +178,7 @@ func severalFinding(side Side) Finding {
 	}
 	return Finding{
 		Reason: api.ReasonSeveralBudgets, Object: side.object(),
-		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.object(), strings.Join(names, ", ")),
+		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.object(), Listed(names)),
 		Remedy:  fmt.Sprintf("leave one: kubectl delete pdb -n %s %s", side.Namespace, names[len(names)-1]),
 	}
 }
@@ -152,7 +194,7 @@ func (s Side) leavesOut() *Finding {
 	if len(s.Budgets) != 1 || s.Budgets[0].LeavesOut == "" {
 		return nil
 	}
-	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, s.Budgets[0].Name, s.Cluster)
+	name := s.budgetNamed(s.Budgets[0].Name)
 	return &Finding{
 		Reason: api.ReasonBudgetLeavesOut, Object: name,
 		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.object(), s.Budgets[0].LeavesOut),

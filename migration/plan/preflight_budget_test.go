@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // TestBudgetOfTheApplication: d is what was asked for within what the PodDisruptionBudget allows, or
@@ -137,4 +138,30 @@ func TestForeignBudgetFindings(t *testing.T) {
 	if got := foreignBudgetFindings(s); len(got) != 1 || got[0].Object != s.Destination.object() || cmp.Diff(got[0].Message, "") == "" || got[0].Remedy == "" {
 		t.Errorf("a name that is taken: %+v", got)
 	}
+}
+
+// TestFormFindings: a share that is rounded up is told as a number, and eviction policies that differ.
+func TestFormFindings(t *testing.T) {
+	share := func(text string) func(*Snapshot) {
+		return func(s *Snapshot) {
+			value := intstr.Parse(text)
+			s.Source.Budgets[0].Form = pdb.Form{MaxUnavailable: &value}
+		}
+	}
+	policy := func(here, there string) func(*Snapshot) {
+		return func(s *Snapshot) { s.Source.Budgets[0].Unhealthy, s.Destination.Budgets[0].Unhealthy = here, there }
+	}
+	form := []string{"warning: " + api.ReasonBudgetForm}
+	wantFindings(t, map[string]preflightCase{
+		"a number":                   {func(*Snapshot) {}, nil},
+		"a share without a rest":     {share("100%"), nil},
+		"a share that is rounded up": {share("34%"), form},
+		"a number in words":          {share("2"), nil},
+		"no budget":                  {func(s *Snapshot) { s.Source.Budgets = nil }, nil},
+		"no share at all":            {share("all of them"), nil},
+		"the same policy":            {policy("AlwaysAllow", "AlwaysAllow"), nil},
+		"the default, spelled out":   {policy("IfHealthyBudget", ""), nil},
+		"other policies":             {policy("AlwaysAllow", ""), form},
+		"one and the same budget":    {func(s *Snapshot) { policy("AlwaysAllow", "")(s); s.Spec.SameNamespace = true }, nil},
+	}, formFindings)
 }

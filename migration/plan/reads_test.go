@@ -191,3 +191,46 @@ func TestTakesAway(t *testing.T) {
 		t.Error("a stop takes a volume away")
 	}
 }
+
+// TestNear: while an ordinal is on its way a pass begins with what the caches show of it, and nothing is
+// recorded, concluded, begun or called a stall on that.
+func TestNear(t *testing.T) {
+	if got := Near(Record{}); got != (Reads{}) {
+		t.Errorf("none is on its way: %+v", got)
+	}
+	near := Near(Record{Handoff: &api.Handoff{Ordinal: 3}})
+	if near.Ordinal == nil || *near.Ordinal != 3 || !near.Volumes || near.Wide || near.Pods || near.Budgets {
+		t.Errorf("got %+v", near)
+	}
+	if all := (Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}); near.Spared != all {
+		t.Errorf("live is read all but %+v", near.Spared)
+	}
+	if near.Covers(Reads{Live: true}) || !near.Covers(Reads{}) {
+		t.Error("the caches are taken for the API servers, or not for what they are")
+	}
+	running, down := healthy(0, 4, nil, "data"), healthy(0, 3, nil, "data")
+	for _, s := range []*Snapshot{&running, &down} {
+		s.Record = Record{Baseline: &api.Baseline{Replicas: 4}, Handoff: &api.Handoff{Ordinal: 3}}
+	}
+	for name, tc := range map[string]struct {
+		s        Snapshot
+		decision Decision
+		want     bool
+	}{
+		"a record":            {down, Decision{Record: &Record{}}, true},
+		"the end":             {down, Decision{Done: api.ReasonMoved}, true},
+		"a stop":              {running, *effect(Effect{Verb: ScaleDown}), true},
+		"what is before that": {running, *effect(Effect{Verb: SetBudget}), true},
+		"a start":             {down, *effect(Effect{Verb: ScaleUp}), false},
+		"a volume":            {down, *effect(Effect{Verb: CarryVolume}), false},
+		"nothing":             {down, Decision{}, true},
+		"a wait":              {down, Decision{Hold: &Hold{Reason: api.ReasonPodNotReady}}, false},
+		"a stall":             {down, *Stalled(api.ReasonForeignScale, "", ""), true},
+		"nothing left for it": {down, *done(), true},
+		"none on its way":     {healthy(0, 3, nil, "data"), *effect(Effect{Verb: ScaleUp}), true},
+	} {
+		if got := NeedsAll(tc.s, tc.decision); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -3,8 +3,23 @@ package plan
 import (
 	"fmt"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
+
+// Record is what was written down because it cannot be observed again.
+type Record struct {
+	Baseline *api.Baseline
+	Fence    *api.Fence
+	Handoff  *api.Handoff
+	// Accepted is true once the preflight has passed.
+	Accepted bool
+	// Completed is the reason of the condition Completed when it is True.
+	Completed string
+	// Given is how many ordinals the destination owned when that was last written; nil: it was
+	// not written yet. Only of a destination that is lost is it asked.
+	Given *int32
+}
 
 // Unbelievable says why a record is not the one of the migration that it is read for; empty:
 // nothing speaks against it. Where a record is kept that others may write, as the ConfigMap

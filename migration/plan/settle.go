@@ -43,7 +43,7 @@ func (p settlePlanner) settling() []func() *Decision {
 	case p.Focused:
 		return []func() *Decision{p.policies, namePlanner{p.View}.dropNames}
 	case back:
-		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet}
+		return []func() *Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet, dependencyPlanner{p.View}.cleanup}
 	default:
 		return []func() *Decision{p.budgets, p.policies, p.withdrawSource, namePlanner{p.View}.dropNames}
 	}
@@ -167,7 +167,7 @@ func (p settlePlanner) cleanSource() *Decision {
 	if p.ownBudgetLeft() {
 		return p.deleteBudget(SourceSide)
 	}
-	return effect(Effect{Verb: DeleteSet, Side: SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
+	return set.write(Effect{Verb: DeleteSet, Side: SourceSide, Propagation: set.propagation()})
 }
 
 // ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
@@ -265,7 +265,7 @@ func (p settlePlanner) removeDestinationSet() *Decision {
 		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
 			return lossPlanner{p.View}.takenFor("")
 		}
-		return effect(Effect{Verb: DeleteSet, Side: DestinationSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Propagation: set.propagation()})
+		return set.write(Effect{Verb: DeleteSet, Side: DestinationSide, Propagation: set.propagation()})
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestSettling(t *testing.T) {
 		"of one ordinal": {inTurn(allMoved, focused), []string{"RestorePolicy destination pv-1 dv-1@6", "DeletePodExport source web-1 name@9"}},
 		"all are back": {allBack, []string{
 			"DeleteBudget destination web db@3", "DeleteClaim destination data-web-3 dc-3@5", "RestorePolicy source pv-3 sv-3@6",
-			"DeleteExport destination web exp@8", "DeletePodExport source web-1 name@9", "something else",
+			"DeleteExport destination web exp@8", "DeletePodExport source web-1 name@9", "something else", "",
 		}},
 		"of one that is back": {inTurn(allBack, focused), []string{
 			"DeleteClaim destination data-web-3 dc-3@5", "RestorePolicy source pv-3 sv-3@6", "DeletePodExport source web-1 name@9",

@@ -51,8 +51,13 @@ type Snapshot struct {
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
+	// Dependencies are the objects that pods need besides their volumes, where they are to be copied.
+	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Gates are the user's health gates, in their order, with what they have answered. Without
+	// them nothing waits for their answers: so are dry runs.
+	Gates []Health
 }
 
 // Spec is what the user asks for, with defaults filled in.
@@ -80,25 +85,13 @@ type Spec struct {
 	SplitBudget api.SplitBudget
 	// DeleteSource asks for the source's objects to be deleted at the end.
 	DeleteSource bool
+	// Dependencies says what is done about what pods need besides their volumes.
+	Dependencies DependencySpec
 	// SameCluster is true when both sides are in one cluster: they share volumes.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
 	// PodDisruptionBudget.
 	SameNamespace bool
-}
-
-// Record is what was written down because it cannot be observed again.
-type Record struct {
-	Baseline *api.Baseline
-	Fence    *api.Fence
-	Handoff  *api.Handoff
-	// Accepted is true once the preflight has passed.
-	Accepted bool
-	// Completed is the reason of the condition Completed when it is True.
-	Completed string
-	// Given is how many ordinals the destination owned when that was last written; nil: it was
-	// not written yet. Only of a destination that is lost is it asked.
-	Given *int32
 }
 
 // Presence says how a thing was seen.
@@ -242,6 +235,8 @@ type Budget struct {
 	UID             types.UID
 	ResourceVersion string
 	Form            pdb.Form
+	// Unhealthy is spec.unhealthyPodEvictionPolicy; empty: IfHealthyBudget.
+	Unhealthy string
 	// Observed is true when the disruption controller has seen this generation.
 	Observed bool
 	// Covers names a pod that it selects and that is of neither slice; empty: there is
@@ -351,6 +346,7 @@ func (s Snapshot) Clone() Snapshot {
 		side.Names = slices.Clone(side.Names)
 	}
 	s.Volumes = slices.Clone(s.Volumes)
+	s.Dependencies.List = slices.Clone(s.Dependencies.List)
 	return s
 }
 
@@ -393,11 +389,3 @@ const (
 	NativeResource = "sts"
 	SliceResource  = "slice"
 )
-
-// TemplateChange is a change of the source's pod template that the destination lacks.
-type TemplateChange struct {
-	// Fields are what the two templates differ in; empty: there is no such change.
-	Fields string
-	// Hash is of the source's template.
-	Hash string
-}

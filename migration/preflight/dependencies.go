@@ -3,130 +3,196 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// named are the objects by name that a pod template cannot do without.
-type named struct{ configMaps, secrets, accounts, classes, runtimes map[string]bool }
+// dependencies finds what the pods need at the destination and do not find there: an ordinal that is
+// stopped first and cannot start then is an outage. What is copied the plan judges itself; then it is
+// asked whether the copies would be let in, and for what is never copied.
+func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if m.Spec.Dependencies.Mode != api.DependenciesCopy || e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
+		refs := dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source))
+		return e.missing(ctx, refs, func(dependencies.Kind) bool { return true })
+	}
+	needs, err := observe.ReadNeeds(ctx, e.Source, source)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := e.missing(ctx, needs.References, func(kind dependencies.Kind) bool { return !kind.Copied })
+	if err != nil {
+		return nil, err
+	}
+	more, err := e.copiesRefused(ctx, m, source, needs)
+	return append(findings, more...), err
+}
 
-// dependencies finds what the pods need at the destination and do not find there:
-// an ordinal that is stopped first and cannot start then is an outage.
-func dependencies(ctx context.Context, at endpoint.Endpoint, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	need := namedIn(source.Spec.Template.Spec)
+// missing looks for those of some kinds that pods cannot do without.
+func (e *Inspector) missing(ctx context.Context, refs []dependencies.Reference, asks func(dependencies.Kind) bool) ([]plan.Finding, error) {
 	var findings []plan.Finding
-	for _, kind := range []struct {
-		kind  string
-		names map[string]bool
-		get   func(name string) error
-	}{
-		{"ConfigMap", need.configMaps, func(name string) error { return at.Live.Get(ctx, at.Key(name), &corev1.ConfigMap{}) }},
-		{"Secret", need.secrets, func(name string) error { return at.Live.Get(ctx, at.Key(name), &corev1.Secret{}) }},
-		{"ServiceAccount", need.accounts, func(name string) error { return at.Live.Get(ctx, at.Key(name), &corev1.ServiceAccount{}) }},
-		{"PriorityClass", need.classes, func(name string) error {
-			return at.Live.Get(ctx, client.ObjectKey{Name: name}, &schedulingv1.PriorityClass{})
-		}},
-		{"RuntimeClass", need.runtimes, func(name string) error {
-			return at.Live.Get(ctx, client.ObjectKey{Name: name}, &nodev1.RuntimeClass{})
-		}},
-	} {
-		for _, name := range slices.Sorted(maps.Keys(kind.names)) {
-			finding, err := dependency(at, kind.kind, name, kind.get(name))
-			if err != nil {
-				return nil, err
-			}
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
+	for _, ref := range refs {
+		kind, _ := dependencies.KindOf(ref.Kind)
+		if ref.Optional || !asks(kind) {
+			continue
+		}
+		finding, err := dependency(ctx, e.Destination, kind, ref)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
 		}
 	}
 	return findings, nil
 }
 
-func dependency(at endpoint.Endpoint, kind, name string, err error) (*plan.Finding, error) {
-	where := fmt.Sprintf("%s %s/%s in cluster %s", kind, at.Namespace, name, at.Cluster)
+func dependency(ctx context.Context, at endpoint.Endpoint, kind dependencies.Kind, ref dependencies.Reference) (*plan.Finding, error) {
+	where := fmt.Sprintf("%s %s/%s in cluster %s", ref.Kind, at.Namespace, ref.Name, at.Cluster)
+	if kind.Cluster {
+		where = fmt.Sprintf("%s %s in cluster %s", ref.Kind, ref.Name, at.Cluster)
+	}
+	object, err := at.Dependency(ctx, kind, ref.Name, kind.Versions...)
 	switch {
-	case err == nil:
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return &plan.Finding{
-			Reason: api.ReasonDependencyMissing, Object: where,
-			Message: where + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
-			Remedy:  "create it at the destination before the move",
-		}, nil
 	case apierrors.IsForbidden(err):
 		return &plan.Finding{
 			Reason: api.ReasonDependencyMissing, Object: where, Warning: true,
-			Message: where + " is named by the pod template and may not be read, so see for yourself that it exists",
+			Message: where + " is needed by the pods (" + ref.From + ") and may not be read, so see for yourself that it exists",
 		}, nil
+	case err != nil:
+		return nil, err
+	case object == nil && kind.Copied:
+		return &plan.Finding{
+			Reason: api.ReasonDependencyMissing, Object: where,
+			Message: where + " does not exist, and the pods need it (" + ref.From + "): a moved ordinal would be stopped and not start again",
+			Remedy:  "create it at the destination before the move, or have it copied: --copy-dependencies, or spec.dependencies.mode: Copy",
+		}, nil
+	case object == nil:
+		return &plan.Finding{
+			Reason: api.ReasonDependencyMissing, Object: where,
+			Message: where + " does not exist, and the pods need it (" + ref.From + "): a moved ordinal would be stopped and not start again",
+			Remedy:  "create it at the destination before the move: it is never copied",
+		}, nil
+	default:
+		return nil, nil
 	}
-	return nil, err
 }
 
-// namedIn walks a pod template. What it marks as optional is left out.
-func namedIn(spec corev1.PodSpec) named {
-	n := named{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	add := func(to map[string]bool, name string, optional *bool) {
-		if name != "" && (optional == nil || !*optional) {
-			to[name] = true
+// copiesRefused has the destination's API server check the copies, without keeping them: admission, and
+// whether a role gives more than who makes it has (kubernetes pkg/registry/rbac, escalation_check.go).
+func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs observe.Needs) ([]plan.Finding, error) {
+	list, err := (observe.CopyReader{Pair: e.Pair, Owner: m.UID}).Read(ctx, source, needs)
+	if err != nil {
+		return nil, err
+	}
+	executor := execute.New(m, e.Pair, e.Policy)
+	var findings []plan.Finding
+	for _, d := range list {
+		leaves := d.SelectsOthers != "" && m.Spec.Dependencies.SelectsOthers != api.SelectsOthersCopy
+		if d.Copy.Found || d.Origin == "" || d.Unserved || leaves {
+			continue
+		}
+		copied, _, err := executor.CopyOf(ctx, plan.Effect{Verb: plan.CreateCopy, Side: plan.DestinationSide, Kind: d.Kind, Name: d.Name, Copied: plan.Copied{Origin: d.Origin}})
+		if apierrors.IsConflict(err) {
+			continue // it has changed meanwhile, and is looked at again
+		}
+		if err != nil {
+			return nil, err
+		}
+		finding, err := copyRefused(e.Destination, d, e.Destination.Live.Create(ctx, copied, client.DryRunAll))
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
 		}
 	}
-	add(n.accounts, spec.ServiceAccountName, nil)
-	add(n.classes, spec.PriorityClassName, nil)
-	add(n.runtimes, ptr.Deref(spec.RuntimeClassName, ""), nil)
-	for _, ref := range spec.ImagePullSecrets {
-		add(n.secrets, ref.Name, nil)
+	return findings, nil
+}
+
+func copyRefused(at endpoint.Endpoint, d plan.Dependency, err error) (*plan.Finding, error) {
+	what := fmt.Sprintf("%s %s/%s in cluster %s", d.Kind, at.Namespace, d.Name, at.Cluster)
+	gives := d.Kind == dependencies.Role || d.Kind == dependencies.RoleBinding
+	switch {
+	case apierrors.IsForbidden(err) && gives && !endpoint.LacksRight(err):
+		return &plan.Finding{
+			Reason: api.ReasonWriteRefused, Object: what,
+			Message: "a copy of " + what + " would be refused, for who moves may give nobody more rights than it has itself: " + endpoint.OneLine(err),
+			Remedy:  "give the identity that is used there the rights of that role, or create the object there yourself",
+		}, nil
+	case endpoint.LacksRight(err):
+		return &plan.Finding{
+			Reason: api.ReasonPermissionMissing, Object: what,
+			Message: "a copy of " + what + " may not be made: " + endpoint.OneLine(err),
+			Remedy:  plan.RemedyDependencyRights,
+		}, nil
+	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsInternalError(err):
+		return &plan.Finding{
+			Reason: api.ReasonWriteRefused, Object: what,
+			Message: "a copy of " + what + " would be refused: " + endpoint.OneLine(err),
+			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass; or create the object there yourself",
+		}, nil
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err): // the namespace is judged elsewhere
+		return nil, nil
+	default:
+		return nil, err
 	}
-	for _, v := range spec.Volumes {
-		if v.ConfigMap != nil {
-			add(n.configMaps, v.ConfigMap.Name, v.ConfigMap.Optional)
-		}
-		if v.Secret != nil {
-			add(n.secrets, v.Secret.SecretName, v.Secret.Optional)
-		}
-		if v.Projected != nil {
-			for _, from := range v.Projected.Sources {
-				if from.ConfigMap != nil {
-					add(n.configMaps, from.ConfigMap.Name, from.ConfigMap.Optional)
-				}
-				if from.Secret != nil {
-					add(n.secrets, from.Secret.Name, from.Secret.Optional)
-				}
-			}
-		}
+}
+
+// withAccount is the source as it can be asked for before its ServiceAccount is copied: with the account
+// that each namespace has. With its own it is asked for again before the first ordinal is stopped.
+func (e *Inspector) withAccount(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	name := source.Spec.Template.Spec.ServiceAccountName
+	if m.Spec.Dependencies.Mode != api.DependenciesCopy || name == "" {
+		return source, nil
 	}
-	for _, container := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
-		for _, from := range container.EnvFrom {
-			if from.ConfigMapRef != nil {
-				add(n.configMaps, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
-			}
-			if from.SecretRef != nil {
-				add(n.secrets, from.SecretRef.Name, from.SecretRef.Optional)
-			}
-		}
-		for _, env := range container.Env {
-			if env.ValueFrom == nil {
-				continue
-			}
-			if ref := env.ValueFrom.ConfigMapKeyRef; ref != nil {
-				add(n.configMaps, ref.Name, ref.Optional)
-			}
-			if ref := env.ValueFrom.SecretKeyRef; ref != nil {
-				add(n.secrets, ref.Name, ref.Optional)
-			}
-		}
+	account, err := endpoint.Get[corev1.ServiceAccount](ctx, e.Destination.Live, e.Destination.Key(name))
+	if account != nil || err != nil {
+		return source, err
 	}
-	return n
+	source = source.DeepCopy()
+	source.Spec.Template.Spec.ServiceAccountName, source.Spec.Template.Spec.DeprecatedServiceAccount = "", ""
+	return source, nil
+}
+
+// accountIsMissing says whether a ServiceAccount is yet to be copied.
+func accountIsMissing(all plan.Dependencies) bool {
+	return slices.ContainsFunc(all.List, func(d plan.Dependency) bool {
+		return d.Kind == dependencies.ServiceAccount && d.Origin != "" && !d.Copy.Found
+	})
+}
+
+// copyRights are what copies need besides everything else: to read what is copied on one side, and to
+// write it on the other. Of what few applications have nothing is asked before it is needed.
+func copyRights(m *api.Migration, at endpoint.Endpoint) []Rule {
+	if m.Spec.Dependencies.Mode != api.DependenciesCopy {
+		return nil
+	}
+	var rules []Rule
+	for _, kind := range dependencies.Copied() {
+		verbs := "get"
+		switch {
+		case kind.Name == dependencies.ResourceClaimTemplate, kind.Name == dependencies.SecretProviderClass:
+			continue
+		case at.Side == plan.DestinationSide:
+			verbs = "get create update"
+			if m.Spec.Dependencies.Cleanup == api.CleanupDelete {
+				verbs += " list delete"
+			}
+		case kind.Name == dependencies.RoleBinding, kind.Name == dependencies.Service, kind.Name == dependencies.NetworkPolicy:
+			verbs = "get list"
+		}
+		rules = append(rules, Rule{Group: kind.Group, Resource: kind.Resource, Verbs: verbs})
+	}
+	return rules
 }

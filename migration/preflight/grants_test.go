@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // TestGrantsAreListed: a right that the API server's list shows is not asked for again, and every
@@ -62,7 +63,7 @@ func TestGrantsAreListed(t *testing.T) {
 				}
 				return nil
 			}}
-			finding, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(reviews)), []Rule{pods, system, own})
+			finding, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(reviews)), []Rule{pods, system, own}, plan.RemedyRights)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestGrantsAreListed(t *testing.T) {
 		})
 	}
 	unreachable := clustertest.Failing(errors.New("no route to host"), "create")
-	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), []Rule{pods}); err == nil {
+	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), []Rule{pods}, plan.RemedyRights); err == nil {
 		t.Error("who did not answer has granted something")
 	}
 }

@@ -1,10 +1,13 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -19,7 +22,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
 		if problem := workload.Problem(p.APIVersion); problem != "" {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(), Message: problem,
 				Remedy: "name one of these kinds, or use the version that was asked for",
 			}}, nil
 		}
@@ -29,7 +32,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 		}
 		if !served {
 			return []plan.Finding{{
-				Reason: api.ReasonKindUnsupported, Object: p.Object(),
+				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(),
 				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.Cluster, p.APIVersion),
 				Remedy:  "install its resource definition and the manager there: kubectl apply -k config",
 			}}, nil
@@ -61,7 +64,24 @@ func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, erro
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: e.Destination.Object(),
-		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), strings.Join(lost, ", "), e.Destination.APIVersion),
+		Message: fmt.Sprintf("%s has %s, which %s does not know: the destination would behave otherwise", e.Source.Object(), plan.Listed(lost), e.Destination.APIVersion),
 		Remedy:  "clear these fields, or move to " + workload.SliceVersion,
 	}}, nil
+}
+
+// unopenedGate finds a template of apps/v1 with the readiness gate of updates in place, which the
+// controller of our own kind opens and nobody else: no pod that it makes gets Ready. What the
+// destination has counts; without one, what it will be made of.
+func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet) []plan.Finding {
+	template := cmp.Or(destination, source).Spec.Template
+	is := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
+	gate := slices.IndexFunc(template.Spec.ReadinessGates, is)
+	if at.Kind().OpensGate() || gate < 0 {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonKindUnsupported, Object: at.Object(),
+		Message: fmt.Sprintf("the pod template of %s would have the readiness gate %s, which nobody opens for %s: no moved ordinal would get Ready", at.Object(), slicesapi.InPlaceUpdateReady, at.APIVersion),
+		Remedy:  fmt.Sprintf("move to %s; or take spec.readinessGates[%d] out of the template before the move, which makes the pods anew", workload.SliceVersion, gate),
+	}}
 }

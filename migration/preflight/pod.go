@@ -71,6 +71,10 @@ func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *app
 	if len(ordinals) == 0 {
 		return nil, nil
 	}
+	source, err := e.withAccount(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
 	finding, err := e.admits(ctx, source, ordinals[0])
 	if finding == nil || err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/application"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -27,9 +28,14 @@ type Inspector struct {
 	Clock       clock.PassiveClock
 	Policy      volumes.Policy
 	Connections map[plan.SideName]*clusters.Connection
+	// Gate judges health gates; nil: none is judged.
+	Gate Gate
 	// moving are the volumes that are to be moved, as they were listed for the checks that are being
 	// done; nil: they were not.
 	moving []corev1.PersistentVolume
+	// hosting are the destination's nodes, and texts what the ConfigMaps of the template say, likewise.
+	hosting []corev1.Node
+	texts   []application.Text
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe
@@ -53,19 +59,22 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 		return nil, err
 	}
 	if finding := e.uncountable(m, source, destination); finding != nil {
-		return []plan.Finding{*finding}, nil
+		return plan.OfCheck(plan.CheckOrdinals, *finding), nil
 	}
-	e.moving = nil
+	defer e.forget()
 	var findings []plan.Finding
 	for _, check := range checks {
 		more, err := check.Run(ctx, e, Subject{m, source, destination})
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, more...)
+		findings = append(findings, plan.OfCheck(check.Name, more...)...)
 	}
 	return findings, nil
 }
+
+// forget drops what was read for the checks that were done.
+func (e *Inspector) forget() { e.moving, e.hosting, e.texts = nil, nil, nil }
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.
@@ -92,7 +101,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonDestinationDiffers, Object: at.Object(),
-		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), observe.Listed(paths)),
+		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), plan.Listed(paths)),
 		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: kubectl delete %s -n %s %s", at.Resource(), at.Namespace, at.Set),
 	}}
 }

@@ -63,6 +63,9 @@ type probe struct {
 // began. It returns what was found.
 func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
+	if accountIsMissing(s.Dependencies) {
+		return nil, nil // no pod would be let in; it is copied before anything is stopped
+	}
 	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
 		return nil, nil
 	}

@@ -15,8 +15,13 @@ import (
 // Check looks for one thing that would keep a migration from ending well, before anything is
 // written. An error means that it could not look.
 type Check struct {
-	// Name tells it from the others.
+	// Name tells it from the others; docs/preflight.md has a heading for it.
 	Name string
+	// Group is where people find it; empty: GroupOther.
+	Group Group
+	// Looks says what it looks at, Why what is unsafe about what it finds, and Remedy what mends that
+	// as a rule: a finding says it for the case.
+	Looks, Why, Remedy string
 	// Rules are the rights without which it cannot look, on both sides: a migration that lacks one
 	// is refused before any check is done. What is read only where it may be needs none.
 	Rules []Rule
@@ -44,39 +49,206 @@ func Register(check Check) {
 
 // checks are done in this order: the first finding is the one that the status shows.
 var checks = []Check{
-	{Name: "owner", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-		return writers.Operator(ctx, e.Source, s.Source)
-	}},
-	{Name: "GitOps", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return writers.GitOps(e.Source, s.Source) })},
-	{Name: "feature gates", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
-		return unopenedGate(e.Destination, s.Source, s.Destination)
-	})},
-	{Name: "fields", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-		return e.unsupportedFields(ctx)
-	}},
-	{Name: "autoscaler of the source", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-		return writers.Autoscalers(ctx, e.Source)
-	}},
-	{Name: "autoscaler of the destination", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-		return writers.Autoscalers(ctx, e.Destination)
-	}},
-	{Name: "dependencies", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-		return dependencies(ctx, e.Destination, s.Source)
-	}},
-	{Name: "shared claims", Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-		return e.sharedClaims(ctx, s.Source)
-	}},
-	{Name: "quotas", Run: ofSource((*Inspector).quotas)},
-	{Name: "volumes", Run: ofSource((*Inspector).reachableVolumes)},
-	{Name: "release", Run: ofSource((*Inspector).release)},
-	{Name: "rehearsal", Run: ofBoth((*Inspector).rehearse)},
-	{Name: "ordinals", Run: ofBoth((*Inspector).startOrdinals)},
-	{Name: "admission of pods", Run: ofSource((*Inspector).admission)},
-	{Name: "names", Run: pure(func(e *Inspector, s Subject) []plan.Finding { return e.unnameable(s.Migration) })},
-	{Name: "exports", Run: pure((*Inspector).unexportable)},
-	{Name: "differences", Run: pure(func(e *Inspector, s Subject) []plan.Finding {
-		return differences(e.Destination, s.Migration, s.Source, s.Destination)
-	})},
+	{
+		Name: "owner", Group: GroupWriters,
+		Looks:  "at the controller that owns the StatefulSet, and whether its operator is paused by the setting that the operator documents.",
+		Why:    "An operator writes replicas back in mid-move.",
+		Remedy: "Pause the operator's resource with the command that the finding has, and leave it paused until the end.",
+		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+			return writers.Operator(ctx, e.Source, s.Source)
+		},
+	},
+	{
+		Name: "GitOps", Group: GroupWriters,
+		Looks:  "at the marks of Argo CD and Flux on the StatefulSet.",
+		Why:    "What a repository says of replicas and ordinals is written back, which stalls the move.",
+		Remedy: "Have the tool ignore both fields, or suspend it.",
+		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return writers.GitOps(e.Source, s.Source) }),
+	},
+	{
+		Name: "feature gates", Group: GroupPods,
+		Looks:  "at the readiness gate of updates in place, in the template of what is to run at the destination.",
+		Why:    "Only our own kind opens it: under apps/v1 no moved ordinal would get Ready.",
+		Remedy: "Move to our own kind, or take the gate out of the template before the move.",
+		Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+			return unopenedGate(e.Destination, s.Source, s.Destination)
+		}),
+	},
+	{
+		Name: "fields", Group: GroupPods,
+		Looks:  "at fields of our own kind that a migration cannot keep, or that the destination's kind does not have.",
+		Why:    "The destination would behave otherwise than the source.",
+		Remedy: "Clear the fields, or move to our own kind.",
+		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			return e.unsupportedFields(ctx)
+		},
+	},
+	{
+		Name: "autoscaler of the source", Group: GroupWriters,
+		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA over the source, and at how that is paused.",
+		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
+		Remedy: "Pause KEDA's ScaledObject, or delete the autoscaler and create it at the destination after the move.",
+		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			return writers.Autoscalers(ctx, e.Source)
+		},
+	},
+	{
+		Name: "autoscaler of the destination", Group: GroupWriters,
+		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA over the destination, and at how that is paused.",
+		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
+		Remedy: "Pause KEDA's ScaledObject, or create the autoscaler after the move.",
+		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			return writers.Autoscalers(ctx, e.Destination)
+		},
+	},
+	{
+		Name: "VerticalPodAutoscaler", Group: GroupWriters,
+		Looks:  "for a VerticalPodAutoscaler over the source that changes its pods.",
+		Why:    "It evicts pods in mid-move, within their budget, and the pods of the destination do not get what it gives.",
+		Remedy: "Set its updateMode to Off until the end, and have one at the destination.",
+		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			return writers.VerticalAutoscalers(ctx, e.Source)
+		},
+	},
+	{
+		Name: "dependencies", Group: GroupPods,
+		Looks:  "for what the pod template names, by name, in the destination's namespace and cluster: ConfigMaps, Secrets, the ServiceAccount, classes and drivers. Where they are to be copied: whether the copies would be let in, and for what is never copied.",
+		Why:    "A moved ordinal would be stopped and not start again.",
+		Remedy: "Create what is missing at the destination before the move, or have it copied.",
+		Run:    ofSource((*Inspector).dependencies),
+	},
+	{
+		Name: "shared claims", Group: GroupVolumes,
+		Looks:  "at claims that the pod template names itself, which all ordinals share.",
+		Why:    "They are not carried over: the moved ordinals would write apart from the others.",
+		Remedy: "Bind the claim at the destination to a volume of the same storage.",
+		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+			return e.sharedClaims(ctx, s.Source)
+		},
+	},
+	{
+		Name: "quotas", Group: GroupPods,
+		Looks:  "at the ResourceQuotas of the destination's namespace, and what all ordinals that are to move take of them.",
+		Why:    "The first ordinal that a quota refuses would be stopped and not start again.",
+		Remedy: "Raise the quota, or move fewer ordinals.",
+		Run:    ofSource((*Inspector).quotas),
+	},
+	{
+		Name: "volumes", Group: GroupVolumes,
+		Looks:  "at every volume that is to move: whether its CSI driver is registered at the destination, whether a node there matches its node affinity and may attach one more, and whether another volume there is the same disk.",
+		Why:    "A moved pod would stay Pending without its volume, or two pods would write to one disk.",
+		Remedy: "Install the driver for the same storage, let a node reach it, and remove the second volume of a disk.",
+		Run:    ofSource((*Inspector).reachableVolumes),
+	},
+	{
+		Name: "release", Group: GroupVolumes,
+		Looks:  "for volumes without a VolumeAttachment: of drivers with attachRequired false, and of in-tree plugins.",
+		Why:    "Nothing shows when the machine has let go of the disk.",
+		Remedy: "See to it that the storage lets one machine write at a time.",
+		Run:    ofSource((*Inspector).release),
+	},
+	{
+		Name: "storage classes", Group: GroupVolumes,
+		Looks:  "at the storage class of each claim template, as it is mapped: whether the destination has it, and for the driver of the volumes.",
+		Why:    "What is carried over needs no class; the claim of an ordinal that is added later would stay Pending, or get another kind of volume.",
+		Remedy: "Create the class there, or name another one in spec.volumes.",
+		Run:    ofSource((*Inspector).classes),
+	},
+	{
+		Name: "resizes", Group: GroupVolumes,
+		Looks:  "for claims that are being made larger.",
+		Why:    "How far that has come does not go along with the volume.",
+		Remedy: "Wait until it is done.",
+		Run:    ofSource((*Inspector).resizing),
+	},
+	{
+		Name: "volumes of single pods", Group: GroupVolumes,
+		Looks:  "at CSI volumes that the pod template has inline: whether their driver makes such volumes at the destination.",
+		Why:    "A moved pod could not start.",
+		Remedy: "Let the driver be there as it is in the source's cluster.",
+		Run:    ofSource((*Inspector).inline),
+	},
+	{
+		Name: "rehearsal", Group: GroupPods,
+		Looks:  "at what the destination's API server says, in a dry run, to the Service, the StatefulSet, and the first ordinal's claims and volumes; and at the fields of the template that it does not keep.",
+		Why:    "An admission policy, a webhook or an older version would refuse them, or drop fields without a word, when an ordinal is down already.",
+		Remedy: "Let the policy pass them; let the cluster know the fields, or take them out of the template before the move.",
+		Run:    ofBoth((*Inspector).rehearse),
+	},
+	{
+		Name: "ordinals", Group: GroupPods,
+		Looks:  "at whether the API servers keep spec.ordinals.start, in a dry run.",
+		Why:    "Without it a slice would begin with ordinal 0, which runs on the other side.",
+		Remedy: "Use Kubernetes 1.27 or newer, or our own kind.",
+		Run:    ofBoth((*Inspector).startOrdinals),
+	},
+	{
+		Name: "admission of pods", Group: GroupPods,
+		Looks:  "at what the destination says, in a dry run, to the pod of the first ordinal with the labels that it will have: Pod Security, webhooks, limits, the RuntimeClass.",
+		Why:    "A StatefulSet is let in whatever its pods are: the first ordinal would be stopped and not start again.",
+		Remedy: "Label the namespace for Pod Security as at the source, or let the policy pass the pods.",
+		Run:    ofSource((*Inspector).admission),
+	},
+	{
+		Name: "nodes", Group: GroupPods,
+		Looks:  "at whether a node of the destination can take the pods: nodeSelector and node affinity, taints, what one pod asks for, topology spread, affinity to other pods and to its own, and all of it together with the node affinity of each volume.",
+		Why:    "A moved ordinal would be stopped and stay Pending.",
+		Remedy: "Label, untaint or add nodes before the move; an autoscaler must keep at least one such node.",
+		Run:    ofBoth((*Inspector).placement),
+	},
+	{
+		Name: "versions", Group: GroupPods,
+		Looks:  "at the versions of both API servers and of the destination's kubelets.",
+		Why:    "An older one may not know what the pods are made with, and Kubernetes supports kubelets up to three minor versions older than their API server.",
+		Remedy: "Bring the destination up to date, or cordon the nodes that are not.",
+		Run:    ofSource((*Inspector).skew),
+	},
+	{
+		Name: "preStop hooks", Group: GroupPods,
+		Looks:  "at the preStop hooks of the template, and the scripts of its ConfigMaps that they call, for words with which a member leaves its application for good.",
+		Why:    "A hook runs whenever an ordinal is stopped to be moved; a member that has left is copied anew, or refused, when it comes back.",
+		Remedy: "Have the hook step down only, or tell a move from a scale-down.",
+		Run:    ofSource((*Inspector).hooks),
+	},
+	{
+		Name: "names", Group: GroupNames,
+		Looks:  "at whether the names of the pods stay the same, where each ordinal is to have a name for all clusters.",
+		Why:    "A name that changes does not survive the move.",
+		Remedy: "Keep name and namespace, or set spec.services.perOrdinal to None.",
+		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return e.unnameable(s.Migration) }),
+	},
+	{
+		Name: "names of one cluster", Group: GroupNames,
+		Looks:  "at the environment, the arguments and the ConfigMaps of the template for names under svc.cluster.local, and names like web-0.web.",
+		Why:    "They lead to pods of their own cluster only: on the other side to other pods, or to none.",
+		Remedy: "Use the names under svc.clusterset.local that the finding tells, with spec.services.",
+		Run:    ofSource((*Inspector).addresses),
+	},
+	{
+		Name: "exports", Group: GroupNames,
+		Looks:  "at whether both clusters serve ServiceExport, where exports are asked for.",
+		Why:    "Clients of the other cluster would not find the ordinals.",
+		Remedy: "Install the Multi-Cluster Services API in both, or turn the exports off.",
+		Run:    pure((*Inspector).unexportable),
+	},
+	{
+		Name: "health gates", Group: GroupOther,
+		Looks:  "at whether the health gates of spec.gates can be asked as they are written, and whether pods may be asked where a gate does that.",
+		Why:    "The move would begin, and wait for a gate for ever.",
+		Remedy: "Mend the gate, and bind the ClusterRole sliceshift-mover-gates where a gate asks pods.",
+		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+			return e.healthGates(ctx, s)
+		},
+	},
+	{
+		Name: "differences", Group: GroupDestination,
+		Looks:  "at every field of a StatefulSet that the destination has already.",
+		Why:    "A moved ordinal would be another pod than it was.",
+		Remedy: "Make both equal, or delete the destination's.",
+		Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+			return differences(e.Destination, s.Migration, s.Source, s.Destination)
+		}),
+	},
 }
 
 // pure is a check that asks no API server.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -36,9 +35,9 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 	if err != nil {
 		return nil, err
 	}
-	unseen := map[string][]string{}
+	unseen, asked := map[string][]string{}, map[string]string{}
 	for i := range pvs {
-		driver, err := e.unseenDriver(ctx, &pvs[i])
+		driver, err := e.unseenDriver(ctx, &pvs[i], asked)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +50,7 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 		slices.Sort(unseen[driver])
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonReleaseUnseen, Object: driver, Warning: true,
-			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, observe.Listed(unseen[driver])),
+			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, plan.Listed(unseen[driver])),
 			Remedy:  "make sure that the storage lets one machine write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",
 		})
 	}
@@ -59,14 +58,14 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 }
 
 // unseenDriver names who mounts a volume, when nothing shows that it has been released; empty:
-// a VolumeAttachment does, or nothing is to be seen.
-func (e *Inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
+// a VolumeAttachment does, or nothing is to be seen. asked are the answers about drivers so far.
+func (e *Inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume, asked map[string]string) (string, error) {
 	from := pv.Spec.PersistentVolumeSource
 	switch {
 	case serves(pv):
 		return "", nil
 	case from.CSI != nil:
-		return e.unattached(ctx, from.CSI.Driver)
+		return e.unattached(ctx, from.CSI.Driver, asked)
 	case from.ISCSI != nil:
 		return "the in-tree plugin iscsi", nil
 	case from.FC != nil:
@@ -88,18 +87,21 @@ func serves(pv *corev1.PersistentVolume) bool {
 
 // unattached names a CSI driver that has no VolumeAttachments. One without a CSIDriver object
 // has them (kubernetes pkg/volume/csi, skipAttach).
-func (e *Inspector) unattached(ctx context.Context, name string) (string, error) {
-	driver := &storagev1.CSIDriver{}
+func (e *Inspector) unattached(ctx context.Context, name string, asked map[string]string) (string, error) {
+	if answer, known := asked[name]; known {
+		return answer, nil
+	}
+	driver, answer := &storagev1.CSIDriver{}, ""
 	err := e.Source.Live.Get(ctx, client.ObjectKey{Name: name}, driver)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", nil
 	case apierrors.IsForbidden(err):
-		return "CSI driver " + name + ", if its CSIDriver says attachRequired: false, which may not be read,", nil
+		answer = "CSI driver " + name + ", if its CSIDriver says attachRequired: false, which may not be read,"
 	case err != nil:
 		return "", err
-	case driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired:
-		return "", nil
+	case driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired:
+		answer = "CSI driver " + name
 	}
-	return "CSI driver " + name, nil
+	asked[name] = answer
+	return answer, nil
 }

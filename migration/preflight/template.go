@@ -25,7 +25,7 @@ func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Fin
 	}
 	return &plan.Finding{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
-		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: a moved ordinal would be another pod", at.Cluster, observe.Listed(paths)),
+		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: a moved ordinal would be another pod", at.Cluster, plan.Listed(paths)),
 		Remedy:  "let that cluster know the fields: a newer version of Kubernetes, or the feature switched on; or take them out of the source's pod template before the move",
 	}
 }

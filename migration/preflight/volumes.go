@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -152,7 +153,7 @@ func (e *Inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([
 	if len(pvs) == 0 {
 		return nil, nil
 	}
-	hosts, err := hostsOf(ctx, e.Destination.Live)
+	hosts, err := e.hostsOf(ctx)
 	if apierrors.IsForbidden(err) {
 		return []plan.Finding{{
 			Reason: api.ReasonPermissionMissing, Object: "nodes", Warning: true,
@@ -222,13 +223,17 @@ func (h host) takes(pv *corev1.PersistentVolume) bool {
 	return volume.CheckNodeAffinity(pv, h.node.Labels) == nil && (pv.Spec.CSI == nil || has && free != 0)
 }
 
-// hostsOf are the nodes of a cluster that are Ready and not cordoned.
-func hostsOf(ctx context.Context, reader client.Reader) ([]host, error) {
-	var nodes corev1.NodeList
+// hostsOf are the destination's nodes that are Ready and not cordoned.
+func (e *Inspector) hostsOf(ctx context.Context) ([]host, error) {
+	reader := e.Destination.Live
+	var nodes []corev1.Node
 	var drivers storagev1.CSINodeList
 	var attachments storagev1.VolumeAttachmentList
 	err := endpoint.Together(
-		func() error { return reader.List(ctx, &nodes) },
+		func() (err error) {
+			nodes, err = e.nodes(ctx)
+			return err
+		},
 		func() error { return reader.List(ctx, &drivers) },
 		func() error { return reader.List(ctx, &attachments) },
 	)
@@ -251,19 +256,30 @@ func hostsOf(ctx context.Context, reader client.Reader) ([]host, error) {
 		}
 	}
 	var hosts []host
-	for _, node := range nodes.Items {
-		if takesPods(node) {
+	for _, node := range nodes {
+		if scheduling.TakesPods(node) {
 			hosts = append(hosts, host{node, free[node.Name]})
 		}
 	}
 	return hosts, nil
 }
 
-func takesPods(node corev1.Node) bool {
-	ready := func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+// apartFromVolume finds a volume that is in reach of some nodes, and of none that can take its pod.
+func apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, nodes, fitting []corev1.Node) []plan.Finding {
+	for i := range pvs {
+		reaches := func(node corev1.Node) bool {
+			return volume.CheckNodeAffinity(&pvs[i], node.Labels) == nil
+		}
+		if pvs[i].Spec.NodeAffinity == nil || slices.ContainsFunc(fitting, reaches) || !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return scheduling.TakesPods(node) && reaches(node) }) {
+			continue
+		}
+		return []plan.Finding{{
+			Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
+			Message: fmt.Sprintf("the nodes of cluster %s that match the node affinity of volume %s cannot take a pod of %s, and those that can do not match it: a moved pod would stay Pending", demand.Cluster, pvs[i].Name, demand.Object),
+			Remedy:  "have a node there that does both: kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+		}}
 	}
-	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, ready)
+	return nil
 }
 
 // movingOrdinals are those that are asked for, the first to move first.

@@ -69,7 +69,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	s.Holder, s.Engaged = "dry-run", false
 	w.settle()
 	result := Result{Fewest: available(w)}
-	limit := stepsPerOrdinal * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
+	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
 	for range limit {
 		decision := decide(w)
 		switch {

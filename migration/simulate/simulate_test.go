@@ -1,26 +1,20 @@
 package simulate
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
-
-var update = flag.Bool("update", false, "write the golden step logs anew")
 
 // TestSimulate compares whole dry runs with their golden step logs: the reviewable
 // specification of what is written, in which order.
@@ -39,7 +33,7 @@ func TestSimulate(t *testing.T) {
 		"budget-of-two":  {Replicas: 5, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 3}},
 	}
 	for name, c := range tests {
-		t.Run(name, func(t *testing.T) { golden(t, name, steps(Run(c.Build()))) })
+		t.Run(name, func(t *testing.T) { golden.Compare(t, name+".golden", steps(Run(c.Build()))) })
 	}
 }
 
@@ -48,11 +42,11 @@ func TestSimulate(t *testing.T) {
 func TestSimulateMidway(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build())
 	drive(t, w, func(d plan.Decision) bool { return d.Effect != nil && d.Effect.Verb == plan.ScaleUp })
-	golden(t, "taken-over", steps(Run(w.Snapshot())))
+	golden.Compare(t, "taken-over.golden", steps(Run(w.Snapshot())))
 	w.State.Spec.Mode = api.ModeRollback
 	drive(t, w, func(d plan.Decision) bool { return d.Done != "" })
 	w.State.Spec.Mode = api.ModeRun
-	golden(t, "run-again", steps(Run(w.Snapshot())))
+	golden.Compare(t, "run-again.golden", steps(Run(w.Snapshot())))
 }
 
 // TestSimulateRollback turns round with an ordinal on its way, and with all moved.
@@ -61,7 +55,7 @@ func TestSimulateRollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := halfSimulated(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}, after, 1).Snapshot()
 			s.Spec.Mode = api.ModeRollback
-			golden(t, name, steps(Run(s)))
+			golden.Compare(t, name+".golden", steps(Run(s)))
 		})
 	}
 }
@@ -174,26 +168,6 @@ func steps(s Result) string {
 		fmt.Fprintf(&text, "held: %+v\n", *s.Held)
 	}
 	return text.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
 }
 
 // TestSimulateAThousand: a dry run of a thousand ordinals is not quadratic in what it

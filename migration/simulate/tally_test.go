@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
@@ -38,6 +39,50 @@ func TestTally(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTallyOfAnotherMinReady: a slice that asks for more of its pods than it did has them all looked at
+// again, though none has changed; and so has one that asks for less.
+func TestTallyOfAnotherMinReady(t *testing.T) {
+	w := NewWorld(plantest.Scenario{Replicas: 3, Start: 1}.Build())
+	w.tally = newTally(w)
+	set := &w.State.Source.Set
+	for _, tc := range []struct {
+		minReady time.Duration
+		want     []int32
+	}{{0, nil}, {time.Hour * 24 * 365 * 100, []int32{1, 2, 3}}, {0, nil}} {
+		set.MinReady = tc.minReady
+		if got := w.unavailable(plan.SourceSide); !slices.Equal(got, tc.want) {
+			t.Errorf("minReadySeconds of %s: %v are not available, want %v", tc.minReady, got, tc.want)
+		}
+	}
+}
+
+// TestDowns: what is known to be down is told for both slices, but where an eviction was granted that
+// nobody has seen yet: such a pod counts as down, and no tally knows of it.
+func TestDowns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		disrupted map[plan.SideName][]string
+		want      map[plan.SideName][]int32
+	}{
+		"nothing was granted":    {nil, map[plan.SideName][]int32{plan.SourceSide: {1}, plan.DestinationSide: nil}},
+		"one at the source":      {map[plan.SideName][]string{plan.SourceSide: {"web-2"}}, nil},
+		"one at the destination": {map[plan.SideName][]string{plan.DestinationSide: {"web-2"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.Scenario{Replicas: 3}.Build()
+			s.Source.Pods[1].Ready = false
+			s.Destination.Set.Presence = plan.Seen
+			for _, side := range plan.SideNames {
+				s.Side(side).Budgets = []plan.Budget{{Name: "web", Disrupted: tc.disrupted[side]}}
+			}
+			w := NewWorld(s)
+			w.tally = newTally(w)
+			if diff := cmp.Diff(tc.want, w.downs(), cmpopts.EquateEmpty()); diff != "" || tc.want == nil != (w.downs() == nil) {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
 }
 
 // someEvent is something that may happen in a world; it tells whether it did.

@@ -33,6 +33,15 @@ const (
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
+	// OwnerLabelKey is on every copy of a dependency, with the same value.
+	OwnerLabelKey = OwnerAnnotationKey
+	// OriginAnnotationKey is on every copy of a dependency: the UID of the namespace kube-system of
+	// its origin's cluster, its namespace and name, its UID, the hash of its content as it was copied,
+	// and how often the copy had to be put back; see dependencies.Mark.
+	OriginAnnotationKey = "migration.sliceshift.io/origin"
+	// MigrationLabelKey is on the Jobs of a migration's gates: its UID. They are kept, so that none
+	// is run twice.
+	MigrationLabelKey = "migration.sliceshift.io/migration"
 	// TemplateAnnotationKey is on a destination that a migration created: the hash of the
 	// source's pod template that it is a copy of. Whoever has brought the destination up
 	// to a later one in another form writes that one's hash.

@@ -27,6 +27,11 @@ const (
 	ReasonDestinationDiffers   = "DestinationDiffers"
 	ReasonDestinationNotEmpty  = "DestinationNotEmpty"
 	ReasonDependencyMissing    = "DependencyMissing"
+	ReasonDependencyDiffers    = "DependencyDiffers"
+	ReasonDependencyChanged    = "DependencyChanged"
+	ReasonDependencySelects    = "DependencySelectsOthers"
+	ReasonDependencyKept       = "DependencyKept"
+	ReasonDependencyNotRead    = "DependencyNotRead"
 	ReasonQuotaTooSmall        = "QuotaTooSmall"
 	ReasonTrackedByGitOps      = "TrackedByGitOps"
 	ReasonDestinationDeleted   = "DestinationBeingDeleted"
@@ -50,6 +55,15 @@ const (
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"
+	ReasonNoNodeFits           = "NoNodeFits"
+)
+
+// Reasons of warnings: a migration begins all the same, and its user should know.
+const (
+	ReasonVersionSkew         = "VersionSkew"
+	ReasonHookMayDecommission = "HookMayDecommission"
+	ReasonNamesAreLocal       = "NamesAreLocal"
+	ReasonBudgetForm          = "BudgetForm"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason
@@ -74,6 +88,12 @@ const (
 	ReasonReady               = "Ready"
 	ReasonAwaitingDeletion    = "AwaitingDeletion"
 	ReasonDestinationPodFound = "DestinationPodFound"
+	ReasonGatePending         = "GatePending"
+	ReasonGateFailed          = "GateFailed"
+	ReasonGateUnanswered      = "GateUnanswered"
+	ReasonGateInvalid         = "GateInvalid"
+	ReasonGateTooCostly       = "GateTooCostly"
+	ReasonGateResultEmpty     = "GateResultEmpty"
 )
 
 // Reasons of the condition Completed when it is True.

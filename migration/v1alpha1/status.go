@@ -26,6 +26,11 @@ type MigrationStatus struct {
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// gates are those of spec.gates that are asked now.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Gates []GateStatus `json:"gates,omitempty"`
 	// source is the source slice as it was last seen.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`
@@ -38,6 +43,34 @@ type MigrationStatus struct {
 	// total is how many ordinals are to be moved.
 	// +optional
 	Total int32 `json:"total"`
+	// warnings are what the checks before the first write have found and did not refuse, as many of
+	// them as there is room for: kubectl migrate preflight has all. They stay as they were when the
+	// migration was accepted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Warning is what one check before the first write has found and did not refuse.
+type Warning struct {
+	// check that has found it; docs/preflight.md has a heading for each.
+	// +kubebuilder:validation:MaxLength=253
+	Check string `json:"check"`
+	// reason is a word that stays the same from one version to the next.
+	// +kubebuilder:validation:MaxLength=253
+	Reason string `json:"reason"`
+	// object names the object and its cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Object string `json:"object,omitempty"`
+	// message says what was found and why it is unsafe.
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
+	// remedy is what mends it, a command where there is one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Baseline is what cannot be observed again once the first ordinal has moved.

@@ -192,6 +192,16 @@ type MigrationSpec struct {
 	// services says what is done so that clients in both clusters find the pods.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
+	// gates are questions about the application: no ordinal is stopped, and nothing completed, while
+	// one that is asked there has no good answer.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Gates []HealthGate `json:"gates,omitempty"`
+	// dependencies says what is done about the objects that pods need besides their volumes.
+	// +optional
+	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`
 	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}

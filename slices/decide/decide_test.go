@@ -2,112 +2,36 @@ package decide
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// noon is the time of these tests.
-var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+// What the tests of several packages share is in slicetest, which knows this package: it is handed
+// over by package decide_test, before a test begins.
+var (
+	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	slice     func(n int32, pods string, changes ...func(*Input)) Input
+	podsOf    func(ordinal int32, text string) []Pod
+	paused    func(*Input)
+	settledAt func(revision string) func(*Input)
+	partition func(int32) func(*Input)
+	surge     func(int32) func(*Input)
+	minReady  func(seconds int) func(*Input)
+	by        func(api.UpdateStrategyType) func(*Input)
+	namedSet  func(name string, labels map[string]string) *api.StatefulSet
+)
 
-// slice is a slice of n ordinals with the defaults of the API, in which revision b
-// is rolled out where a was.
-func slice(n int32, pods string, changes ...func(*Input)) Input {
-	in := Input{
-		Now: noon,
-		Spec: Spec{
-			Replicas: n, Strategy: api.RollingUpdate, MaxUnavailable: 1, Policy: api.ReCreate, OnFailure: api.Halt,
-		},
-		Revisions: Revisions{Current: "a", Update: "b"},
-	}
-	for _, change := range changes {
-		change(&in)
-	}
-	in.Pods = podsOf(in.Spec.Start, pods)
-	return in
-}
-
-// podsOf reads pods, one word for each ordinal from the first on; "7:" goes on at
-// ordinal 7. A word is a revision and signs:
-//
-//	.  no pod           -  not Ready         t  Terminating
-//	!  Failed           $  Succeeded         ?  Pending
-//	*  asked to go      i  patched in place  1..9  Ready for that many seconds only
-func podsOf(ordinal int32, text string) []Pod {
-	var pods []Pod
-	for word := range strings.FieldsSeq(text) {
-		if to, jump := strings.CutSuffix(word, ":"); jump {
-			n, err := strconv.ParseInt(to, 10, 32)
-			if err != nil {
-				panic(err)
-			}
-			ordinal = int32(n)
-			continue
-		}
-		if word != "." {
-			pods = append(pods, podOf(ordinal, word))
-		}
-		ordinal++
-	}
-	return pods
-}
-
-func podOf(ordinal int32, word string) Pod {
-	pod := Pod{
-		Ordinal: ordinal, UID: types.UID(fmt.Sprintf("uid-%d", ordinal)), Revision: word[:1], Phase: Running,
-		Ready: true, ReadySince: noon.Add(-time.Hour), IdentityOK: true, ClaimsOK: true,
-	}
-	pod.Change.Same = pod.Revision == "b"
-	for _, sign := range word[1:] {
-		switch sign {
-		case '-':
-			pod.Ready = false
-		case 't':
-			pod.Terminating = true
-		case '!':
-			pod.Phase, pod.Ready = Failed, false
-		case '$':
-			pod.Phase, pod.Ready = Succeeded, false
-		case '?':
-			pod.Phase, pod.Ready = Pending, false
-		case '*':
-			pod.AskedToGo = true
-		case 'i':
-			pod.Ready, pod.InPlace = false, &InPlace{Revision: pod.Revision, Since: noon, Patched: true}
-		default:
-			pod.ReadySince = noon.Add(-time.Duration(sign-'0') * time.Second)
-		}
-	}
-	return pod
-}
-
-// paused stops the update.
-func paused(in *Input) { in.Spec.Paused = true }
-
-// settledAt has no update under way: all are to have one revision.
-func settledAt(revision string) func(*Input) {
-	return func(in *Input) { in.Revisions = Revisions{Current: revision, Update: revision} }
-}
-
-// partition keeps the ordinals below it at the current revision.
-func partition(p int32) func(*Input) { return func(in *Input) { in.Spec.Partition = p } }
-
-// surge lets so many pods stand in.
-func surge(n int32) func(*Input) { return func(in *Input) { in.Spec.MaxSurge = n } }
-
-// minReady is for how many seconds a pod is Ready before it is available.
-func minReady(s int) func(*Input) {
-	return func(in *Input) { in.Spec.MinReady = time.Duration(s) * time.Second }
-}
-
-// by updates with a strategy.
-func by(s api.UpdateStrategyType) func(*Input) { return func(in *Input) { in.Spec.Strategy = s } }
+// Where package decide_test puts them.
+var (
+	Slice, PodsOf, Paused, SettledAt = &slice, &podsOf, &paused, &settledAt
+	Partition, Surge, MinReady, By   = &partition, &surge, &minReady, &by
+	NamedSet                         = &namedSet
+)
 
 // short is what is decided, in few words; announcements that a deletion follows at once are
 // left out.

@@ -647,7 +647,7 @@ func TestOracle(t *testing.T) {
 		in.Spec.Parallel = rapid.Bool().Draw(t, "parallel")
 		for ordinal := range int32(6) {
 			if word := rapid.SampledFrom(words).Draw(t, "pod"); word != "." {
-				in.Pods = append(in.Pods, podOf(ordinal, word))
+				in.Pods = append(in.Pods, podsOf(ordinal, word)[0])
 			}
 		}
 		if in.Spec.Parallel {

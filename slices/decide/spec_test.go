@@ -9,20 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
-
-// namedSet is a set of the namespace shop that selects pods by labels.
-func namedSet(name string, labels map[string]string) *api.StatefulSet {
-	return &api.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
-		Spec:       api.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
-	}
-}
 
 func specOf(t *testing.T, change func(*api.StatefulSet)) Spec {
 	t.Helper()

@@ -4,14 +4,12 @@ package commandtest
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,26 +17,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
-
-var update = flag.Bool("update", false, "write the golden files of testdata")
-
-// Golden compares text with a file of testdata.
-func Golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update writes it):\n%s", path, diff)
-	}
-}
 
 // Noon is when every test begins.
 var Noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -28,6 +28,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -49,7 +50,7 @@ func TestInstallPrints(t *testing.T) {
 			if code := c.Run(t); code != command.ExitDone {
 				t.Fatalf("exit code %d: %s", code, c.Stderr)
 			}
-			commandtest.Golden(t, name, abridged(c.Stdout.String()))
+			golden.Compare(t, name, abridged(c.Stdout.String()))
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Commands are those that move a StatefulSet, and steer its move.
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
-		newPlan(c), newCreate(c), newRun(c), newStatus(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c),
+		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c),
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
-	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/golden"
 )
 
 func TestCreateDryRun(t *testing.T) {
@@ -16,7 +16,7 @@ func TestCreateDryRun(t *testing.T) {
 	if code := c.Run(t); code != 0 {
 		t.Fatalf("exit code %d: %s", code, c.Stderr)
 	}
-	commandtest.Golden(t, "create.yaml", c.Stdout.String())
+	golden.Compare(t, "create.yaml", c.Stdout.String())
 }
 
 func TestCreateFormats(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -51,7 +52,7 @@ func (d driver) drive(ctx context.Context) error {
 	bell := migration.NewBell()
 	engine := migration.NewEngine(m, migration.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
-		Policy: volumes.Unrestricted(),
+		Policy: volumes.Unrestricted(), Secrets: d.task.source.Live(), Addresses: health.Addresses{Any: true},
 	})
 	err = migration.Loop{Engine: engine, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {

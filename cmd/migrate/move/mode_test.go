@@ -7,12 +7,15 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestSteering runs the verbs that read and steer a migration against the record of
 // a run in a cluster without the resource definition.
 func TestSteering(t *testing.T) {
+	elsewhere := movetest.InFlight()
+	elsewhere.Annotations = map[string]string{records.DestinationAnnotationKey: "cluster-west"}
 	for name, tc := range map[string]struct {
 		args     []string
 		record   *api.Migration
@@ -40,6 +43,8 @@ func TestSteering(t *testing.T) {
 		"status, JSON":            {[]string{"status", "web", "-o", "json"}, movetest.InFlight(), 0, "\"kind\": \"Migration\"", "", ""},
 		"status, YAML":            {[]string{"status", "web", "-o", "yaml"}, movetest.InFlight(), 0, "  moved: 2\n", "", ""},
 		"status of nothing":       {[]string{"status", "other"}, movetest.InFlight(), 1, "", "kubectl get configmaps -A -l migration.sliceshift.io/record", ""},
+		"gates of nothing":        {[]string{"gates", "other"}, movetest.InFlight(), 1, "", "no migration shop/other", ""},
+		"gates without the way":   {[]string{"gates", "web"}, elsewhere, 2, "", "give --to-context or --to-kubeconfig", ""},
 		"watch what is over":      {[]string{"status", "web", "-w"}, movetest.Completed(), 0, "12:00:00  4/4 moved  completed: Moved\n", "", ""},
 		"create where it is not":  {[]string{"create", "web", "--to-name", "x"}, movetest.InFlight(), 1, "", "install the manager there first", ""},
 		"run to somewhere else":   {[]string{"run", "web", "--to-namespace", "store"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for store/web", ""},

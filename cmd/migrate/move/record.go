@@ -166,6 +166,10 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagSplitBudget) {
 		m.Spec.SplitBudget = t.requested.Spec.SplitBudget
 	}
+	if t.spec.given(flagGates) {
+		m.Spec.Gates = t.requested.Spec.Gates
+	}
+	t.spec.dependencies.set(&m.Spec.Dependencies, t.spec.given)
 	if t.spec.given(flagCleanup) {
 		m.Spec.Cleanup = t.requested.Spec.Cleanup
 	}

@@ -29,6 +29,8 @@ type specFlags struct {
 	exportServices  bool
 	exportOrdinals  bool
 	createNamespace bool
+	gates           string
+	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 }
 
@@ -47,6 +49,7 @@ const (
 	flagSplitBudget    = "split-budget"
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
+	flagGates          = "gates"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
@@ -71,6 +74,8 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
+	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
+	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
 
@@ -111,7 +116,11 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		}
 		spec.Ordinals.Count = new(f.count)
 	}
-	var err error
+	f.dependencies.set(&spec.Dependencies, f.given)
+	err := f.dependencies.check(spec.Dependencies, f.given)
+	if err != nil {
+		return spec, err
+	}
 	if spec.MaxUnavailable, err = budgetFlag(f.maxUnavailable); err != nil {
 		return spec, err
 	}
@@ -119,6 +128,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		return spec, err
 	}
 	if spec.Handoff.ProgressDeadlineSeconds, err = seconds(flagDeadline, f.deadline, 1, longestDeadline); err != nil {
+		return spec, err
+	}
+	if spec.Gates, err = readGates(f.gates); err != nil {
 		return spec, err
 	}
 	spec.Volumes, err = f.volumes()

@@ -51,6 +51,13 @@ func TestSpecFlags(t *testing.T) {
 		"exports":           {[]string{"--export-services"}, func(s *api.MigrationSpec) { s.Services.Export = true }},
 		"create namespace":  {[]string{"--create-namespace"}, func(s *api.MigrationSpec) { s.Destination.CreateNamespace = true }},
 		"cleanup":           {[]string{"--cleanup", "delete"}, func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }},
+		"dependencies":      {[]string{"--copy-dependencies"}, func(s *api.MigrationSpec) { s.Dependencies.Mode = api.DependenciesCopy }},
+		"no dependencies":   {[]string{"--copy-dependencies=false"}, func(s *api.MigrationSpec) { s.Dependencies.Mode = api.DependenciesCheck }},
+		"policies of copies": {[]string{"--copy-dependencies", "--on-conflict=overwrite", "--on-change=stall", "--selects-others=leave", "--cleanup-copies=delete"}, func(s *api.MigrationSpec) {
+			s.Dependencies = api.DependenciesSpec{
+				Mode: api.DependenciesCopy, OnConflict: api.ConflictOverwrite, OnChange: api.ChangeStall, SelectsOthers: api.SelectsOthersLeave, Cleanup: api.CleanupDelete,
+			}
+		}},
 		"storage classes": {[]string{"--storage-class", "wal=slow", "--storage-class", "data=fast"}, func(s *api.MigrationSpec) {
 			s.Volumes = []api.VolumeSpec{
 				{ClaimTemplate: "data", Method: api.MethodRebind, StorageClassName: new("fast")},
@@ -89,6 +96,8 @@ func TestSpecFlagsRefused(t *testing.T) {
 		"cleanup":             {[]string{"--cleanup", "all"}, "retain, delete"},
 		"half a class":        {[]string{"--storage-class", "data="}, "TEMPLATE=CLASS"},
 		"class of what":       {[]string{"--storage-class", "=fast"}, "TEMPLATE=CLASS"},
+		"conflicts":           {[]string{"--copy-dependencies", "--on-conflict", "merge"}, "stall, keep, overwrite"},
+		"change of no copy":   {[]string{"--copy-dependencies=false", "--on-change", "stall"}, "copy-dependencies"},
 		"class without equal": {[]string{"--storage-class", "fast"}, "storage-class"},
 	} {
 		t.Run(name, func(t *testing.T) {

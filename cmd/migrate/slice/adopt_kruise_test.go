@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
@@ -119,7 +120,7 @@ func TestAdoptKruise(t *testing.T) {
 		if code := c.Run(t); code != command.ExitDone || len(east.Wrote()) > 0 {
 			t.Errorf("exit code %d, stderr %q, writes %v", code, c.Stderr, east.Wrote())
 		}
-		commandtest.Golden(t, "adopt_kruise.yaml", c.Stdout.String())
+		golden.Compare(t, "adopt_kruise.yaml", c.Stdout.String())
 	})
 	t.Run("U-06 what OpenKruise does otherwise is told", func(t *testing.T) {
 		east := apitest.Serve(t, kruiseResources(), append(kruisePods(), kruiseSet(

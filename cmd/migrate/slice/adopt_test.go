@@ -21,6 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -146,7 +147,7 @@ func TestAdoptManifest(t *testing.T) {
 			if code := c.Run(t); code != command.ExitDone || len(east.Wrote()) > 0 {
 				t.Errorf("exit code %d, stderr %q, writes %v", code, c.Stderr, east.Wrote())
 			}
-			commandtest.Golden(t, name, c.Stdout.String())
+			golden.Compare(t, name, c.Stdout.String())
 		})
 	}
 }

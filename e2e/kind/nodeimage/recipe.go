@@ -2,18 +2,16 @@ package nodeimage
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // recipe is all that decides what an image looks like.
@@ -62,35 +60,11 @@ func (r recipe) fingerprint() (string, error) {
 	)
 }
 
-// hash is over the names and contents of the files of these patterns.
+// hash is a digest of the names and contents of the files of these patterns.
 func (r recipe) hash(patterns ...string) (string, error) {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n%s\n", r.goVersion, filepath.Base(r.kindDir), runtime.GOARCH)
-	for _, pattern := range patterns {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			return "", err
-		}
-		slices.Sort(files)
-		for _, file := range files {
-			if err := hashFile(sum, file); err != nil {
-				return "", fmt.Errorf("hash the sources of the node image: %w", err)
-			}
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
-}
-
-func hashFile(sum hash.Hash, file string) error {
-	info, err := os.Stat(file)
-	if err != nil || info.IsDir() || strings.HasSuffix(file, "_test.go") {
-		return err
-	}
-	content, err := os.ReadFile(file)
+	sum, err := program.Fingerprint(fmt.Sprintf("%s\n%s\n%s\n", r.goVersion, filepath.Base(r.kindDir), runtime.GOARCH), patterns...)
 	if err != nil {
-		return err
+		return "", fmt.Errorf("hash the sources of the node image: %w", err)
 	}
-	fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(content))
-	sum.Write(content)
-	return nil
+	return sum, nil
 }

@@ -34,6 +34,8 @@ type Scenario struct {
 	Unattached bool
 	// Slices is true when both StatefulSets are of our own kind.
 	Slices bool
+	// Copies is how many ConfigMaps the pods need that are copied, and deleted on the way back.
+	Copies int
 	// OwnNames is true when the user has made Services for the pods of the source.
 	OwnNames bool
 }
@@ -62,6 +64,12 @@ func (c Scenario) Build() plan.Snapshot {
 		},
 	}
 	s.Destination = c.destination(s.Source)
+	if c.Copies > 0 {
+		s.Spec.Dependencies.Copy, s.Spec.Dependencies.Delete, s.Dependencies.Read = true, true, true
+	}
+	for i := range c.Copies {
+		s.Dependencies.List = append(s.Dependencies.List, plan.Dependency{Kind: "ConfigMap", Name: fmt.Sprintf("config-%d", i), From: "container web", Origin: "1"})
+	}
 	if c.Slices {
 		s.Source.Set.Resource, s.Destination.Set.Resource, s.Source.Set.Rolls = plan.SliceResource, plan.SliceResource, plan.Rolls{Own: true, Heeded: true}
 	}

@@ -3,6 +3,7 @@ package writers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,9 +19,19 @@ import (
 // HorizontalPodAutoscaler away. The one that pauses it at a number of replicas would restore that number.
 const paused = "autoscaling.keda.sh/paused"
 
-// Autoscalers finds who scales the StatefulSet of a side: a HorizontalPodAutoscaler, whose own or that of
-// a ScaledObject of KEDA.
+// Autoscalers finds who scales the StatefulSet of a side: a ScaledObject of KEDA, or a
+// HorizontalPodAutoscaler.
 func Autoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+	found, err := scaledObjects(ctx, at)
+	if err != nil || slices.ContainsFunc(found, func(f plan.Finding) bool { return !f.Warning }) {
+		return found, err
+	}
+	more, err := horizontal(ctx, at)
+	return append(found, more...), err
+}
+
+// horizontal finds a HorizontalPodAutoscaler, whose own or that of a ScaledObject of KEDA.
+func horizontal(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	err := at.Live.List(ctx, &scalers, client.InNamespace(at.Namespace))
 	if apierrors.IsForbidden(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -243,5 +244,69 @@ func TestAutoscalers(t *testing.T) {
 	}
 	if _, err := Autoscalers(t.Context(), side("HorizontalPodAutoscaler", errAway)); !errors.Is(err, errAway) {
 		t.Errorf("nobody answered, and it says %v", err)
+	}
+}
+
+// TestScaledObjects: one that KEDA scales by is told its pause, also before there is a
+// HorizontalPodAutoscaler. One that is paused as it is must stay so, and one that is paused at a number
+// is scaled to it.
+func TestScaledObjects(t *testing.T) {
+	scaled := func(fields map[string]any) []client.Object {
+		all := map[string]any{"spec|scaleTargetRef|kind": "StatefulSet", "spec|scaleTargetRef|name": "web"}
+		maps.Copy(all, fields)
+		return []client.Object{object("keda.sh/v1alpha1", "ScaledObject", "so", all)}
+	}
+	const pausesIt = "kubectl annotate scaledobject -n shop so autoscaling.keda.sh/paused=true"
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		with    error
+		want    []want
+	}{
+		"it scales":                {objects: scaled(nil), want: []want{{api.ReasonAutoscaled, false, "ScaledObject shop/so in cluster east scales", pausesIt}}},
+		"of apps/v1":               {objects: scaled(map[string]any{"spec|scaleTargetRef|apiVersion": "apps/v1"}), want: []want{{api.ReasonAutoscaled, false, "KEDA would add and remove", pausesIt}}},
+		"of another kind":          {objects: scaled(map[string]any{"spec|scaleTargetRef|kind": "Deployment"})},
+		"of another API":           {objects: scaled(map[string]any{"spec|scaleTargetRef|apiVersion": "apps.example.com/v1"})},
+		"of another StatefulSet":   {objects: scaled(map[string]any{"spec|scaleTargetRef|name": "db"})},
+		"it is paused":             {objects: scaled(map[string]any{"metadata|annotations|autoscaling.keda.sh/paused": "true"}), want: []want{{api.ReasonAutoscaled, true, "is paused: as soon as that ends", "leave it paused"}}},
+		"it is paused at a number": {objects: scaled(map[string]any{"metadata|annotations|autoscaling.keda.sh/paused-replicas": "3"}), want: []want{{api.ReasonAutoscaled, false, "paused at 3 replicas", "autoscaling.keda.sh/paused-replicas- autoscaling.keda.sh/paused=true"}}},
+		"KEDA is not there":        {with: unserved},
+		"they are forbidden":       {with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "scaledobjects.keda.sh in namespace shop of cluster east may not be listed", "grant the right to list scaledobjects.keda.sh"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := Autoscalers(t.Context(), side("ScaledObject", tc.with, tc.objects...))
+			check(t, found, err, tc.want)
+		})
+	}
+	if _, err := Autoscalers(t.Context(), side("ScaledObject", errAway)); !errors.Is(err, errAway) {
+		t.Errorf("nobody answered, and it says %v", err)
+	}
+}
+
+// TestVerticalAutoscalers: one that changes the pods is a warning with the setting that ends it.
+func TestVerticalAutoscalers(t *testing.T) {
+	vertical := func(mode string) []client.Object {
+		fields := map[string]any{"spec|targetRef|apiVersion": "apps/v1", "spec|targetRef|kind": "StatefulSet", "spec|targetRef|name": "web"}
+		if mode != "" {
+			fields["spec|updatePolicy|updateMode"] = mode
+		}
+		return []client.Object{object("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", "vpa", fields)}
+	}
+	const off = `kubectl patch verticalpodautoscaler -n shop vpa --type=merge -p '{"spec":{"updatePolicy":{"updateMode":"Off"}}}'`
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		with    error
+		want    []want
+	}{
+		"by default":         {objects: vertical(""), want: []want{{api.ReasonAutoscaled, true, "(updateMode Auto) evicts its pods", off}}},
+		"it recreates":       {objects: vertical("Recreate"), want: []want{{api.ReasonAutoscaled, true, "evicts its pods in mid-move", off}}},
+		"at the start only":  {objects: vertical("Initial"), want: []want{{api.ReasonAutoscaled, true, "when they start", off}}},
+		"it only recommends": {objects: vertical("Off")},
+		"it is not there":    {with: unserved},
+		"it is forbidden":    {with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "verticalpodautoscalers.autoscaling.k8s.io in namespace shop", "grant the right"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := VerticalAutoscalers(t.Context(), side("VerticalPodAutoscaler", tc.with, tc.objects...))
+			check(t, found, err, tc.want)
+		})
 	}
 }

@@ -1,6 +1,5 @@
 // Package slicetest is what the tests of several packages below slices share: inputs of decisions,
-// objects of the API, and a recorder of events. The tests of package decide have the inputs once more,
-// for a package that knows decide is out of their reach.
+// objects of the API, and a recorder of events.
 package slicetest
 
 import (

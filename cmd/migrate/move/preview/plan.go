@@ -34,6 +34,8 @@ type Plan struct {
 	Refused  bool           `json:"refused"`
 	Steps    []Step         `json:"steps"`
 	Summary  Summary        `json:"summary"`
+	// Gates are the health gates that it waits for on its way; here they are taken to pass.
+	Gates []api.HealthGate `json:"gates,omitempty"`
 	// Outcome is how it ends: Moved or RolledBack.
 	Outcome string `json:"outcome,omitempty"`
 	// Stalled is why it does not get to its end.
@@ -76,7 +78,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d = Plan{
 		Source:      Side{s.Source.Cluster, s.Source.Namespace, s.Source.Set.Name},
 		Destination: Side{s.Destination.Cluster, s.Destination.Namespace, s.Destination.Set.Name},
-		Standing:    stands, Mode: s.Spec.Mode, Findings: []plan.Finding{}, Steps: []Step{},
+		Standing:    stands, Mode: s.Spec.Mode, Findings: []plan.Finding{}, Steps: []Step{}, Gates: m.Spec.Gates,
 	}
 	d.Summary.Replicas = s.Source.Set.Replicas
 	defer func() { d.addSplits(s) }()

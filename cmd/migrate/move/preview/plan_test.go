@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -49,7 +49,7 @@ func TestPlanTable(t *testing.T) {
 		"plan_refused.txt": {snapshot: sick},
 	} {
 		t.Run(name, func(t *testing.T) {
-			commandtest.Golden(t, name, printPlan(t, NewPlan(fresh(), Beginning, tc.snapshot), tc.paint, tc.wide))
+			golden.Compare(t, name, printPlan(t, NewPlan(fresh(), Beginning, tc.snapshot), tc.paint, tc.wide))
 		})
 	}
 }

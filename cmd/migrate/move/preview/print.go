@@ -149,6 +149,9 @@ func (p Printer) conclusion(d Plan) []string {
 	if d.SplitAfter != nil {
 		lines = append(lines, p.splitAfter(d)...)
 	}
+	if len(d.Gates) > 0 && len(d.Steps) > 0 {
+		lines = append(lines, "It waits until its health gates pass, which are not asked here: "+gatesText(d.Gates))
+	}
 	if d.Stalled != nil {
 		lines = append(lines, p.Paint.Red("It would stall there: "+d.Stalled.Reason)+"\n  "+d.Stalled.Message)
 		if d.Stalled.Remedy != "" {
@@ -156,6 +159,23 @@ func (p Printer) conclusion(d Plan) []string {
 		}
 	}
 	return lines
+}
+
+// gatesText says where which gates are asked.
+func gatesText(gates []api.HealthGate) string {
+	texts := make([]string, 0, len(gates))
+	for _, gate := range gates {
+		points := make([]string, 0, len(gate.At))
+		for _, at := range gate.At {
+			points = append(points, string(at))
+		}
+		text := gate.Name + " " + strings.Join(points, ", ")
+		if gate.DryRun {
+			text += " (only warns)"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // splitAfter says what an application is like that stays split, and the way out of what a

@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"strings"
+
 	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -172,7 +174,10 @@ var kinds = map[plan.Verb]string{
 // ObjectOf names the object that a write changes.
 func ObjectOf(e plan.Effect) string {
 	kind, known := kinds[e.Verb]
-	if !known {
+	switch {
+	case e.Kind != "":
+		kind = strings.ToLower(e.Kind)
+	case !known:
 		kind = "statefulset"
 	}
 	return kind + "/" + e.Name

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -27,7 +28,7 @@ func TestScreen(t *testing.T) {
 		s.Show(e)
 		if i == 6 {
 			s.Update(State{start: commandtest.Noon, Moved: 0, Total: 2, ordinal: new(int32(1)), step: api.StepAwaitReadiness, since: commandtest.Noon})
-			commandtest.Golden(t, "screen.txt", shown.Shown()+"\n")
+			golden.Compare(t, "screen.txt", shown.Shown()+"\n")
 		}
 	}
 	s.Update(n.State)
@@ -141,5 +142,5 @@ func TestBar(t *testing.T) {
 			}
 		}
 	}
-	commandtest.Golden(t, "bar.txt", b.String())
+	golden.Compare(t, "bar.txt", b.String())
 }

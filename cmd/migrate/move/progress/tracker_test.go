@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -167,7 +168,7 @@ func TestRunOutput(t *testing.T) {
 				d.Update(n.State)
 			}
 			d.Close()
-			commandtest.Golden(t, name, out.String())
+			golden.Compare(t, name, out.String())
 		})
 	}
 }

@@ -67,10 +67,22 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	g.field("Handoff", handoffText(status.Handoff, g.Now))
+	for i, gate := range status.Gates {
+		g.gate(i, gate)
+	}
 	if stall := StallOf(m); stall != nil {
 		g.line(terminal.Pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.Paint.Red)
 		if stall.Remedy != "" {
 			g.field("", "to mend it: "+stall.Remedy)
+		}
+	}
+	if records.Completed(m) == "" {
+		for i, w := range status.Warnings {
+			name := ""
+			if i == 0 {
+				name = "Warnings"
+			}
+			g.line(terminal.Pad(name, fieldWidth), w.Reason+": "+w.Message, g.Paint.Yellow)
 		}
 	}
 	if fence := status.Fence; fence != nil && records.Completed(m) == "" {
@@ -79,6 +91,30 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	g.line("Conditions", "", nil)
 	g.conditions(status.Conditions)
 	return g.text.String()
+}
+
+// gate is the line of one health gate.
+func (g *Page) gate(nth int, gate api.GateStatus) {
+	name := "Gates"
+	if nth > 0 {
+		name = ""
+	}
+	text := fmt.Sprintf("%s %s", gate.Name, gate.At)
+	if gate.Ordinal != nil {
+		text += fmt.Sprintf(" %d", *gate.Ordinal)
+	}
+	text += ": " + string(gate.State)
+	if !gate.Holds {
+		text += " (only warns)"
+	}
+	if gate.Message != "" {
+		text += ", " + gate.Message
+	}
+	var paint func(string) string
+	if gate.State != api.GatePassed && gate.State != api.GatePending {
+		paint = g.Paint.Red
+	}
+	g.line(terminal.Pad(name, fieldWidth), text, paint)
 }
 
 func recoveryText(m *api.Migration) string {

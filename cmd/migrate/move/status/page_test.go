@@ -8,12 +8,23 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/golden"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestStatusText(t *testing.T) {
 	unbegun := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	unbegun.Spec.Source.Name, unbegun.Spec.Destination.Namespace = "web", "store"
+	gated := movetest.Moving(1, 4)
+	gated.Status.Gates = []api.GateStatus{
+		{Name: "quorum", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePassed, Holds: true},
+		{Name: "lag", At: api.GateAfterStart, Ordinal: new(int32(3)), State: api.GateFailed, Message: "7 is not less than 5", Holds: true},
+		{Name: "errors", At: api.GateAtEnd, State: api.GatePending},
+	}
+	unbegun.Status.Warnings = []api.Warning{
+		{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Message: "StatefulSet shop/web in cluster east is tracked by Argo CD"},
+		{Check: "release", Reason: "ReleaseNotSeen", Message: "nothing shows when the machine has let go of the disk"},
+	}
 	for name, tc := range map[string]struct {
 		m       *api.Migration
 		record  string
@@ -24,10 +35,11 @@ func TestStatusText(t *testing.T) {
 		"status_stalled.txt":   {m: movetest.Stalled(), paint: terminal.Painter{On: true}, unicode: true},
 		"status_completed.txt": {m: movetest.Completed()},
 		"status_unbegun.txt":   {m: unbegun},
+		"status_gates.txt":     {m: gated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}
-			commandtest.Golden(t, name, g.Show(tc.m, "east", tc.record))
+			golden.Compare(t, name, g.Show(tc.m, "east", tc.record))
 		})
 	}
 }

@@ -1,0 +1,75 @@
+package move
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// dependencyFlags say what is done about what the pods need besides their volumes.
+type dependencyFlags struct {
+	copy                                         bool
+	onConflict, onChange, selectsOthers, cleanup *command.Choice
+}
+
+// Names of these flags.
+const (
+	flagCopy          = "copy-dependencies"
+	flagOnConflict    = "on-conflict"
+	flagOnChange      = "on-change"
+	flagSelectsOthers = "selects-others"
+	flagCleanCopies   = "cleanup-copies"
+)
+
+func (f *dependencyFlags) add(flags *pflag.FlagSet) {
+	f.onConflict = command.NewChoice("stall", "stall", "keep", "overwrite")
+	f.onChange = command.NewChoice("follow", "follow", "stall")
+	f.selectsOthers = command.NewChoice("stall", "stall", "leave", "copy")
+	f.cleanup = command.NewChoice("retain", "retain", "delete")
+	flags.BoolVar(&f.copy, flagCopy, false, "copy what the pods need besides their volumes: ConfigMaps, Secrets, the ServiceAccount and its rights, Services and NetworkPolicies")
+	flags.Var(f.onConflict, flagOnConflict, "where the destination has another object of the name that is to be copied: show the difference and wait, keep it, or overwrite it")
+	flags.Var(f.onChange, flagOnChange, "what happens to a copy when its original changes in mid-move")
+	flags.Var(f.selectsOthers, flagSelectsOthers, "what happens to a Service or a NetworkPolicy that selects other pods, too")
+	flags.Var(f.cleanup, flagCleanCopies, "what becomes of the copies when every ordinal has gone back to the source")
+}
+
+// Policies by the words of the flags.
+var (
+	conflictPolicies = map[string]api.ConflictPolicy{"stall": api.ConflictStall, "keep": api.ConflictKeep, "overwrite": api.ConflictOverwrite}
+	changePolicies   = map[string]api.ChangePolicy{"follow": api.ChangeFollow, "stall": api.ChangeStall}
+	othersPolicies   = map[string]api.SelectsOthersPolicy{"stall": api.SelectsOthersStall, "leave": api.SelectsOthersLeave, "copy": api.SelectsOthersCopy}
+	cleanupPolicies  = map[string]api.CleanupPolicy{"retain": api.CleanupRetain, "delete": api.CleanupDelete}
+)
+
+// set puts what was given into a spec, and leaves the rest of it as it is.
+func (f *dependencyFlags) set(spec *api.DependenciesSpec, given func(string) bool) {
+	if given(flagCopy) {
+		spec.Mode = api.DependenciesCheck
+		if f.copy {
+			spec.Mode = api.DependenciesCopy
+		}
+	}
+	if given(flagOnConflict) {
+		spec.OnConflict = conflictPolicies[f.onConflict.Value]
+	}
+	if given(flagOnChange) {
+		spec.OnChange = changePolicies[f.onChange.Value]
+	}
+	if given(flagSelectsOthers) {
+		spec.SelectsOthers = othersPolicies[f.selectsOthers.Value]
+	}
+	if given(flagCleanCopies) {
+		spec.Cleanup = cleanupPolicies[f.cleanup.Value]
+	}
+}
+
+// check refuses what has no meaning without copies.
+func (f *dependencyFlags) check(spec api.DependenciesSpec, given func(string) bool) error {
+	for _, flag := range []string{flagOnConflict, flagOnChange, flagSelectsOthers, flagCleanCopies} {
+		if given(flag) && given(flagCopy) && spec.Mode != api.DependenciesCopy {
+			return command.Usagef("--%s is for --%s", flag, flagCopy)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// gatesOptions are those of the command gates.
+type gatesOptions struct {
+	named
+	output        *command.Choice
+	sourceContext string
+	to            destinationFlags
+}
+
+const gatesHelp = `Asks every health gate of a migration (spec.gates) once, at each of its points, and shows
+what it answers. Nothing is written, and what the manager knows of the gates is not
+changed: it asks for itself.
+
+A gate is asked with your rights and from where you are, not from where the manager runs:
+a Prometheus that only the manager can reach does not answer here.
+
+NOW says whether the migration waits for the answer at this moment: before an ordinal is
+stopped, after it was started, or at the end. Gates that only warn (dryRun, or while a
+rollback is going on) show HOLDS no.
+
+Exit codes: 0 all gates that the migration waits for have passed, 1 error, 3 one has not.`
+
+const gatesExamples = `  # What the gates answer
+  migrate gates web -n shop --context east
+
+  # Of a Migration whose clusters are reached by kubeconfigs of Secrets
+  migrate gates web -n shop --context hub --source-context east --to-context west
+
+  # For a program
+  migrate gates web -n shop -o json | jq '.[] | select(.verdict != "Passed")'`
+
+func newGates(c *command.Common) *cobra.Command {
+	o := &gatesOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "gates NAME", Short: "Ask the health gates of a migration now, and show what they answer",
+		Long: gatesHelp, Example: gatesExamples,
+	})
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
+	cmd.Flags().StringVar(&o.to.context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
+	cmd.Flags().StringVar(&o.to.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
+	return cmd
+}
+
+// gateAnswer is one row of the output.
+type gateAnswer struct {
+	Gate string        `json:"gate"`
+	At   api.GatePoint `json:"at"`
+	// Pod that was asked about; empty at the end.
+	Pod     string `json:"pod,omitempty"`
+	Cluster string `json:"cluster"`
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Now is true where the migration waits for it, and Holds where it would hold.
+	Now   bool `json:"now"`
+	Holds bool `json:"holds"`
+}
+
+// notAsked is the verdict of a gate where there is nothing to ask about.
+const notAsked = "NotAsked"
+
+// Run asks and prints.
+func (o *gatesOptions) Run(ctx context.Context) error {
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	answers, err := o.ask(ctx, k)
+	if err != nil {
+		return err
+	}
+	text := func(all []gateAnswer) error { return gatesTable(o.Out, o.Paint(), all) }
+	if err := terminal.Print(o.Out, o.output.Value, answers, text); err != nil {
+		return err
+	}
+	for _, a := range answers {
+		if a.Now && a.Holds && a.Verdict != string(health.Passed) {
+			return command.Refusedf("gate %s of %s has not passed: %s: %s", a.Gate, k.title(), a.Verdict, a.Message)
+		}
+	}
+	return nil
+}
+
+func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswer, error) {
+	here := gatesSide{remote: k.Spec.Source.KubeConfigSecretRef != nil, context: o.sourceContext, flags: "--source-context"}
+	there := gatesSide{
+		remote: k.Spec.Destination.KubeConfigSecretRef != nil, context: o.to.context, kubeconfig: o.to.kubeconfig, flags: "--to-context or --to-kubeconfig",
+		known: k.Annotations[records.DestinationNameAnnotationKey], id: types.UID(k.Annotations[records.DestinationAnnotationKey]),
+	}
+	if base := k.Status.Baseline; base != nil {
+		here.id, there.id = base.SourceCluster, cmp.Or(base.DestinationCluster, there.id)
+	}
+	source, err := o.side(ctx, k, here)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := o.side(ctx, k, there)
+	if err != nil {
+		return nil, err
+	}
+	engine := migration.NewEngine(k.Migration, migration.Options{
+		Source: source, Destination: destination, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted(), Clock: o.Clock,
+		Secrets: k.connection.Live(), Addresses: health.Addresses{Any: true},
+	})
+	defer engine.Close()
+	asked, snapshot, err := engine.Ask(ctx, k.Migration)
+	if err != nil {
+		return nil, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+	}
+	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
+		if side.Reach != plan.Seen {
+			return nil, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
+		}
+	}
+	answers := make([]gateAnswer, 0, len(asked))
+	for _, each := range asked {
+		answers = append(answers, rowOf(each))
+	}
+	return answers, nil
+}
+
+func rowOf(a migration.Asked) gateAnswer {
+	row := gateAnswer{
+		Gate: a.Gate.Name, At: a.Question.Point, Pod: a.Subject.Pod, Cluster: a.Subject.Cluster,
+		Verdict: string(a.Answer.Verdict), Reason: a.Answer.Reason, Message: a.Answer.Message, Now: a.Open, Holds: a.Holds,
+	}
+	if !a.Point.Subject {
+		row.Pod, row.Verdict, row.Message = "", notAsked, "there is no such ordinal yet"
+	}
+	return row
+}
+
+// gatesSide says how one side is reached.
+type gatesSide struct {
+	// remote is true where a Secret has its kubeconfig: it is another cluster than the Migration's.
+	remote bool
+	// context and kubeconfig are those that the flags give.
+	context, kubeconfig, flags string
+	// known is the context that a run has used; empty: none has.
+	known string
+	// id is that of the cluster; empty: not known yet.
+	id types.UID
+}
+
+// side connects to one side with the kubeconfig of the caller.
+func (o *gatesOptions) side(ctx context.Context, k *storedMigration, s gatesSide) (*clusters.Connection, error) {
+	connection, given := k.connection, s.context != "" || s.kubeconfig != ""
+	id, err := connection.ID(ctx)
+	if err != nil {
+		return nil, command.Unreachable(connection.Name(), err)
+	}
+	elsewhere := s.remote || s.id != "" && s.id != id
+	switch {
+	case !given && !elsewhere:
+		return connection, nil
+	case !given && s.known == "":
+		return nil, command.Usagef("%s goes to another cluster than %s: give %s", k.title(), connection.Name(), s.flags)
+	case !given:
+		s.context = s.known
+	}
+	where, err := o.EndpointAt(s.kubeconfig, s.context, s.flags)
+	if err != nil {
+		return nil, err
+	}
+	if connection, err = where.Connect(nil); err != nil {
+		return nil, err
+	}
+	id, err = connection.ID(ctx)
+	switch {
+	case err != nil:
+		return nil, command.Unreachable(connection.Name(), err)
+	case s.id != "" && id != s.id:
+		return nil, command.Usagef("cluster %s is not that of %s: the UID of its namespace kube-system is %s instead of %s; give %s", connection.Name(), k.title(), id, s.id, s.flags)
+	}
+	return connection, nil
+}
+
+func gatesTable(out io.Writer, paint terminal.Painter, all []gateAnswer) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "It has no health gates (spec.gates).")
+		return err
+	}
+	t := terminal.Table{Head: []string{"GATE", "AT", "POD", "CLUSTER", "NOW", "HOLDS", "ANSWER", "MESSAGE"}}
+	for _, a := range all {
+		colour := paint.Red
+		switch a.Verdict {
+		case string(health.Passed):
+			colour = paint.Green
+		case notAsked:
+			colour = nil
+		}
+		t.Add(colour, a.Gate, string(a.At), orDash(a.Pod), a.Cluster, yes(a.Now), yes(a.Holds), a.Verdict, a.Message)
+	}
+	return t.Write(out, paint)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,165 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// preflightOptions are those of the command preflight.
+type preflightOptions struct {
+	moveOptions
+	output *command.Choice
+	// file is of a Migration; empty: the flags say what is asked for.
+	file string
+}
+
+const preflightHelp = `Does every check that comes before a move, and shows what each has come to, group by
+group. Nothing is written, but for dry runs of what the first ordinal would need.
+
+A check passes, warns or fails; what has failed refuses a move. docs/preflight.md tells of
+each check what it looks at, what is unsafe about what it finds, and what mends it.
+
+A file has a Migration as the manager would be given it. Where that names Secrets with
+kubeconfigs, the flags say how this command reaches the same clusters.
+
+Exit codes: 0 a move may begin, 3 it would be refused.`
+
+const preflightExamples = `  # May web move to another cluster of the same kubeconfig?
+  migrate preflight web -n shop --context east --to-context west
+
+  # What a manager would find, of a Migration that is not written yet
+  migrate preflight -f migration.yaml --context east --to-context west
+
+  # In a pipeline: what has failed, and what warns
+  migrate preflight web -n shop --to-namespace store -o json | jq '.groups[].checks[] | select(.verdict != "pass")'`
+
+func newPreflight(c *command.Common) *cobra.Command {
+	o := &preflightOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "preflight (STATEFULSET | -f FILE)", Short: "Do every check that comes before a move; writes nothing",
+		Long: preflightHelp, Example: preflightExamples,
+	})
+	o.to.add(cmd.Flags())
+	o.spec.add(cmd.Flags())
+	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration that is asked about; - is the standard input")
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	return cmd
+}
+
+// Complete fills in the defaults, or takes the Migration of a file.
+func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
+	if o.file == "" {
+		return o.moveOptions.Complete(cmd, args)
+	}
+	if len(args) > 0 {
+		return command.Usagef("-f says which StatefulSet: %q is one too many", args[0])
+	}
+	if asked := askedBy(cmd.Flags()); asked != "" {
+		return command.Usagef("-f says what is asked for, and so does --%s", asked)
+	}
+	m, err := o.read()
+	if err != nil {
+		return fmt.Errorf("reading the Migration of file %s: %w", o.file, err)
+	}
+	if m.Namespace == "" {
+		if m.Namespace, err = o.Namespace(); err != nil {
+			return err
+		}
+	}
+	o.set, o.namespace = m.Spec.Source.Name, m.Namespace
+	o.requested = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Spec.Source.Name}, Spec: m.Spec}
+	return nil
+}
+
+// askedBy is a flag that was given and says what is asked for; empty: there is none.
+func askedBy(given *pflag.FlagSet) (name string) {
+	asks := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&specFlags{}).add(asks)
+	(&destinationFlags{}).addPlace(asks)
+	given.Visit(func(flag *pflag.Flag) {
+		if asks.Lookup(flag.Name) != nil {
+			name = flag.Name
+		}
+	})
+	return name
+}
+
+func (o *preflightOptions) read() (*api.Migration, error) {
+	var data []byte
+	var err error
+	if o.file == "-" {
+		data, err = io.ReadAll(o.In)
+	} else {
+		data, err = os.ReadFile(o.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &api.Migration{}
+	if err := yaml.UnmarshalStrict(data, m); err != nil {
+		return nil, err
+	}
+	if m.Kind != "Migration" || m.APIVersion != api.GroupVersion.String() {
+		return nil, fmt.Errorf("it has kind %q of %q, and not Migration of %s", m.Kind, m.APIVersion, api.GroupVersion)
+	}
+	if m.Spec.Source.Name == "" {
+		return nil, errors.New("spec.source.name is empty")
+	}
+	return m, nil
+}
+
+// Validate refuses what cannot be meant.
+func (o *preflightOptions) Validate() error {
+	if o.file == "" {
+		return o.moveOptions.Validate()
+	}
+	spec := o.requested.Spec
+	if o.to.kubeconfig == "" && o.to.context == "" && (spec.Source.KubeConfigSecretRef != nil || spec.Destination.KubeConfigSecretRef != nil) {
+		return command.Usagef("the Migration names a kubeconfig in a Secret: give --to-context or --to-kubeconfig, and --context or --kubeconfig where the source is not in this one's cluster")
+	}
+	return nil
+}
+
+// Run does the checks and prints what they come to.
+func (o *preflightOptions) Run(ctx context.Context) error {
+	t, err := o.open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	m, stands, err := t.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	if stands != preview.Beginning {
+		return command.Refusedf("the move of StatefulSet %s/%s has begun, and what comes before it is over: see %s status %s -n %s", o.namespace, o.set, o.Program, o.set, o.namespace)
+	}
+	snapshot, err := t.observe(ctx, m)
+	if err != nil {
+		return err
+	}
+	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
+	report := preflight.NewReport(plan.Preflight(snapshot))
+	printer := preview.Printer{Out: o.Out, Paint: o.Paint()}
+	if err := terminal.Print(o.Out, o.output.Value, report, printer.Report); err != nil {
+		return err
+	}
+	if report.Failed > 0 {
+		return command.Refusedf("the move of StatefulSet %s/%s would be refused", o.namespace, o.set)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+)
+
+// Report shows what each check has come to, group by group, and how many came to which verdict.
+func (p Printer) Report(r preflight.Report) error {
+	for _, group := range r.Groups {
+		fmt.Fprintln(p.Out, p.Paint.Bold(string(group.Group)))
+		for _, check := range group.Checks {
+			p.check(check)
+		}
+		fmt.Fprintln(p.Out)
+	}
+	counts := []string{fmt.Sprintf("%d passed", r.Passed), fmt.Sprintf("%d warned", r.Warned), fmt.Sprintf("%d failed", r.Failed)}
+	if r.Skipped > 0 {
+		counts = append(counts, fmt.Sprintf("%d could not be done because of what has failed", r.Skipped))
+	}
+	_, err := fmt.Fprintf(p.Out, "%s: %s.\n", terminal.Count(r.Passed+r.Warned+r.Failed+r.Skipped, "check"), strings.Join(counts, ", "))
+	return err
+}
+
+func (p Printer) check(r preflight.Result) {
+	const indent = "        "
+	paint := map[preflight.Verdict]func(string) string{
+		preflight.Pass: p.Paint.Green, preflight.Warn: p.Paint.Yellow, preflight.Fail: p.Paint.Red, preflight.Skip: p.Paint.Dim,
+	}[r.Verdict]
+	fmt.Fprintf(p.Out, "  %s  %s\n", paint(string(r.Verdict)), r.Check)
+	for _, f := range r.Findings {
+		fmt.Fprintf(p.Out, "%s%s: %s\n", indent, p.Paint.Bold(f.Reason), f.Message)
+		if f.Remedy != "" {
+			fmt.Fprintf(p.Out, "%sto mend it: %s\n", indent, f.Remedy)
+		}
+	}
+	if len(r.Findings) > 0 && r.Docs != "" {
+		fmt.Fprintf(p.Out, "%ssee %s\n", indent, r.Docs)
+	}
+}

@@ -1,0 +1,34 @@
+package preview
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+)
+
+// TestReportText: each check has its line, and what it has found is below it.
+func TestReportText(t *testing.T) {
+	warned := plan.Finding{Reason: "TrackedByGitOps", Message: "StatefulSet shop/web in cluster east is tracked by Argo CD", Remedy: "pause it", Warning: true}
+	failed := plan.Finding{Reason: "QuotaTooSmall", Message: "ResourceQuota shop/few in cluster west has no room", Remedy: "raise it"}
+	report := preflight.Report{
+		Groups: []preflight.GroupResult{
+			{Group: preflight.GroupWriters, Checks: []preflight.Result{
+				{Check: "owner", Verdict: preflight.Pass, Docs: "docs/preflight.md#owner"},
+				{Check: "GitOps", Verdict: preflight.Warn, Docs: "docs/preflight.md#gitops", Findings: []plan.Finding{warned}},
+			}},
+			{Group: preflight.GroupPods, Checks: []preflight.Result{
+				{Check: "quotas", Verdict: preflight.Fail, Docs: "docs/preflight.md#quotas", Findings: []plan.Finding{failed}},
+				{Check: "ordinals", Verdict: preflight.Skip},
+			}},
+		},
+		Passed: 1, Warned: 1, Failed: 1, Skipped: 1,
+	}
+	var out bytes.Buffer
+	if err := (Printer{Out: &out}).Report(report); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "report.txt", out.String())
+}

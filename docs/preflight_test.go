@@ -1,0 +1,64 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/preflight"
+)
+
+// TestPreflight: preflight.md tells of every check what it looks at, what is unsafe about what it
+// finds, and what mends it. With -update it writes the page.
+func TestPreflight(t *testing.T) {
+	page := preflightPage(t)
+	if *update {
+		if err := os.WriteFile("preflight.md", []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page != read(t, "preflight.md") {
+		t.Error("preflight.md is not what the catalogue says: run make generate")
+	}
+	headings := anchors(t, "preflight.md")
+	for _, check := range preflight.Catalogue() {
+		if _, anchor, _ := strings.Cut(check.Docs(), "#"); !slices.Contains(headings, anchor) {
+			t.Errorf("check %q leads to %s, and there is no such heading", check.Name, check.Docs())
+		}
+	}
+}
+
+const preflightIntro = `# Before a move
+
+What is checked before anything is written, from the same catalogue by ` + "`kubectl migrate preflight`" + `, ` + "`plan`, `run`" + ` and the manager. A check
+passes, warns or fails. What has failed refuses the move: nothing has been changed, and the check is done again when something
+changes, at the latest after 5 seconds. What warns stays in ` + "`status.warnings`" + ` of the Migration.
+
+` + "```sh" + `
+kubectl migrate preflight web -n shop --context east --to-context west    # each check, by group, with counts
+kubectl migrate preflight -f migration.yaml -o json | jq '.groups[].checks[] | select(.verdict != "pass")'
+` + "```" + `
+
+A check that lacks a right to look is a warning that names the right, unless the move itself needs it. What a reason means and
+what to do about it is told at length in [the runbook](runbook.md). The page is generated from the code (` + "`make generate`" + `).
+`
+
+func preflightPage(t *testing.T) string {
+	t.Helper()
+	var page strings.Builder
+	page.WriteString(preflightIntro)
+	var group preflight.Group
+	for _, check := range preflight.Catalogue() {
+		if check.Looks == "" || check.Why == "" || check.Remedy == "" {
+			t.Errorf("check %q does not say what it looks at, why, and what mends it", check.Name)
+		}
+		if check.Group != group {
+			group = check.Group
+			fmt.Fprintf(&page, "\n## %s\n", strings.ToUpper(string(group[:1]))+string(group[1:]))
+		}
+		fmt.Fprintf(&page, "\n### %s\n\nLooks %s\n\n%s\n\n**Mend it**: %s\n", check.Name, check.Looks, check.Why, check.Remedy)
+	}
+	return page.String()
+}

@@ -1,0 +1,376 @@
+package move
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+//go:embed dependencies.yaml
+var dependencies string
+
+// needy has the pods need objects of many kinds. Those that are in no namespace are in both clusters.
+func needy(v *harness.Move) {
+	v.T.Helper()
+	for _, cluster := range []harness.Cluster{v.From, v.To} {
+		client, err := harness.Client(cluster)
+		v.Must(err)
+		v.Must(serveProviders(v.Ctx, client))
+		classes(v, kubernetes.NewForConfigOrDie(cluster.RESTConfig()))
+		if cluster != v.From {
+			continue
+		}
+		v.Must(fixture.Create(v.Ctx, client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace}}))
+		for _, object := range needed(v) {
+			v.Must(client.Create(v.Ctx, object))
+		}
+	}
+	v.App.Adapt = needs
+}
+
+// secretsStore is a driver of volumes that name an object of its own kind.
+const secretsStore = "secrets-store.csi.k8s.io"
+
+// serveProviders has a cluster serve that kind.
+func serveProviders(ctx context.Context, c client.Client) error {
+	const group, kind = "secrets-store.csi.x-k8s.io", "SecretProviderClass"
+	anything := true
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "secretproviderclasses." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "secretproviderclasses", Kind: kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}},
+			}},
+		},
+	}
+	if err := fixture.Create(ctx, c, crd); err != nil {
+		return err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
+	return fixture.AwaitServed(ctx, c, list)
+}
+
+// needed are the objects of the namespace.
+func needed(v *harness.Move) []*unstructured.Unstructured {
+	v.T.Helper()
+	var objects []*unstructured.Unstructured
+	for text := range strings.SplitSeq(strings.ReplaceAll(dependencies, "NAMESPACE", v.App.Namespace), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		v.Must(yaml.Unmarshal([]byte(text), &object.Object))
+		object.SetNamespace(v.App.Namespace)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// classes are in no namespace, and shared by the tests.
+func classes(v *harness.Move, c kubernetes.Interface) {
+	v.T.Helper()
+	meta := metav1.ObjectMeta{Name: "needed"}
+	_, priority := c.SchedulingV1().PriorityClasses().Create(v.Ctx, &schedulingv1.PriorityClass{ObjectMeta: meta, Value: 1}, metav1.CreateOptions{})
+	_, runtime := c.NodeV1().RuntimeClasses().Create(v.Ctx, &nodev1.RuntimeClass{ObjectMeta: meta, Handler: "runc"}, metav1.CreateOptions{})
+	driver := &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: secretsStore},
+		Spec:       storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}},
+	}
+	_, csi := c.StorageV1().CSIDrivers().Create(v.Ctx, driver, metav1.CreateOptions{})
+	for _, err := range []error{priority, runtime, csi} {
+		if !apierrors.IsAlreadyExists(err) {
+			v.Must(err)
+		}
+	}
+}
+
+// needs has the template name each of them.
+func needs(set *appsv1.StatefulSet) {
+	spec := &set.Spec.Template.Spec
+	local := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	runtime := "needed"
+	spec.ServiceAccountName, spec.PriorityClassName, spec.RuntimeClassName = "app", "needed", &runtime
+	spec.ImagePullSecrets = []corev1.LocalObjectReference{local("pull")}
+	spec.InitContainers = []corev1.Container{{Name: "init", Image: "app:1", EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: local("settings")}}}}}
+	spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local("password"), Key: "password"}}}}
+	spec.Volumes = append(spec.Volumes,
+		corev1.Volume{Name: "page", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: local("page")}}},
+		corev1.Volume{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{Secret: &corev1.SecretProjection{LocalObjectReference: local("certificate")}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
+		}}}},
+		corev1.Volume{Name: "inline", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: secretsStore, VolumeAttributes: map[string]string{"secretProviderClass": "vault"}}}},
+	)
+}
+
+// copying has the Migration copy them, as a test wants it.
+func copying(change func(*api.DependenciesSpec)) harness.Setting {
+	return harness.WithSpec(func(s *api.MigrationSpec) {
+		s.Dependencies.Mode = api.DependenciesCopy
+		if change != nil {
+			change(&s.Dependencies)
+		}
+	})
+}
+
+// TestDependencies moves an application that needs objects of twelve kinds into an empty namespace of
+// another cluster, by one command: they are all there, less what belongs to the source's cluster alone,
+// and nothing that is said shows a Secret.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, needy)
+	out := v.exits(v.cli("plan"), 3)
+	for _, missing := range []string{"ConfigMap " + v.ToNamespace + "/settings", "Secret " + v.ToNamespace + "/password", "--copy-dependencies"} {
+		if !strings.Contains(out, missing) {
+			t.Errorf("without copies it does not name %s:\n%s", missing, out)
+		}
+	}
+	listed := v.exits(v.cli("plan", "--copy-dependencies"), 0)
+	moved := v.exits(v.cli("run", "--copy-dependencies"), 0)
+	for _, object := range needed(v.Move) {
+		if step := fmt.Sprintf("copy %s %s to the destination", object.GetKind(), object.GetName()); !strings.Contains(listed, step) {
+			t.Errorf("the plan does not say: %s\n%s", step, listed)
+		}
+		v.expectCopy(object)
+	}
+	for _, secret := range marks("MarkedPasswordOfTheDatabase") {
+		if strings.Contains(listed+moved, secret) {
+			t.Error("a Secret was shown")
+		}
+	}
+	v.expectCleaned()
+	v.ExpectMovedCleanly()
+}
+
+// expectCopy: an object of the destination says what it is a copy of.
+func (v *move) expectCopy(object *unstructured.Unstructured) {
+	v.T.Helper()
+	_, to := v.clients()
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(object.GroupVersionKind())
+	if err := to.Get(v.Ctx, client.ObjectKey{Namespace: v.ToNamespace, Name: object.GetName()}, there); err != nil {
+		v.T.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		return
+	}
+	origin := there.GetAnnotations()[api.OriginAnnotationKey]
+	if path := v.App.Namespace + "/" + object.GetName() + " "; !strings.Contains(origin, path) || there.GetLabels()[api.OwnerLabelKey] == "" {
+		v.T.Errorf("%s %s does not say what it is a copy of: %v, %v", object.GetKind(), object.GetName(), there.GetAnnotations(), there.GetLabels())
+	}
+}
+
+// expectCleaned: nobody but the pods' account gets rights, and nothing is opened to the outside.
+func (v *move) expectCleaned() {
+	v.T.Helper()
+	core := v.Destination.CoreV1()
+	front, err := core.Services(v.ToNamespace).Get(v.Ctx, "front", metav1.GetOptions{})
+	v.Must(err)
+	first, err := core.Services(v.ToNamespace).Get(v.Ctx, "first", metav1.GetOptions{})
+	v.Must(err)
+	if front.Spec.Type != corev1.ServiceTypeClusterIP || front.Spec.Ports[0].NodePort != 0 || first.Spec.ClusterIP != corev1.ClusterIPNone {
+		v.T.Errorf("the Services are %+v and %+v", front.Spec, first.Spec)
+	}
+	password, err := core.Secrets(v.ToNamespace).Get(v.Ctx, "password", metav1.GetOptions{})
+	v.Must(err)
+	if string(password.Data["password"]) != "MarkedPasswordOfTheDatabase" {
+		v.T.Error("the Secret is another one")
+	}
+	for _, name := range []string{"reader", "viewer"} {
+		binding, err := v.Destination.RbacV1().RoleBindings(v.ToNamespace).Get(v.Ctx, name, metav1.GetOptions{})
+		v.Must(err)
+		want := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "app", Namespace: v.ToNamespace}
+		if len(binding.Subjects) != 1 || binding.Subjects[0] != want {
+			v.T.Errorf("RoleBinding %s is of %v", name, binding.Subjects)
+		}
+	}
+}
+
+// settings is the ConfigMap of the pods on a side.
+func (v *move) settings(at harness.Endpoint) (*corev1.ConfigMap, error) {
+	return at.Client.CoreV1().ConfigMaps(at.Namespace).Get(v.Ctx, "settings", metav1.GetOptions{})
+}
+
+// paint changes it.
+func (v *move) paint(at harness.Endpoint, colour string) error {
+	settings, err := v.settings(at)
+	if err != nil {
+		return err
+	}
+	settings.Data = map[string]string{"colour": colour}
+	_, err = at.Client.CoreV1().ConfigMaps(at.Namespace).Update(v.Ctx, settings, metav1.UpdateOptions{})
+	return err
+}
+
+// expectColour: this is what the pods get of it at the destination.
+func (v *move) expectColour(want string) {
+	v.T.Helper()
+	settings, err := v.settings(v.There())
+	v.Must(err)
+	if settings.Data["colour"] != want {
+		v.T.Errorf("it is %v, not %s", settings.Data, want)
+	}
+}
+
+// red has the destination hold another ConfigMap of the name.
+func (v *move) red() {
+	v.T.Helper()
+	v.Must(v.makeNamespace())
+	_, err := v.Destination.CoreV1().ConfigMaps(v.ToNamespace).Create(v.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"colour": "red"}}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// TestDependencyDiffers: what is at the destination under the name is never written over unless that was
+// asked for; until then the difference is shown, and nothing is changed.
+func TestDependencyDiffers(t *testing.T) {
+	t.Parallel()
+	for policy, colour := range map[string]string{"keep": "red", "overwrite": "blue"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy)
+			v.red()
+			out := v.exits(v.cli("run", "--copy-dependencies"), 3)
+			for _, want := range []string{`-"red" +"blue"`, "--on-conflict overwrite", "ConfigMap " + v.ToNamespace + "/settings"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			v.expectColour("red")
+			v.exits(v.cli("run", "--copy-dependencies", "--on-conflict", policy), 0)
+			v.expectColour(colour)
+			v.ExpectMovedCleanly()
+		})
+	}
+}
+
+// TestDependencyChanges: what changes at the source in mid-move is carried after by the end, or stalls the
+// migration before it, as its user has chosen.
+func TestDependencyChanges(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]api.ChangePolicy{"follow": api.ChangeFollow, "stall": api.ChangeStall} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(2), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.OnChange = policy }))
+			stalled := false
+			v.Run(
+				harness.OnVerb(plan.ScaleUp, func() error { return v.paint(v.Here(), "green") }),
+				harness.StalledWith(api.ReasonDependencyChanged)(func() error {
+					stalled = true
+					return v.paint(v.Here(), "blue")
+				}),
+			)
+			if want := policy == api.ChangeStall; stalled != want {
+				t.Errorf("it stalled: %t, want %t", stalled, want)
+			}
+			colour := map[bool]string{true: "blue", false: "green"}
+			v.expectColour(colour[stalled])
+			v.ExpectMovedCleanly()
+		})
+	}
+}
+
+// TestCopiesAreFoughtFor: who changes a copy again and again is found out, and named.
+func TestCopiesAreFoughtFor(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.OnConflict = api.ConflictOverwrite }))
+	writes, named := 0, false
+	v.Drive(v.Mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+		effect, hold := outcome.Decision.Effect, outcome.Decision.Hold
+		switch {
+		case outcome.Wrote && effect.Kind == "ConfigMap" && effect.Name == "settings" && !named:
+			writes++
+			return v.paint(v.There(), fmt.Sprint("red ", writes))
+		case hold != nil && hold.Stalled && hold.Reason == api.ReasonDependencyDiffers && !named:
+			named = strings.Contains(hold.Message, "put back 3 times")
+			return v.paint(v.There(), "blue")
+		}
+		return nil
+	})
+	if writes != 4 || !named {
+		t.Errorf("it was written %d times; told: %t", writes, named)
+	}
+	v.expectColour("blue")
+	v.ExpectMovedCleanly()
+}
+
+// TestCopiesGo with what was made for them: on the way back, when that was asked for.
+func TestCopiesGo(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.Cleanup = api.CleanupDelete }))
+	mover := v.Mover()
+	v.Drive(mover, harness.OnVerb(plan.ScaleUp, func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+	v.ExpectBack()
+	_, to := v.clients()
+	for _, object := range needed(v.Move) {
+		there := &unstructured.Unstructured{}
+		there.SetGroupVersionKind(object.GroupVersionKind())
+		if err := to.Get(v.Ctx, client.ObjectKey{Namespace: v.ToNamespace, Name: object.GetName()}, there); !apierrors.IsNotFound(err) {
+			t.Errorf("%s %s is still there: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	v.Audit()
+}
+
+// TestCopiesAreRead: what is copied is looked at before the first ordinal and at the end, and not for each
+// ordinal in between.
+func TestCopiesAreRead(t *testing.T) {
+	t.Parallel()
+	const ordinals = 4
+	v := newMove(t, harness.Usual(ordinals), harness.AcrossClusters, needy, copying(nil))
+	r := &readings{of: "/secrets/"}
+	begin := time.Now()
+	mover, err := fixture.NewMover(v.Ctx, r.counting(v.From.RESTConfig()), r.counting(v.To.RESTConfig()), v.Migration)
+	v.Must(err)
+	v.Drive(mover, r.take)
+	v.Audit()
+	with := 0
+	for _, n := range r.handoffs {
+		if n > 0 {
+			with++
+		}
+	}
+	t.Logf("Secrets are read %d times at the start, %v for the handoffs, %d at the end", r.start, r.handoffs, r.end)
+	if now := int(time.Since(begin) / observe.CopiesSeenFor); with > now || r.start == 0 || r.end == 0 {
+		t.Errorf("for %d handoffs, and they are looked at again %d times in so long", with, now)
+	}
+}
+
+// TestStrangersAreNotSelected: a Service that selects pods of others, too, is copied only when that was
+// asked for.
+func TestStrangersAreNotSelected(t *testing.T) {
+	t.Parallel()
+	unbounded := harness.Usual(1)
+	unbounded.MaxUnavailable = nil // a PodDisruptionBudget would select the stranger, too
+	v := newMove(t, unbounded, harness.AcrossClusters, needy)
+	v.stranger()
+	out := v.exits(v.cli("run", "--copy-dependencies"), 3)
+	if !strings.Contains(out, "stranger") || !strings.Contains(out, "--selects-others") {
+		t.Errorf("it does not name the pod:\n%s", out)
+	}
+	v.exits(v.cli("run", "--copy-dependencies", "--selects-others", "leave"), 0)
+	if _, err := v.Destination.CoreV1().Services(v.ToNamespace).Get(context.Background(), "front", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Service was copied: %v", err)
+	}
+}

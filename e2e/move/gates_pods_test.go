@@ -1,0 +1,198 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/health"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestGatesAskPods: gates reach a pod through a real API server, with the shipped role and not without;
+// what the API server says in the pod's place is no answer.
+func TestGatesAskPods(t *testing.T) {
+	t.Parallel()
+	j := startJudged(t, "gates-pods")
+	j.must(j.StopRole(cluster.Kwok)) // the kubelet is the test's own
+	j.namespace("shop")
+	pod, ports := j.podThatServes()
+	j.bind("shop", "sliceshift-mover-gates", "mover")
+	j.eventually("the mover has its rights", func(ctx context.Context) error {
+		return j.as("mover").Get(ctx, client.ObjectKeyFromObject(pod), &corev1.Pod{})
+	})
+	j.bind("shop", "view", "stranger")
+	j.eventually("the stranger has none", func(ctx context.Context) error {
+		return j.as("stranger").Get(ctx, client.ObjectKeyFromObject(pod), &corev1.Pod{})
+	})
+	subject := health.Subject{
+		Side: api.GateDestination, Cluster: "gates-pods", Namespace: "shop", StatefulSet: "web", Pod: pod.Name, PodUID: pod.UID, Ordinal: new(int32(2)), Point: api.GateAfterStart,
+	}
+	web := func(path string, statuses ...int32) api.HealthGate {
+		return api.HealthGate{HTTP: &api.HTTPGate{Port: ports.http, Path: path, ExpectedStatus: statuses}}
+	}
+	other := subject
+	other.PodUID = "another"
+	for name, tc := range map[string]struct {
+		user    string
+		gate    api.HealthGate
+		subject health.Subject
+		verdict health.Verdict
+		says    string
+	}{
+		"http":                           {"mover", web("/ready"), subject, health.Passed, "HTTP 200"},
+		"http, bad":                      {"mover", web("/sick"), subject, health.Failed, "lag 40s"},
+		"http, bad as expected":          {"mover", web("/sick", 503), subject, health.Passed, "HTTP 503"},
+		"http, a redirect":               {"mover", web("/away"), subject, health.Failed, "HTTP 302"},
+		"http, not there":                {"mover", web("/gone", 404), subject, health.Passed, "HTTP 404"},
+		"http, nobody listens":           {"mover", api.HealthGate{HTTP: &api.HTTPGate{Port: 1, ExpectedStatus: []int32{503}}}, subject, health.Unanswered, "gives no answer at port 1"},
+		"http, another pod":              {"mover", web("/ready"), other, health.Unanswered, "has been replaced"},
+		"http, without the right":        {"stranger", web("/ready", 403), subject, health.Unanswered, "sliceshift-mover-gates"},
+		"grpc":                           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc}}, subject, health.Passed, "SERVING"},
+		"grpc, bad":                      {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc, Service: "orders"}}, subject, health.Failed, "NOT_SERVING"},
+		"grpc, nobody listens":           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: 1}}, subject, health.Unanswered, "error forwarding port 1"},
+		"grpc, without the right":        {"stranger", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc}}, subject, health.Unanswered, "sliceshift-mover-gates"},
+		"cel":                            {"mover", celOf("Pod", "${pod}", "object.status.phase == 'Running' && ordinal == 2"), subject, health.Passed, "is true"},
+		"cel, without the right":         {"mover", celOf("Secret", "a", "true"), subject, health.Unanswered, "want of a right"},
+		"cel, a kind that is not served": {"mover", celOf("Pot", "a", "true"), subject, health.Invalid, "no such kind"},
+	} {
+		j.run(name, func(j judged) {
+			asker, err := health.New(tc.gate, j.sidesOf(tc.user))
+			j.must(err)
+			got := asker.Ask(j.t.Context(), tc.subject)
+			if got.Verdict != tc.verdict || !strings.Contains(got.Message, tc.says) {
+				j.t.Errorf("got %s: %s, want %s: %s", got.Verdict, got.Message, tc.verdict, tc.says)
+			}
+		})
+	}
+}
+
+func celOf(kind, name, expression string) api.HealthGate {
+	return api.HealthGate{CEL: &api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: kind, Name: name}, Expression: expression}}
+}
+
+// sidesOf are both in the cluster, as a user sees it.
+func (j judged) sidesOf(user string) health.Sides {
+	j.t.Helper()
+	config := j.RESTConfig()
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	connection, err := clusters.Connect("gates-pods", config)
+	j.must(err)
+	side := health.Side{Connection: connection, Namespace: "shop", StatefulSet: "web"}
+	return health.Sides{Source: side, Destination: side}
+}
+
+// ports are where a pod serves.
+type ports struct{ http, grpc int32 }
+
+// podThatServes is a pod whose ports are open at this machine's own address, on a node whose kubelet
+// forwards them.
+func (j judged) podThatServes() (*corev1.Pod, ports) {
+	j.t.Helper()
+	address := ownAddress(j.t)
+	app := j.listen(address)
+	server := &http.Server{Handler: http.HandlerFunc(serveHealth)} //nolint:gosec // a test asks it
+	go func() { _ = server.Serve(app) }()
+	j.t.Cleanup(func() { server.Close() })
+	states := grpchealth.NewServer()
+	states.SetServingStatus("orders", healthv1.HealthCheckResponse_NOT_SERVING)
+	rpc, orders := j.listen("127.0.0.1"), grpc.NewServer()
+	healthv1.RegisterHealthServer(orders, states)
+	go func() { _ = orders.Serve(rpc) }()
+	j.t.Cleanup(orders.Stop)
+	open := ports{portOf(j.t, app), portOf(j.t, rpc)}
+	kubelet := j.kubelet(map[string]string{fmt.Sprintf("shop/web-2:%d", open.grpc): rpc.Addr().String()})
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "served"}}
+	j.must(j.client.Create(j.t.Context(), node))
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = kubelet
+	j.must(j.client.Status().Update(j.t.Context(), node))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"},
+		Spec:       corev1.PodSpec{NodeName: node.Name, AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+	}
+	j.eventually("the pod is let in", func(ctx context.Context) error { return j.client.Create(ctx, pod) })
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, address, []corev1.PodIP{{IP: address}}
+	j.must(j.client.Status().Update(j.t.Context(), pod))
+	return pod, open
+}
+
+func serveHealth(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/ready":
+		fmt.Fprint(w, "ready")
+	case "/away":
+		http.Redirect(w, r, "/ready", http.StatusFound)
+	case "/sick":
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, "lag 40s")
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// kubelet forwards ports, and is where it listens.
+func (j judged) kubelet(open map[string]string) int32 {
+	j.t.Helper()
+	pods := &clustertest.Pods{Ports: open}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/portForward/"), "/")
+		r.URL.Path = "/api/v1/namespaces/" + namespace + "/pods/" + name + "/portforward"
+		pods.ServeHTTP(w, r)
+	}))
+	j.t.Cleanup(server.Close)
+	return portOf(j.t, server.Listener)
+}
+
+func (j judged) listen(address string) net.Listener {
+	j.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(j.t.Context(), "tcp", net.JoinHostPort(address, "0"))
+	j.must(err)
+	return listener
+}
+
+func portOf(t *testing.T, listener net.Listener) int32 {
+	t.Helper()
+	_, text, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(port)
+}
+
+// ownAddress is one of this machine that an API server takes for a pod's: it passes nothing on to loopback.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range addresses {
+		if network, is := each.(*net.IPNet); is && network.IP.To4() != nil && network.IP.IsGlobalUnicast() {
+			return network.IP.String()
+		}
+	}
+	t.Fatal("this machine has no address of IPv4 but loopback")
+	return ""
+}

@@ -1,0 +1,224 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// slowLister takes a while for each list. A list shows what was written when it began: its resource
+// version is the time in milliseconds since the lister was made.
+type slowLister struct {
+	client.Client
+	began time.Time
+	takes time.Duration
+	err   error
+
+	mu            sync.Mutex
+	lists         int
+	atOnce, worst int
+}
+
+func (s *slowLister) now() int64 { return time.Since(s.began).Milliseconds() + 1 }
+
+func (s *slowLister) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var asked client.ListOptions
+	asked.ApplyOptions(opts)
+	shows := s.now()
+	if asked.Raw != nil { // a watch cache shows no more than it must
+		shows, _ = strconv.ParseInt(asked.Raw.ResourceVersion, 10, 64)
+	}
+	s.enter(1)
+	defer s.enter(-1)
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	pods := list.(*corev1.PodList)
+	pods.ResourceVersion = strconv.FormatInt(shows, 10)
+	pods.Items = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: asked.Namespace, Name: "web-0"}}}
+	return nil
+}
+
+func (s *slowLister) enter(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.atOnce += n; n > 0 {
+		s.lists++
+	}
+	s.worst = max(s.worst, s.atOnce)
+}
+
+// asking is one who asks for pods.
+type asking struct {
+	after time.Duration
+	// patience is after how long it goes away; 0: never.
+	patience time.Duration
+	// notOlder is how long before it asks the list may be of; below 0: it must be exact.
+	notOlder time.Duration
+}
+
+// TestBatches: whoever lists pods, and whenever, gets what was written before, nobody is kept by one who
+// has gone, and there is one list at a time, however many ask.
+func TestBatches(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		millis := func(name string, from, to int) time.Duration {
+			return time.Duration(rapid.IntRange(from, to).Draw(rt, name)) * time.Millisecond
+		}
+		takes := millis("takes", 1, 50)
+		asked := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) asking {
+			return asking{
+				after:    time.Duration(rapid.IntRange(0, 200).Draw(rt, "after")) * time.Millisecond,
+				patience: time.Duration(rapid.SampledFrom([]int{0, 0, 5, 20, 60}).Draw(rt, "patience")) * time.Millisecond,
+				notOlder: time.Duration(rapid.SampledFrom([]int{-1, -1, 0, 10, 100}).Draw(rt, "not older")) * time.Millisecond,
+			}
+		}), 1, 40).Draw(rt, "asked")
+		synctest.Test(t, func(*testing.T) { checkBatches(rt, takes, asked) })
+	})
+}
+
+func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
+	server := &slowLister{began: time.Now(), takes: takes}
+	pods := batching{server, newBatches()}
+	wrong := make([]string, len(asked))
+	var group sync.WaitGroup
+	for i, one := range asked {
+		group.Go(func() {
+			time.Sleep(one.after)
+			wrong[i] = one.check(server, pods)
+		})
+	}
+	group.Wait()
+	synctest.Wait()
+	for i, what := range wrong {
+		if what != "" {
+			rt.Errorf("%+v: %s", asked[i], what)
+		}
+	}
+	if server.worst > 2 { // one that is exact, one that is not
+		rt.Errorf("%d lists at once", server.worst)
+	}
+	if len(pods.batches.queues) > 0 {
+		rt.Errorf("what is under way was not forgotten: %v", pods.batches.queues)
+	}
+}
+
+// check asks, and says what is wrong with the answer.
+func (a asking) check(server *slowLister, pods batching) string {
+	ctx, opts, needs := context.Background(), []client.ListOption{client.InNamespace("shop")}, server.now()
+	if a.patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.patience)
+		defer cancel()
+	}
+	if a.notOlder >= 0 {
+		needs = max(1, needs-a.notOlder.Milliseconds())
+		opts = append(opts, &client.ListOptions{Raw: &metav1.ListOptions{
+			ResourceVersion: strconv.FormatInt(needs, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		}})
+	}
+	start, list := time.Now(), corev1.PodList{}
+	err := pods.List(ctx, &list, opts...)
+	took := time.Since(start)
+	switch shows, _ := strconv.ParseInt(list.ResourceVersion, 10, 64); {
+	case err != nil && (a.patience == 0 || !errors.Is(err, context.DeadlineExceeded) || took != a.patience):
+		return fmt.Sprintf("%v after %v", err, took)
+	case err != nil:
+		return ""
+	case shows < needs:
+		return fmt.Sprintf("shows %d, not what was written until %d", shows, needs)
+	case took > 2*server.takes:
+		return fmt.Sprintf("took %v, and a list takes %v", took, server.takes)
+	case len(list.Items) != 1 || list.Items[0].Namespace != "shop":
+		return fmt.Sprintf("shows %v", list.Items)
+	}
+	return ""
+}
+
+// TestBatchOfMany: a hundred who ask while a list is under way wait for one more.
+func TestBatchOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &slowLister{began: time.Now(), takes: 10 * time.Millisecond}
+		pods := batching{server, newBatches()}
+		lists := make([]corev1.PodList, 101)
+		var group sync.WaitGroup
+		for i := range lists {
+			group.Go(func() {
+				if err := pods.List(t.Context(), &lists[i], client.InNamespace("shop")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if server.lists != 2 {
+			t.Errorf("%d lists", server.lists)
+		}
+		lists[1].Items[0].Name = "changed"
+		if lists[0].Items[0].Name != "web-0" || lists[2].Items[0].Name != "web-0" {
+			t.Error("what one has changed in its list is in that of others")
+		}
+	})
+}
+
+// TestBatchFails: all who wait for a list are told that it failed, and the next one is a new one.
+func TestBatchFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		server := &slowLister{began: time.Now(), takes: time.Millisecond, err: refused}
+		pods := batching{server, newBatches()}
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if err := pods.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); !errors.Is(err, refused) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		synctest.Wait()
+		server.err = nil
+		if err := pods.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNotShared: what others do not ask for in the same way is asked for by itself.
+func TestNotShared(t *testing.T) {
+	raw := func(raw metav1.ListOptions) client.ListOption { return &client.ListOptions{Raw: &raw} }
+	for name, opt := range map[string]client.ListOption{
+		"labels":           client.MatchingLabelsSelector{Selector: labels.Everything()},
+		"limit":            client.Limit(1),
+		"all namespaces":   client.InNamespace(""),
+		"another match":    raw(metav1.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact}),
+		"a limit besides":  raw(metav1.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Limit: 1}),
+		"a part of a list": client.Continue("more"),
+	} {
+		if _, _, shareable := queueOf([]client.ListOption{client.InNamespace("shop"), opt}); shareable {
+			t.Errorf("%s: it is shared", name)
+		}
+	}
+	for name, opts := range map[string][]client.ListOption{
+		"exact":     {client.InNamespace("shop")},
+		"not older": {client.InNamespace("shop"), raw(metav1.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})},
+	} {
+		if _, _, shareable := queueOf(opts); !shareable {
+			t.Errorf("%s: it is not shared", name)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package migration
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Asked is what a gate answers now at one of its points.
+type Asked struct {
+	plan.Point
+	// Subject is what it was asked about.
+	Subject health.Subject
+	// Answer is empty where there is nothing yet to ask about.
+	Answer health.Answer
+}
+
+// Ask asks every health gate once at each of its points, and writes nothing. m need not have been
+// written anywhere; of one that has not begun it is asked what it would be asked first.
+func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snapshot, error) {
+	snapshot, err := e.Look(ctx, m)
+	if err != nil {
+		return nil, snapshot, err
+	}
+	if snapshot.Record.Baseline == nil {
+		snapshot.Record.Baseline = &api.Baseline{
+			Start: snapshot.Source.Set.Start, Replicas: snapshot.Source.Set.Replicas + snapshot.Destination.Set.Replicas,
+			DestinationReplicas: snapshot.Destination.Set.Replicas,
+		}
+	}
+	for _, gate := range m.Spec.Gates {
+		snapshot.Gates = append(snapshot.Gates, plan.Health{Gate: gate})
+	}
+	var all []Asked
+	for _, point := range plan.Points(snapshot) {
+		subject := subjectOf(snapshot, point.Question)
+		subject.Look = true
+		all = append(all, Asked{Point: point, Subject: subject})
+	}
+	var group sync.WaitGroup
+	for i := range all {
+		if each := &all[i]; each.Point.Subject {
+			group.Go(func() { each.Answer = askOnce(ctx, e.gates.askerOf(each.Gate), each.Gate, each.Subject) })
+		}
+	}
+	group.Wait()
+	return all, snapshot, nil
+}
+
+// wrongGate is why a gate cannot be asked as it is written; nil: it can.
+func (e *Engine) wrongGate(gate api.HealthGate) *health.Answer {
+	_, err := e.askers(gate)
+	if err == nil {
+		return nil
+	}
+	answer := health.AnswerOf(err)
+	return &answer
+}

@@ -1,0 +1,148 @@
+package dependencies
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Place is where one side of a migration has its objects.
+type Place struct{ Namespace, Set string }
+
+// Way is the way of a copy.
+type Way struct {
+	From, To Place
+	// Account is the ServiceAccount of the pods.
+	Account string
+}
+
+// Home is the way of an object that stays where copies come to.
+func (w Way) Home() Way { return Way{From: w.To, To: w.To, Account: w.Account} }
+
+// Trackers are the labels and annotations by which GitOps tools know their objects.
+var Trackers = []string{
+	"argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance",
+	"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name",
+}
+
+// Annotations and labels that are of one object, of one cluster, or of us.
+const (
+	ours = "migration.sliceshift.io/"
+	// Names in a zone outside of the clusters: two objects would fight for them.
+	externalNames = "external-dns.alpha.kubernetes.io/"
+)
+
+// Clean is the copy of an object that is to be made at the other side, less what belongs to one
+// object or one cluster: its identity, its owners, who tracks it, addresses and ports that a cluster
+// assigns, tokens that it signs, and what opens a Service to the outside, where the same address may
+// be somebody else's. What is cleaned is cleaned of the object at the other side, too, before the two
+// are compared.
+func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructured {
+	copied := object.DeepCopy()
+	delete(copied.Object, "status")
+	copied.Object["metadata"] = map[string]any{"namespace": way.To.Namespace, "name": object.GetName()}
+	copied.SetLabels(kept(object.GetLabels(), ""))
+	copied.SetAnnotations(kept(object.GetAnnotations(), corev1.LastAppliedConfigAnnotation))
+	switch object.GetKind() {
+	case Secret:
+		cleanSecret(copied)
+	case ServiceAccount:
+		cleanAccount(copied)
+	case RoleBinding:
+		cleanBinding(copied, way)
+	case Service:
+		cleanService(copied, way)
+	}
+	return copied
+}
+
+func kept(from map[string]string, besides string) map[string]string {
+	to := maps.Clone(from)
+	maps.DeleteFunc(to, func(key, _ string) bool {
+		return key == besides || slices.Contains(Trackers, key) || strings.HasPrefix(key, ours) || strings.HasPrefix(key, externalNames)
+	})
+	if len(to) == 0 {
+		return nil
+	}
+	return to
+}
+
+// cleanSecret takes a ServiceAccount's token out: the other cluster signs its own (kubernetes
+// pkg/controller/serviceaccount/tokens_controller.go, generateTokenIfNeeded).
+func cleanSecret(copied *unstructured.Unstructured) {
+	if text(copied.Object, "type") != string(corev1.SecretTypeServiceAccountToken) {
+		return
+	}
+	for _, key := range []string{corev1.ServiceAccountTokenKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey} {
+		unstructured.RemoveNestedField(copied.Object, "data", key)
+	}
+	if len(object(copied.Object, "data")) == 0 {
+		delete(copied.Object, "data")
+	}
+	annotations := copied.GetAnnotations()
+	delete(annotations, corev1.ServiceAccountUIDKey)
+	copied.SetAnnotations(annotations)
+}
+
+func cleanAccount(copied *unstructured.Unstructured) {
+	delete(copied.Object, "secrets")
+	var pull []any
+	for _, secret := range items(copied.Object, "imagePullSecrets") {
+		if !generated(copied.GetName(), text(secret, "name")) {
+			pull = append(pull, secret)
+		}
+	}
+	delete(copied.Object, "imagePullSecrets")
+	if len(pull) > 0 {
+		copied.Object["imagePullSecrets"] = pull
+	}
+}
+
+// cleanBinding leaves the rights to the ServiceAccount of the pods alone: nobody else gets any by the
+// move, and nobody who has some at the other side is looked at.
+func cleanBinding(copied *unstructured.Unstructured, way Way) {
+	subjects := items(copied.Object, "subjects")
+	delete(copied.Object, "subjects")
+	if slices.ContainsFunc(subjects, func(subject map[string]any) bool { return reached(subject, way.From.Namespace, way.Account) }) {
+		copied.Object["subjects"] = []any{map[string]any{"kind": rbacv1.ServiceAccountKind, "name": way.Account, "namespace": way.To.Namespace}}
+	}
+}
+
+// assigned are the fields of a Service that a cluster assigns, or that open it to the outside.
+var assigned = []string{
+	"type", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalIPs", "externalName", "externalTrafficPolicy", "healthCheckNodePort",
+	"loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "allocateLoadBalancerNodePorts",
+}
+
+func cleanService(copied *unstructured.Unstructured, way Way) {
+	spec := object(copied.Object, "spec")
+	for _, field := range assigned {
+		delete(spec, field)
+	}
+	if spec["clusterIP"] != corev1.ClusterIPNone {
+		delete(spec, "clusterIP")
+	}
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if fields, is := port.(map[string]any); is {
+			delete(fields, "nodePort")
+		}
+	}
+	if selector := object(spec, "selector"); selector != nil {
+		name, _ := selector[appsv1.StatefulSetPodNameLabel].(string)
+		if ofSet(name, way.From.Set) {
+			selector[appsv1.StatefulSetPodNameLabel] = way.To.Set + strings.TrimPrefix(name, way.From.Set)
+		}
+	}
+}
+
+// object is a tree in a tree, not a copy of it; nil where there is none.
+func object(tree map[string]any, field string) map[string]any {
+	value, _ := tree[field].(map[string]any)
+	return value
+}

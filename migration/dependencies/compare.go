@@ -1,0 +1,225 @@
+package dependencies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// content is what two objects are compared by: all but their metadata, which says who keeps an
+// object and how, and not what pods get of it. With the annotations of a ServiceAccount it does:
+// by them a cloud knows which rights its pods have.
+func content(cleaned *unstructured.Unstructured) map[string]any {
+	tree := maps.Clone(cleaned.Object)
+	for _, field := range []string{"apiVersion", "kind", "metadata"} {
+		delete(tree, field)
+	}
+	if annotations := cleaned.GetAnnotations(); cleaned.GetKind() == ServiceAccount && len(annotations) > 0 {
+		given := map[string]any{}
+		for key, value := range annotations {
+			given[key] = value
+		}
+		tree["annotations"] = given
+	}
+	for field, value := range tree {
+		if empty(value) {
+			delete(tree, field)
+		}
+	}
+	return tree
+}
+
+// empty says whether a field is as good as absent.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	default:
+		return false
+	}
+}
+
+// Hash tells the content of a cleaned object from every other one.
+func Hash(cleaned *unstructured.Unstructured) string {
+	data, err := json.Marshal(content(cleaned))
+	if err != nil {
+		return "" // of no object that came as JSON
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Most that a difference shows.
+const (
+	mostDifferences = 8
+	mostOfAValue    = 60
+	mostOfAPath     = 120
+)
+
+// Difference says in one line where a cleaned object is not as another one: what is there now, after
+// a minus, and what would be there, after a plus. Of a Secret it names the keys and no value.
+func Difference(now, wanted *unstructured.Unstructured) string {
+	kind, _ := KindOf(now.GetKind())
+	before, after := map[string]string{}, map[string]string{}
+	flatten(before, "", content(now))
+	flatten(after, "", content(wanted))
+	paths := slices.Collect(maps.Keys(before))
+	paths = append(paths, slices.Collect(maps.Keys(after))...)
+	slices.Sort(paths)
+	var lines []string
+	for _, path := range slices.Compact(paths) {
+		was, had := before[path]
+		is, has := after[path]
+		if was == is && had == has {
+			continue
+		}
+		line := cut(strings.TrimPrefix(path, "."), mostOfAPath) + ":"
+		if had {
+			line += " -" + shown(was, kind.Secret)
+		}
+		if has {
+			line += " +" + shown(is, kind.Secret)
+		}
+		lines = append(lines, line)
+	}
+	if more := len(lines) - mostDifferences; more > 0 {
+		lines = append(lines[:mostDifferences], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "; ")
+}
+
+func shown(value string, secret bool) string {
+	if secret {
+		return "(not shown)"
+	}
+	return cut(value, mostOfAValue)
+}
+
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
+func flatten(into map[string]string, path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			flatten(into, path+"."+key, item)
+		}
+	case []any:
+		for i, item := range value {
+			flatten(into, fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	default:
+		data, _ := json.Marshal(value)
+		into[path] = string(data)
+	}
+}
+
+// Rigid says whether an object cannot be changed into another one, so that it would have to be
+// made anew (kubernetes pkg/apis: validation of ConfigMaps, Secrets, RoleBindings,
+// ResourceClaimTemplates and the clusterIP of Services).
+func Rigid(now, wanted *unstructured.Unstructured) bool {
+	switch now.GetKind() {
+	case ConfigMap, Secret:
+		immutable, _, _ := unstructured.NestedBool(now.Object, "immutable")
+		return immutable || text(now.Object, "type") != text(wanted.Object, "type")
+	case RoleBinding:
+		return !equality.Semantic.DeepEqual(object(now.Object, "roleRef"), object(wanted.Object, "roleRef"))
+	case ResourceClaimTemplate:
+		return true
+	case Service:
+		return (text(now.Object, "spec", "clusterIP") == headless) != (text(wanted.Object, "spec", "clusterIP") == headless)
+	default:
+		return false
+	}
+}
+
+const headless = "None"
+
+// Merge is an object that is there with the content of a cleaned one: what cleaning leaves out
+// stays as it is there, so that a Service keeps its address and a ServiceAccount its tokens.
+func Merge(now, wanted *unstructured.Unstructured, way Way) *unstructured.Unstructured {
+	home := Clean(now, way.Home())
+	merged := now.DeepCopy()
+	for field := range union(home.Object, wanted.Object) {
+		switch field {
+		case "apiVersion", "kind", "metadata":
+			continue
+		case "subjects":
+			merged.Object[field] = mergeSubjects(now, wanted, way)
+			continue
+		}
+		was, is := object(home.Object, field), object(wanted.Object, field)
+		if there := object(merged.Object, field); there != nil && (was != nil || is != nil) {
+			maps.DeleteFunc(there, func(key string, _ any) bool { _, cleaned := was[key]; return cleaned })
+			maps.Copy(there, is)
+			continue
+		}
+		if value, has := wanted.Object[field]; has {
+			merged.Object[field] = value
+		} else {
+			delete(merged.Object, field)
+		}
+	}
+	merged.SetLabels(mergeStrings(merged.GetLabels(), wanted.GetLabels()))
+	annotations := merged.GetAnnotations()
+	if now.GetKind() == ServiceAccount {
+		maps.DeleteFunc(annotations, func(key, _ string) bool { _, cleaned := home.GetAnnotations()[key]; return cleaned })
+	}
+	merged.SetAnnotations(mergeStrings(annotations, wanted.GetAnnotations()))
+	return merged
+}
+
+// mergeSubjects leaves those their rights who have some there.
+func mergeSubjects(now, wanted *unstructured.Unstructured, way Way) []any {
+	var subjects []any
+	for _, subject := range items(now.Object, "subjects") {
+		if !reached(subject, way.To.Namespace, way.Account) {
+			subjects = append(subjects, subject)
+		}
+	}
+	for _, subject := range items(wanted.Object, "subjects") {
+		subjects = append(subjects, subject)
+	}
+	return subjects
+}
+
+func mergeStrings(into, from map[string]string) map[string]string {
+	if len(from) == 0 {
+		return into
+	}
+	merged := maps.Clone(into)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, from)
+	return merged
+}
+
+func union(a, b map[string]any) map[string]bool {
+	keys := map[string]bool{}
+	for key := range a {
+		keys[key] = true
+	}
+	for key := range b {
+		keys[key] = true
+	}
+	return keys
+}
+
+// Bare says whether a cleaned object has no content: it says nothing that another one would not.
+func Bare(cleaned *unstructured.Unstructured) bool { return len(content(cleaned)) == 0 }

@@ -1,0 +1,110 @@
+// Package dependencies knows what the pods of a StatefulSet need besides their volumes: it finds
+// what a pod template names and what selects its pods, makes a copy of an object for another
+// cluster or namespace, and compares two of them. Nothing here reads a cluster or decides.
+package dependencies
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is a kind of object that pods depend on.
+type Kind struct {
+	// Name is the kind as the API has it: "ConfigMap".
+	Name string
+	// Group is its API group, and Versions are those in which it is understood, the best first.
+	Group    string
+	Versions []string
+	// Resource is its name in rights.
+	Resource string
+	// Copied is true for what a migration may copy. Everything else is only looked for.
+	Copied bool
+	// Cluster is true for what is in no namespace.
+	Cluster bool
+	// Secret is true where values are shown to nobody.
+	Secret bool
+}
+
+// Names of kinds.
+const (
+	ConfigMap             = "ConfigMap"
+	Secret                = "Secret"
+	ServiceAccount        = "ServiceAccount"
+	Role                  = "Role"
+	RoleBinding           = "RoleBinding"
+	Service               = "Service"
+	NetworkPolicy         = "NetworkPolicy"
+	ResourceClaimTemplate = "ResourceClaimTemplate"
+	SecretProviderClass   = "SecretProviderClass"
+	ResourceClaim         = "ResourceClaim"
+	ClusterRole           = "ClusterRole"
+	PriorityClass         = "PriorityClass"
+	RuntimeClass          = "RuntimeClass"
+	StorageClass          = "StorageClass"
+	CSIDriver             = "CSIDriver"
+	DeviceClass           = "DeviceClass"
+	ClusterTrustBundle    = "ClusterTrustBundle"
+)
+
+// API groups of more than one kind.
+const (
+	rbacGroup    = "rbac.authorization.k8s.io"
+	storageGroup = "storage.k8s.io"
+	deviceGroup  = "resource.k8s.io"
+)
+
+// kinds are all of them, in the order in which copies are made: what others name comes first.
+var kinds = []Kind{
+	{Name: Secret, Versions: []string{"v1"}, Resource: "secrets", Copied: true, Secret: true},
+	{Name: ConfigMap, Versions: []string{"v1"}, Resource: "configmaps", Copied: true},
+	{Name: SecretProviderClass, Group: "secrets-store.csi.x-k8s.io", Versions: []string{"v1"}, Resource: "secretproviderclasses", Copied: true},
+	{Name: ResourceClaimTemplate, Group: deviceGroup, Versions: deviceVersions, Resource: "resourceclaimtemplates", Copied: true},
+	{Name: ServiceAccount, Versions: []string{"v1"}, Resource: "serviceaccounts", Copied: true},
+	{Name: Role, Group: rbacGroup, Versions: []string{"v1"}, Resource: "roles", Copied: true},
+	{Name: RoleBinding, Group: rbacGroup, Versions: []string{"v1"}, Resource: "rolebindings", Copied: true},
+	{Name: NetworkPolicy, Group: "networking.k8s.io", Versions: []string{"v1"}, Resource: "networkpolicies", Copied: true},
+	{Name: Service, Versions: []string{"v1"}, Resource: "services", Copied: true},
+	{Name: ResourceClaim, Group: deviceGroup, Versions: deviceVersions, Resource: "resourceclaims"},
+	{Name: ClusterRole, Group: rbacGroup, Versions: []string{"v1"}, Resource: "clusterroles", Cluster: true},
+	{Name: PriorityClass, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Cluster: true},
+	{Name: RuntimeClass, Group: "node.k8s.io", Versions: []string{"v1"}, Resource: "runtimeclasses", Cluster: true},
+	{Name: StorageClass, Group: storageGroup, Versions: []string{"v1"}, Resource: "storageclasses", Cluster: true},
+	{Name: CSIDriver, Group: storageGroup, Versions: []string{"v1"}, Resource: "csidrivers", Cluster: true},
+	{Name: DeviceClass, Group: deviceGroup, Versions: deviceVersions, Resource: "deviceclasses", Cluster: true},
+	{Name: ClusterTrustBundle, Group: "certificates.k8s.io", Versions: []string{"v1", "v1beta1"}, Resource: "clustertrustbundles", Cluster: true},
+}
+
+// deviceVersions are those of dynamic resource allocation.
+var deviceVersions = []string{"v1", "v1beta2", "v1beta1"}
+
+// KindOf finds a kind by its name.
+func KindOf(name string) (Kind, bool) {
+	at := slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == name })
+	if at < 0 {
+		return Kind{}, false
+	}
+	return kinds[at], true
+}
+
+// Copied are the kinds that a migration may copy, in the order in which it does.
+func Copied() []Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(kind Kind) bool { return !kind.Copied })
+}
+
+// GroupKind names the kind in its group.
+func (k Kind) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Name} }
+
+// Reference is an object that pods depend on.
+type Reference struct {
+	Kind, Name string
+	// Optional is true when pods start without it.
+	Optional bool
+	// From is where it is named, for people: "env PASSWORD of container web".
+	From string
+}
+
+// rank is the order of references.
+func (r Reference) rank() int {
+	return slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == r.Kind })
+}

@@ -1,0 +1,117 @@
+package dependencies
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Names under which an API server knows a ServiceAccount (kubernetes apiserver,
+// pkg/authentication/serviceaccount).
+const (
+	accountUser   = "system:serviceaccount:"
+	accountGroup  = "system:serviceaccounts"
+	authenticated = "system:authenticated"
+)
+
+// Reaches says whether a RoleBinding gives rights to a ServiceAccount of its own namespace: by its
+// name, its user name, or a group that it is in.
+func Reaches(binding *unstructured.Unstructured, account string) bool {
+	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
+		return reached(subject, binding.GetNamespace(), account)
+	})
+}
+
+func reached(subject map[string]any, namespace, account string) bool {
+	name := text(subject, "name")
+	switch text(subject, "kind") {
+	case rbacv1.ServiceAccountKind:
+		return name == account && text(subject, "namespace") == namespace
+	case rbacv1.UserKind:
+		return name == accountUser+namespace+":"+account
+	case rbacv1.GroupKind:
+		return name == accountGroup || name == accountGroup+":"+namespace || name == authenticated
+	default:
+		return false
+	}
+}
+
+// Selector is what a Service or a NetworkPolicy selects pods by; nil: it selects none.
+func Selector(object *unstructured.Unstructured) labels.Selector {
+	switch object.GetKind() {
+	case Service:
+		selector, _, err := unstructured.NestedStringMap(object.Object, "spec", "selector")
+		if err != nil || len(selector) == 0 {
+			return nil
+		}
+		return labels.SelectorFromSet(selector)
+	case NetworkPolicy:
+		tree, _, err := unstructured.NestedMap(object.Object, "spec", "podSelector")
+		if err != nil {
+			return nil
+		}
+		var selector metav1.LabelSelector
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &selector) != nil {
+			return nil
+		}
+		parsed, err := metav1.LabelSelectorAsSelector(&selector)
+		if err != nil {
+			return nil
+		}
+		return parsed
+	default:
+		return nil
+	}
+}
+
+// own are the labels that the StatefulSet controller gives each pod besides those of the template
+// (kubernetes stateful_set_utils.go, newVersionedStatefulSetPod, initIdentity).
+var own = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, appsv1.ControllerRevisionHashLabelKey}
+
+// Selects says whether a selector may select a pod of a set with these labels in its template. One
+// that asks for a single pod by name counts when the name is of the set.
+func Selects(selector labels.Selector, set string, template map[string]string) bool {
+	if selector == nil {
+		return false
+	}
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return false
+	}
+	return !slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
+		switch {
+		case r.Key() == appsv1.StatefulSetPodNameLabel && len(r.Values()) > 0:
+			return !slices.ContainsFunc(r.Values().UnsortedList(), func(name string) bool { return ofSet(name, set) })
+		case slices.Contains(own, r.Key()):
+			return false
+		default:
+			return !r.Matches(labels.Set(template))
+		}
+	})
+}
+
+// ofSet says whether a pod has a name of the set: <set>-<ordinal>.
+func ofSet(pod, set string) bool {
+	ordinal, is := strings.CutPrefix(pod, set+"-")
+	return is && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""
+}
+
+// Stranger is the first of some pods that is selected and not of the set; empty: there is none. A
+// pod that has ended does not count.
+func Stranger(selector labels.Selector, set string, pods []corev1.Pod) string {
+	for i := range pods {
+		pod := &pods[i]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !ended && !ofSet(pod.Name, set) && selector != nil && selector.Matches(labels.Set(pod.Labels)) {
+			return pod.Name
+		}
+	}
+	return ""
+}

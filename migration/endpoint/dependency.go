@@ -1,0 +1,64 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+)
+
+// Serves says in which of some versions the side's API server serves a kind, the first that it
+// does; nil: in none.
+func (p Endpoint) Serves(kind dependencies.Kind, versions ...string) (*schema.GroupVersionKind, error) {
+	mapping, err := p.Live.RESTMapper().RESTMapping(kind.GroupKind(), versions...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // nil is the answer that it serves none
+	case err != nil:
+		return nil, fmt.Errorf("finding out whether %s is served: %w", kind.Name, err)
+	}
+	return &mapping.GroupVersionKind, nil
+}
+
+// Dependency reads an object that pods depend on, in one of some versions; nil without an error when
+// the API server says that it does not exist, or that it does not know the kind.
+func (p Endpoint) Dependency(ctx context.Context, kind dependencies.Kind, name string, versions ...string) (*unstructured.Unstructured, error) {
+	served, err := p.Serves(kind, versions...)
+	if served == nil || err != nil {
+		return nil, err
+	}
+	key := p.Key(name)
+	if kind.Cluster {
+		key.Namespace = ""
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(*served)
+	err = p.Live.Get(ctx, key, object)
+	switch {
+	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
+		return nil, nil //nolint:nilnil // nil is the answer that it does not exist
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s in cluster %s: %w", kind.Name, name, p.Cluster, err)
+	}
+	return object, nil
+}
+
+// Dependents lists all objects of a kind in the side's namespace; none where the kind is not known.
+func (p Endpoint) Dependents(ctx context.Context, kind dependencies.Kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	served, err := p.Serves(kind, kind.Versions...)
+	if served == nil || err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(served.GroupVersion().WithKind(served.Kind + "List"))
+	if err := p.Live.List(ctx, list, append(options, client.InNamespace(p.Namespace))...); err != nil {
+		return nil, fmt.Errorf("listing %s in namespace %s of cluster %s: %w", kind.Resource, p.Namespace, p.Cluster, err)
+	}
+	return list.Items, nil
+}

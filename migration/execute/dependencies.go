@@ -1,0 +1,110 @@
+package execute
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// errAnother is why a copy is not written: what was judged is not what is there.
+var errAnother = errors.New("it has changed since it was looked at")
+
+// writeCopy makes a copy of a dependency, or brings one up to date.
+func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	copied, way, err := e.CopyOf(ctx, effect)
+	if err != nil {
+		return nil, err
+	}
+	if effect.Verb == plan.CreateCopy {
+		return copied, at.Live.Create(ctx, copied)
+	}
+	kind, _ := dependencies.KindOf(effect.Kind)
+	there, err := at.Dependency(ctx, kind, effect.Name, copied.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	if there == nil || there.GetUID() != effect.UID || there.GetResourceVersion() != effect.ResourceVersion {
+		return nil, conflict(kind, effect.Name)
+	}
+	merged := dependencies.Merge(there, copied, way)
+	if _, ours := there.GetLabels()[api.OwnerLabelKey]; !ours { // it was somebody else's, and is not deleted
+		labels := merged.GetLabels()
+		delete(labels, api.OwnerLabelKey)
+		merged.SetLabels(labels)
+	}
+	return merged, at.Live.Update(ctx, merged)
+}
+
+// CopyOf is the copy of a dependency as it is at the source now, and the way that it takes. It is
+// refused when the source has another one than was judged.
+func (e *Executor) CopyOf(ctx context.Context, effect plan.Effect) (*unstructured.Unstructured, dependencies.Way, error) {
+	kind, _ := dependencies.KindOf(effect.Kind)
+	origin, err := e.Source.Dependency(ctx, kind, effect.Name, kind.Versions...)
+	if err != nil {
+		return nil, dependencies.Way{}, err
+	}
+	if origin == nil {
+		return nil, dependencies.Way{}, conflict(kind, effect.Name)
+	}
+	way := observe.WayOf(e.Pair, "")
+	if effect.Kind == dependencies.RoleBinding { // of no other kind the copy depends on the account
+		set, err := e.Source.GetSet(ctx, e.Source.Live)
+		if err != nil {
+			return nil, way, err
+		}
+		if set == nil {
+			return nil, way, conflict(kind, effect.Name)
+		}
+		way.Account = dependencies.AccountOf(set.Spec.Template.Spec)
+	}
+	copied := dependencies.Clean(origin, way)
+	hash := dependencies.Hash(copied)
+	if hash != effect.Copied.Origin {
+		return nil, way, conflict(kind, effect.Name)
+	}
+	mark := dependencies.Mark{
+		Cluster: e.Source.ID, Namespace: origin.GetNamespace(), Name: origin.GetName(), UID: origin.GetUID(), Hash: hash, PutBack: effect.Copied.PutBack,
+	}
+	copied.SetAnnotations(with(copied.GetAnnotations(), api.OriginAnnotationKey, mark.String()))
+	copied.SetLabels(with(copied.GetLabels(), api.OwnerLabelKey, string(e.Owner)))
+	return copied, way, nil
+}
+
+func with(all map[string]string, key, value string) map[string]string {
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[key] = value
+	return all
+}
+
+func conflict(kind dependencies.Kind, name string) error {
+	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Resource}, name, errAnother)
+}
+
+// removeCopy deletes the very copy that was judged.
+func removeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
+	kind, _ := dependencies.KindOf(effect.Kind)
+	served, err := at.Serves(kind, kind.Versions...)
+	if err != nil {
+		return err
+	}
+	if served == nil {
+		return conflict(kind, effect.Name)
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(*served)
+	object.SetNamespace(at.Namespace)
+	object.SetName(effect.Name)
+	return at.Live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion})
+}

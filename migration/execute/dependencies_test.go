@@ -1,0 +1,142 @@
+package execute
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+const (
+	origin = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, uid: origin, labels: {app: web}}, data: {colour: blue}}`
+	other  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, uid: there, labels: {theirs: kept}}, data: {colour: red, size: small}}`
+)
+
+// copier writes copies of a namespace into another one.
+func copier(there ...client.Object) *Executor {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	return &Executor{Owner: "m", Pair: endpointtest.Pair(
+		endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(origin)), endpointtest.Serving(clustertest.Hooks{}, nil, there...),
+	)}
+}
+
+// settings is what the destination has afterwards; nil: nothing.
+func (e *Executor) settings(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	kind, _ := dependencies.KindOf("ConfigMap")
+	object, err := e.Destination.Dependency(context.Background(), kind, "settings", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func originHash() string { return dependencies.Hash(endpointtest.Object(origin)) }
+
+func copyEffect(verb plan.Verb, change func(*plan.Effect)) plan.Effect {
+	e := plan.Effect{Verb: verb, Side: plan.DestinationSide, Kind: "ConfigMap", Name: "settings", UID: "there", ResourceVersion: "999", Copied: plan.Copied{Origin: originHash(), PutBack: 1}}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+// TestCopyIsMade of the very object that was judged, and says what it is a copy of.
+func TestCopyIsMade(t *testing.T) {
+	e := copier()
+	if _, err := e.Do(t.Context(), copyEffect(plan.CreateCopy, nil)); err != nil {
+		t.Fatal(err)
+	}
+	got := e.settings(t)
+	mark := dependencies.ParseMark(got.GetAnnotations()["migration.sliceshift.io/origin"])
+	want := &dependencies.Mark{Cluster: "1", Namespace: "shop", Name: "settings", UID: "origin", Hash: originHash(), PutBack: 1}
+	if diff := cmp.Diff(want, mark); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "web", "migration.sliceshift.io/created-by": "m"}, got.GetLabels()); diff != "" {
+		t.Error(diff)
+	}
+	if dependencies.Hash(got) != originHash() {
+		t.Errorf("it has %v", got.Object)
+	}
+}
+
+// TestRightsAreOfTheAccount: a copied RoleBinding gives rights to the account of the pods alone.
+func TestRightsAreOfTheAccount(t *testing.T) {
+	const binding = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: shop}, roleRef: {kind: Role, name: reader}, subjects: [{kind: User, name: jane}, {kind: ServiceAccount, name: app, namespace: shop}]}`
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Spec.Template.Spec.ServiceAccountName = "app"
+	e := &Executor{Owner: "m", Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(binding)), nil)}
+	e.Destination.Namespace = "team"
+	way := dependencies.Way{From: dependencies.Place{Namespace: "shop"}, To: dependencies.Place{Namespace: "team"}, Account: "app"}
+	kind, _ := dependencies.KindOf("RoleBinding")
+	stored, err := e.Source.Dependency(t.Context(), kind, "reader", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := dependencies.Hash(dependencies.Clean(stored, way))
+	got, _, err := e.CopyOf(t.Context(), plan.Effect{Verb: plan.CreateCopy, Kind: "RoleBinding", Name: "reader", Copied: plan.Copied{Origin: hash}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{map[string]any{"kind": "ServiceAccount", "name": "app", "namespace": "team"}}
+	if diff := cmp.Diff(want, got.Object["subjects"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCopyIsBroughtUpToDate: what somebody else has made gets the content and the mark, and keeps the rest;
+// it does not become the migration's own, which would delete it.
+func TestCopyIsBroughtUpToDate(t *testing.T) {
+	e := copier(endpointtest.Object(other))
+	if _, err := e.Do(t.Context(), copyEffect(plan.UpdateCopy, nil)); err != nil {
+		t.Fatal(err)
+	}
+	got := e.settings(t)
+	if diff := cmp.Diff(map[string]string{"app": "web", "theirs": "kept"}, got.GetLabels()); diff != "" {
+		t.Error(diff)
+	}
+	if dependencies.Hash(got) != originHash() || dependencies.ParseMark(got.GetAnnotations()["migration.sliceshift.io/origin"]) == nil || got.GetUID() != "there" {
+		t.Errorf("it has %v", got.Object)
+	}
+}
+
+// TestCopyIsRefused where anything is not as it was judged (I9).
+func TestCopyIsRefused(t *testing.T) {
+	for name, effect := range map[string]plan.Effect{
+		"another origin, created": copyEffect(plan.CreateCopy, func(e *plan.Effect) { e.Copied.Origin = "0" }),
+		"no origin":               copyEffect(plan.CreateCopy, func(e *plan.Effect) { e.Name = "gone" }),
+		"another origin, updated": copyEffect(plan.UpdateCopy, func(e *plan.Effect) { e.Copied.Origin = "0" }),
+		"it is there":             copyEffect(plan.CreateCopy, nil),
+		"another object, updated": copyEffect(plan.UpdateCopy, func(e *plan.Effect) { e.UID = "else" }),
+		"a newer object, updated": copyEffect(plan.UpdateCopy, func(e *plan.Effect) { e.ResourceVersion = "998" }),
+		"a newer object, deleted": copyEffect(plan.DeleteCopy, func(e *plan.Effect) { e.ResourceVersion = "998" }),
+	} {
+		e := copier(endpointtest.Object(other))
+		_, err := e.Do(t.Context(), effect)
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e.settings(t).GetResourceVersion() != "999" {
+			t.Errorf("%s: it was written", name)
+		}
+	}
+}
+
+// TestCopyIsDeleted: the very one that was judged.
+func TestCopyIsDeleted(t *testing.T) {
+	e := copier(endpointtest.Object(other))
+	if _, err := e.Do(t.Context(), copyEffect(plan.DeleteCopy, nil)); err != nil || e.settings(t) != nil {
+		t.Errorf("it is still there: %v", err)
+	}
+}

@@ -1,0 +1,78 @@
+package health
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/kubeconfig"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Addresses are where gates may ask a Prometheus. It is asked from where the manager runs, at an address
+// that whoever writes a Migration has chosen.
+type Addresses struct {
+	// Listed are those that the operator of the manager names, as URLs; what is below the path of one is
+	// named, too. Where it holds none, every one is asked by https that is not of the manager's own
+	// machine nor of a cloud's metadata service, as with the servers of kubeconfigs.
+	Listed []string
+	// AllowLocal lets addresses that are not listed lead to those all the same.
+	AllowLocal bool
+	// Any lets everything be asked: the process runs for the one who asks, with their rights and in
+	// their network.
+	Any bool
+}
+
+// allow says where an address leads, and whether its connections are to be judged by where they really go.
+func (a Addresses) allow(address string) (u *url.URL, judge bool, err error) {
+	u, err = url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is no URL; set it to https://<host>:<port>/<path>")
+	case u.User != nil:
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address holds a user name, which would end up in logs; name a token in prometheus.bearerTokenSecretRef")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(address, "#"):
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address has a query or a fragment; remove it, and write the query into prometheus.query")
+	case !plain(u):
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address has an empty segment, a . or .., or a character that is hidden by a %; write the path without")
+	case a.Any:
+		return u, false, nil
+	case len(a.Listed) > 0:
+		if !slices.ContainsFunc(a.Listed, func(each string) bool { return within(u, each) }) {
+			return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is none of those that gates may ask; whoever runs the manager may add it to gates.prometheus: "+strings.Join(a.Listed, ", "))
+		}
+		return u, false, nil
+	case u.Scheme == "http":
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address begins with http://, where anybody in between could answer; use its https address, or let whoever runs the manager name it in gates.prometheus")
+	case !a.AllowLocal && kubeconfig.Local(u.Hostname()):
+		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network")
+	}
+	return u, !a.AllowLocal, nil
+}
+
+// plain says whether nothing is hidden in a path.
+func plain(u *url.URL) bool {
+	at := strings.TrimSuffix(u.Path, "/")
+	return u.RawPath == "" && !strings.Contains(at, `\`) && (at == "" || path.Clean(at) == at)
+}
+
+// within says whether a URL is a listed one or below its path.
+func within(u *url.URL, listed string) bool {
+	of, err := url.Parse(listed)
+	if err != nil || u.Scheme != of.Scheme || origin(u) != origin(of) {
+		return false
+	}
+	base := strings.TrimSuffix(of.Path, "/")
+	return strings.TrimSuffix(u.Path, "/") == base || strings.HasPrefix(u.Path, base+"/")
+}
+
+// origin is the host and port of a URL.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
+}

@@ -1,0 +1,144 @@
+package health
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// httpAsker asks an endpoint of a pod.
+type httpAsker struct {
+	gate    api.HTTPGate
+	request clusters.PodRequest
+	sides   Sides
+}
+
+func newHTTP(gate api.HTTPGate, sides Sides) (*httpAsker, error) {
+	request := clusters.PodRequest{Scheme: "http", Port: gate.Port, Header: http.Header{}}
+	if gate.Scheme == api.GateHTTPS {
+		request.Scheme = "https"
+	}
+	var err error
+	if request.Path, request.Query, err = pathOf(gate.Path); err != nil {
+		return nil, err
+	}
+	for _, header := range gate.Headers {
+		if err := clusters.CheckPodHeader(header.Name); err != nil {
+			return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: %v", err))
+		}
+		if strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+			return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: the value of %s has characters that no header may have; remove them", header.Name))
+		}
+		request.Header.Set(header.Name, header.Value)
+	}
+	return &httpAsker{gate, request, sides}, nil
+}
+
+// pathOf takes a path apart. It comes behind that of the pod in a path of the API server, and must not lead
+// out of there.
+func pathOf(text string) (clean, query string, err error) {
+	if text == "" {
+		return "/", "", nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//"):
+		return "", "", refuse(api.ReasonGateInvalid, fmt.Sprintf("http.path: %.63q is not a path; write /, its segments, and a query behind ? where it needs one", text))
+	case u.Fragment != "" || u.RawFragment != "" || strings.Contains(text, "#"):
+		return "", "", refuse(api.ReasonGateInvalid, fmt.Sprintf("http.path: %.63q has a fragment, which is never sent; remove it", text))
+	case u.RawPath != "" || strings.Contains(u.Path, `\`) || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") && u.Path != "/":
+		return "", "", refuse(api.ReasonGateInvalid, fmt.Sprintf("http.path: %.63q has an empty segment, a . or .., or a character that is hidden by a %%; write the path without", text))
+	}
+	return u.Path, u.RawQuery, nil
+}
+
+// Ask implements Asker.
+func (a *httpAsker) Ask(ctx context.Context, s Subject) Answer {
+	side := a.sides.at(s.Side)
+	request := a.request
+	request.Pod = client.ObjectKey{Namespace: s.Namespace, Name: s.Pod}
+	answer, err := side.Connection.AskPod(ctx, request)
+	if err != nil {
+		return unheard(s, fmt.Sprintf("port %d", a.gate.Port), "get", "pods/proxy", err)
+	}
+	if doubt := samePod(ctx, side.Connection, s); doubt != nil {
+		return *doubt
+	}
+	return a.judge(s, answer)
+}
+
+func (a *httpAsker) judge(s Subject, answer clusters.PodAnswer) Answer {
+	asked := fmt.Sprintf("%s answers HTTP %d on port %d%s", s.pod(), answer.Code, a.gate.Port, a.request.Path)
+	switch {
+	case !a.expects(answer.Code):
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s, and a good answer is %s. It says: %s", asked, a.expected(), excerpt(answer.Body)))
+	case !bytes.Contains(answer.Body, []byte(a.gate.BodyContains)):
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s, without %.63q in its first %d KiB. It says: %s", asked, a.gate.BodyContains, clusters.MaxPodAnswer>>10, excerpt(answer.Body)))
+	}
+	return passed("%s", asked)
+}
+
+func (a *httpAsker) expects(code int) bool {
+	if len(a.gate.ExpectedStatus) == 0 {
+		return code >= http.StatusOK && code < http.StatusMultipleChoices
+	}
+	return slices.Contains(a.gate.ExpectedStatus, int32(code)) //nolint:gosec // an HTTP code has three digits
+}
+
+func (a *httpAsker) expected() string {
+	if len(a.gate.ExpectedStatus) == 0 {
+		return "200 to 299"
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.gate.ExpectedStatus)), " or "), "[]")
+}
+
+// excerpt is the beginning of what a pod has answered.
+func excerpt(body []byte) string {
+	const most = 200
+	if text := line(string(body)); text != "" {
+		return fmt.Sprintf("%q", cut(text, most))
+	}
+	return "nothing"
+}
+
+// pod names the pod for people.
+func (s Subject) pod() string {
+	return fmt.Sprintf("pod %s/%s in cluster %s", s.Namespace, s.Pod, s.Cluster)
+}
+
+// unheard is for a pod that has not been heard.
+func unheard(s Subject, at, verb, resource string, err error) Answer {
+	why := endpoint.OneLine(err)
+	if endpoint.LacksRight(err) {
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not asked at %s for want of a right: %s. Bind ClusterRole sliceshift-mover-gates there, or allow: %s %s", s.pod(), at, why, verb, resource))
+	}
+	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer at %s: %s", s.pod(), at, why))
+}
+
+// samePod says whether it was the pod that was to be asked which has answered: one that is the same pod
+// before and after a question was it at the question.
+func samePod(ctx context.Context, connection *clusters.Connection, s Subject) *Answer {
+	var found corev1.Pod
+	err := connection.Live().Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Pod}, &found)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s has answered, and could not be read afterwards: %s", s.pod(), endpoint.OneLine(err))))
+	case err != nil || found.UID != s.PodUID:
+		return new(because(api.ReasonGateUnanswered, s.pod()+" has been replaced while it was asked; its successor is asked"))
+	}
+	return nil
+}

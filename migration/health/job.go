@@ -1,0 +1,156 @@
+package health
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// jobAsker runs a Job. Its name follows from what is asked about what: whoever asks again, after a crash or in
+// another process, finds the Job that was made for it, and does not run it twice.
+type jobAsker struct {
+	gate  string
+	side  api.GateSide
+	spec  batchv1.JobSpec
+	sides Sides
+}
+
+func newJob(gate api.HealthGate, sides Sides) (*jobAsker, error) {
+	spec := *gate.Job.Spec.DeepCopy()
+	switch {
+	case len(spec.Template.Spec.Containers) == 0:
+		return nil, refuse(api.ReasonGateInvalid, "job.spec has no template with containers; write it as the spec of a Job")
+	case spec.TTLSecondsAfterFinished != nil:
+		return nil, refuse(api.ReasonGateInvalid, "job.spec.ttlSecondsAfterFinished: a Job that has gone would be run once more; remove it, and delete the Jobs after the migration")
+	case spec.Suspend != nil && *spec.Suspend:
+		return nil, refuse(api.ReasonGateInvalid, "job.spec.suspend: a Job that is suspended never ends; remove it")
+	case spec.Selector != nil || spec.ManualSelector != nil && *spec.ManualSelector:
+		return nil, refuse(api.ReasonGateInvalid, "job.spec.selector: Jobs of one gate would count each other's pods; remove it, and Kubernetes makes one for each")
+	}
+	spec.ActiveDeadlineSeconds = new(gate.Job.Deadline())
+	if spec.Template.Spec.RestartPolicy == "" {
+		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	return &jobAsker{gate.Name, gate.Job.Side, spec, sides}, nil
+}
+
+// Ask implements Asker.
+func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
+	which := a.side
+	if which == "" {
+		which = s.Side
+	}
+	side := a.sides.at(which)
+	wanted := a.job(side, which, s)
+	name := fmt.Sprintf("Job %s/%s in cluster %s", wanted.Namespace, wanted.Name, side.Connection.Name())
+	live, found := side.Connection.Live(), &batchv1.Job{}
+	err := live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
+	switch {
+	case apierrors.IsNotFound(err) && s.Look:
+		return because(api.ReasonGatePending, name+" has not been made; it is when the migration gets there")
+	case apierrors.IsNotFound(err):
+		return made(name, live.Create(ctx, wanted))
+	case err != nil:
+		return unmade(name, err)
+	}
+	return judgeJob(name, wanted, found)
+}
+
+// made is for a Job that was created just now, by this process or by another one at the same time.
+func made(name string, err error) Answer {
+	switch {
+	case err == nil || apierrors.IsAlreadyExists(err):
+		return because(api.ReasonGatePending, name+" was made")
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be made, job.spec is refused: %s", name, endpoint.OneLine(err)))
+	}
+	return unmade(name, err)
+}
+
+func unmade(name string, err error) Answer {
+	if endpoint.LacksRight(err) {
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not run for want of a right: %s. Bind ClusterRole sliceshift-mover-jobs there", name, endpoint.OneLine(err)))
+	}
+	return because(api.ReasonGateUnanswered, fmt.Sprintf("whether %s has run is not known: %s", name, endpoint.OneLine(err)))
+}
+
+func judgeJob(name string, wanted, found *batchv1.Job) Answer {
+	again := fmt.Sprintf("kubectl delete job -n %s %s", found.Namespace, found.Name)
+	if found.Annotations[api.OwnerAnnotationKey] != wanted.Annotations[api.OwnerAnnotationKey] {
+		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
+	}
+	if found.DeletionTimestamp != nil {
+		return because(api.ReasonGatePending, name+" is being deleted, and is run again then")
+	}
+	for _, condition := range found.Status.Conditions {
+		switch {
+		case condition.Status != corev1.ConditionTrue:
+		case condition.Type == batchv1.JobComplete:
+			return passed("%s has completed", name)
+		case condition.Type == batchv1.JobFailed:
+			return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: kubectl logs -n %s job/%s; to have it run again: %s",
+				name, condition.Reason, condition.Message, found.Namespace, found.Name, again))
+		}
+	}
+	return because(api.ReasonGatePending, fmt.Sprintf("%s runs, with %d pods active and %d failed", name, found.Status.Active, found.Status.Failed))
+}
+
+// job is the one of a question.
+func (a *jobAsker) job(side Side, which api.GateSide, s Subject) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: side.Namespace, Name: a.name(s),
+			Labels:      map[string]string{api.MigrationLabelKey: string(s.MigrationUID), "app.kubernetes.io/managed-by": api.FieldManager},
+			Annotations: map[string]string{api.OwnerAnnotationKey: string(s.MigrationUID)},
+		},
+		Spec: *a.spec.DeepCopy(),
+	}
+	told := toldTo(which, s)
+	pod := &job.Spec.Template.Spec
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			containers[i].Env = append(slices.Clip(told), containers[i].Env...)
+		}
+	}
+	return job
+}
+
+// toldTo is what a Job is told.
+func toldTo(which api.GateSide, s Subject) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "SLICESHIFT_POINT", Value: string(s.Point)},
+		{Name: "SLICESHIFT_DIRECTION", Value: s.Direction},
+		{Name: "SLICESHIFT_SIDE", Value: string(which)},
+		{Name: "SLICESHIFT_CLUSTER", Value: s.Cluster},
+		{Name: "SLICESHIFT_NAMESPACE", Value: s.Namespace},
+		{Name: "SLICESHIFT_STATEFULSET", Value: s.StatefulSet},
+		{Name: "SLICESHIFT_POD", Value: s.Pod},
+		{Name: "SLICESHIFT_ORDINAL", Value: s.variables()["ordinal"]},
+	}
+}
+
+// name is another one for another pod, direction or spec: an ordinal that comes by a second time, and a spec
+// that was mended, have a Job of their own.
+func (a *jobAsker) name(s Subject) string {
+	const longest, digits = 63, 16 // the Job's name is a label of its pods
+	identity, err := json.Marshal([]any{s.MigrationUID, a.gate, a.side, a.spec, s.Point, s.Side, s.Ordinal, s.PodUID, s.Direction})
+	if err != nil {
+		panic(err) // values of the API can be written as JSON
+	}
+	sum := sha256.Sum256(identity)
+	prefix := a.gate[:min(len(a.gate), longest-digits-1)]
+	return strings.TrimRight(prefix, "-") + "-" + hex.EncodeToString(sum[:])[:digits]
+}

@@ -1,0 +1,57 @@
+package endpointtest
+
+import (
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+)
+
+// Serving is the client of an API server that has objects, and serves what pods depend on but for some
+// kinds.
+func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object) client.WithWatch {
+	scheme := clusters.NewScheme()
+	utilruntime.Must(rbacv1.AddToScheme(scheme))
+	utilruntime.Must(networkingv1.AddToScheme(scheme))
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for gvk := range scheme.AllKnownTypes() {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+	for _, kind := range dependencies.Copied() {
+		mapper.Add(kind.GroupKind().WithVersion(kind.Versions[0]), meta.RESTScopeNamespace)
+	}
+	served := leaving{mapper, without}
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(served).WithInterceptorFuncs(hooks).WithReturnManagedFields().WithObjects(objects...).Build()
+}
+
+// Object reads an object as it is written in YAML.
+func Object(text string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	utilruntime.Must(yaml.Unmarshal([]byte(text), &object.Object))
+	return object
+}
+
+// leaving is a mapper that does not know some kinds.
+type leaving struct {
+	meta.RESTMapper
+	without []string
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (l leaving) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if slices.Contains(l.without, kind.Kind) {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return l.RESTMapper.RESTMapping(kind, versions...)
+}

@@ -1,0 +1,33 @@
+package model
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// copied checks a write of a copy: it was asked for, is of something that pods need, and takes nothing
+// away from pods that may need it.
+func (m *machine) copied(e plan.Effect, before plan.Snapshot, late bool) {
+	needed := slices.ContainsFunc(before.Dependencies.List, func(d plan.Dependency) bool { return d.Kind == e.Kind && d.Name == e.Name })
+	switch {
+	case e.Kind == "": // it is of no copy
+	case !before.Spec.Dependencies.Copy, !needed:
+		m.breaks("I9: %s, which nobody has asked for", e)
+	case e.Verb == plan.DeleteCopy && len(before.Destination.Pods) > 0 && !late:
+		m.breaks("%s while pods may need it", e)
+	}
+}
+
+// TestModelOfCopies explores every state of a migration that copies what its pods need, and deletes the
+// copies on the way back, whatever becomes of a write: no pod is without them, nothing else is deleted
+// (I9), and each run comes to an end (I7, I8).
+func TestModelOfCopies(t *testing.T) {
+	x := newExplorer(bound{"1, copies, writes", plantest.Scenario{Replicas: 1, Copies: 1}, 1, ofWrites, nil})
+	if wrong := x.explore(); wrong != nil {
+		t.Error(x.story(wrong))
+	}
+	t.Logf("%d states", len(x.came))
+}

@@ -1,0 +1,94 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// CopiesSeenFor is how long it is enough to have looked at what is copied. No watch tells of its changes:
+// to watch it, all Secrets of a namespace would have to be kept.
+const CopiesSeenFor = 30 * time.Second
+
+// copies remembers what was read of the dependencies.
+type copies struct {
+	// seen is when all of them were read; zero: not yet.
+	seen time.Time
+	// back is true where they were read for the way back.
+	back bool
+	list []plan.Dependency
+	// stale are those that were written since.
+	stale map[Named]bool
+}
+
+// looked is what of the dependencies is looked at.
+type looked int
+
+const (
+	lookAtNone looked = iota
+	lookAtNeeds
+	lookAtMade
+)
+
+// lookedAt says what a migration is to know of its dependencies: before its end, what its pods need as
+// long as ordinals may come to the destination, and what it has made when that is to be cleaned up.
+func lookedAt(m *api.Migration, s plan.Snapshot) looked {
+	asked := s.Spec.Dependencies
+	going := s.Spec.Mode == api.ModeRun && !s.Deleting || s.Record.Handoff != nil
+	switch {
+	case !asked.Copy, s.Spec.SameNamespace, s.Record.Completed != "", Recovers(m):
+		return lookAtNone
+	case s.Spec.Mode == api.ModeRollback && asked.Delete && !s.Deleting && s.Record.Baseline != nil:
+		return lookAtMade
+	case s.Spec.Mode == api.ModeRollback, !going:
+		return lookAtNone
+	default:
+		return lookAtNeeds
+	}
+}
+
+// dependencies reads what the pods need, where that is to be copied. Where it cannot be read it is not
+// known, and that of both sides stays what it is: an ordinal that is down must come up.
+func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Snapshot, set *appsv1.StatefulSet, sc plan.Reads) plan.Dependencies {
+	look := lookedAt(m, s)
+	if look == lookAtNone || set == nil {
+		return plan.Dependencies{}
+	}
+	list, err := e.copiesOf(ctx, CopyReader{e.Pair, m.UID}, set, look == lookAtMade, sc.Dependencies)
+	if err != nil {
+		e.copies = copies{}
+		return plan.Dependencies{Trouble: endpoint.OneLine(err), LacksRight: endpoint.LacksRight(err)}
+	}
+	return plan.Dependencies{Read: true, List: list}
+}
+
+func (e *Observer) copiesOf(ctx context.Context, r CopyReader, set *appsv1.StatefulSet, back, anew bool) ([]plan.Dependency, error) {
+	known, now := &e.copies, e.Clock.Now()
+	lately := !known.seen.IsZero() && known.back == back && now.Sub(known.seen) < CopiesSeenFor
+	var err error
+	switch {
+	case anew || !lately:
+		known.list, err = e.allCopies(ctx, r, set, back)
+		known.seen, known.back, known.stale = now, back, nil
+	case len(known.stale) > 0:
+		known.list, err = r.again(ctx, set, *known)
+		known.stale = nil
+	}
+	return known.list, err
+}
+
+func (e *Observer) allCopies(ctx context.Context, r CopyReader, set *appsv1.StatefulSet, back bool) ([]plan.Dependency, error) {
+	if back {
+		return r.Made(ctx, set)
+	}
+	needs, err := ReadNeeds(ctx, e.Source, set)
+	if err != nil {
+		return nil, err
+	}
+	return r.Read(ctx, set, needs)
+}

@@ -1,0 +1,356 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Needs are the objects that the pods of a source need besides their volumes.
+type Needs struct {
+	// References are all of them, in the order in which they are copied.
+	References []dependencies.Reference
+	// Origins are those of the source's namespace that exist, by their reference.
+	Origins map[Named]*unstructured.Unstructured
+}
+
+// Named is what tells an object from every other one of its namespace.
+type Named struct{ Kind, Name string }
+
+func named(ref dependencies.Reference) Named { return Named{ref.Kind, ref.Name} }
+
+// WayOf is the way of a copy of what pods need that run under a ServiceAccount.
+func WayOf(sides *endpoint.Pair, account string) dependencies.Way {
+	return dependencies.Way{
+		From:    dependencies.Place{Namespace: sides.Source.Namespace, Set: sides.Source.Set},
+		To:      dependencies.Place{Namespace: sides.Destination.Namespace, Set: sides.Destination.Set},
+		Account: account,
+	}
+}
+
+func (r CopyReader) wayOf(set *appsv1.StatefulSet) dependencies.Way {
+	return WayOf(r.Pair, dependencies.AccountOf(set.Spec.Template.Spec))
+}
+
+// needsReader reads what the pods of the source need.
+type needsReader struct {
+	at  endpoint.Endpoint
+	set *appsv1.StatefulSet
+
+	mu    sync.Mutex
+	refs  []dependencies.Reference
+	found map[Named]*unstructured.Unstructured
+}
+
+// ReadNeeds finds what the pods of the source need: what their template names, what that names, the
+// rights of their ServiceAccount, and what selects them.
+func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet) (Needs, error) {
+	r := &needsReader{at: at, set: set, found: map[Named]*unstructured.Unstructured{}}
+	spec := set.Spec.Template.Spec
+	account := dependencies.Reference{Kind: dependencies.ServiceAccount, Name: dependencies.AccountOf(spec), From: "the pods' account", Optional: spec.ServiceAccountName == ""}
+	begin := dependencies.Together(dependencies.Walk(spec, ClaimTemplates(set)), []dependencies.Reference{account})
+	err := endpoint.Together(
+		func() error { return r.read(ctx, begin) },
+		func() error {
+			return r.list(ctx, dependencies.RoleBinding, func(o *unstructured.Unstructured) bool { return dependencies.Reaches(o, account.Name) })
+		},
+		func() error { return r.list(ctx, dependencies.Service, r.selects) },
+		func() error { return r.list(ctx, dependencies.NetworkPolicy, r.selects) },
+	)
+	if err != nil {
+		return Needs{}, err
+	}
+	var further []dependencies.Reference
+	for _, object := range r.found {
+		further = append(further, dependencies.Further(object)...)
+	}
+	if err := r.read(ctx, further); err != nil {
+		return Needs{}, err
+	}
+	needs := Needs{References: r.needed(), Origins: r.found}
+	if len(needs.References) > mostNeeds {
+		return Needs{}, fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", at.Object(), len(needs.References), mostNeeds)
+	}
+	return needs, nil
+}
+
+// needed are all references but those that nobody misses: what is optional and does not exist, and an
+// account of which nothing would be copied.
+func (r *needsReader) needed() []dependencies.Reference {
+	way := dependencies.Way{Account: dependencies.AccountOf(r.set.Spec.Template.Spec)}
+	return slices.DeleteFunc(dependencies.Together(r.refs), func(ref dependencies.Reference) bool {
+		kind, _ := dependencies.KindOf(ref.Kind)
+		origin := r.found[named(ref)]
+		return kind.Copied && ref.Optional && (origin == nil || dependencies.Bare(dependencies.Clean(origin, way)))
+	})
+}
+
+// mostNeeds bounds what is looked for on behalf of one migration: who answers is not trusted.
+const mostNeeds = 500
+
+// read reads the objects that are copied; the others are only looked for at the destination.
+func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) error {
+	r.add(nil, refs...)
+	if len(refs) > mostNeeds {
+		return fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", r.at.Object(), len(refs), mostNeeds)
+	}
+	var reads []func() error
+	for _, ref := range refs {
+		kind, _ := dependencies.KindOf(ref.Kind)
+		if !kind.Copied || r.has(ref) {
+			continue
+		}
+		reads = append(reads, func() error {
+			object, err := r.at.Dependency(ctx, kind, ref.Name, kind.Versions...)
+			if object != nil {
+				r.add(object)
+			}
+			return err
+		})
+	}
+	return endpoint.Together(reads...)
+}
+
+// list reads those objects of a kind that are of the pods.
+func (r *needsReader) list(ctx context.Context, name string, wanted func(*unstructured.Unstructured) bool) error {
+	kind, _ := dependencies.KindOf(name)
+	objects, err := r.at.Dependents(ctx, kind)
+	for i := range objects {
+		object := &objects[i]
+		object.SetGroupVersionKind(kind.GroupKind().WithVersion(kind.Versions[0])) // a list may leave it out
+		if wanted(object) {
+			r.add(object, dependencies.Reference{Kind: name, Name: object.GetName(), From: "StatefulSet " + r.set.Name})
+		}
+	}
+	return err
+}
+
+func (r *needsReader) has(ref dependencies.Reference) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found[named(ref)] != nil
+}
+
+func (r *needsReader) add(object *unstructured.Unstructured, refs ...dependencies.Reference) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refs = append(r.refs, refs...)
+	if object != nil {
+		r.found[Named{object.GetKind(), object.GetName()}] = object
+	}
+}
+
+// selects says whether a Service or a NetworkPolicy selects pods of the set. The governing Service, and
+// those that a migration has made for single ordinals, are not copied as they are.
+func (r *needsReader) selects(object *unstructured.Unstructured) bool {
+	_, made := object.GetAnnotations()[api.OwnerAnnotationKey]
+	governing := object.GetKind() == dependencies.Service && object.GetName() == r.set.Spec.ServiceName
+	return !made && !governing && dependencies.Selects(dependencies.Selector(object), r.set.Name, r.set.Spec.Template.Labels)
+}
+
+// CopyReader compares what the pods need with what the destination has.
+type CopyReader struct {
+	*endpoint.Pair
+	Owner types.UID
+}
+
+// Read reads all that is copied, on both sides.
+func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Needs) ([]plan.Dependency, error) {
+	var mu sync.Mutex
+	found := map[Named]plan.Dependency{}
+	var reads []func() error
+	for _, ref := range needs.References {
+		if kind, _ := dependencies.KindOf(ref.Kind); !kind.Copied {
+			continue
+		}
+		reads = append(reads, func() error {
+			d, err := r.compare(ctx, set, ref, needs.Origins[named(ref)])
+			mu.Lock()
+			defer mu.Unlock()
+			found[named(ref)] = d
+			return err
+		})
+	}
+	err := endpoint.Together(reads...)
+	list := make([]plan.Dependency, 0, len(found))
+	for _, ref := range needs.References {
+		if d, copied := found[named(ref)]; copied {
+			list = append(list, d)
+		}
+	}
+	return list, err
+}
+
+// compare is one dependency as it is on both sides.
+func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref dependencies.Reference, origin *unstructured.Unstructured) (plan.Dependency, error) {
+	d := plan.Dependency{Kind: ref.Kind, Name: ref.Name, From: ref.From}
+	kind, _ := dependencies.KindOf(ref.Kind)
+	versions := kind.Versions
+	if origin != nil {
+		versions = []string{origin.GroupVersionKind().Version}
+	}
+	served, err := r.Destination.Serves(kind, versions...)
+	if err != nil {
+		return d, err
+	}
+	d.Unserved = served == nil
+	there, err := r.Destination.Dependency(ctx, kind, ref.Name, versions...)
+	if err != nil {
+		return d, err
+	}
+	way := r.wayOf(set)
+	var wanted *unstructured.Unstructured
+	if origin != nil {
+		wanted = dependencies.Clean(origin, way)
+		d.Origin, d.KeptBy = dependencies.Hash(wanted), keeperOf(origin)
+	}
+	if there == nil {
+		d.SelectsOthers, err = r.stranger(ctx, origin)
+		return d, err
+	}
+	d.Copy = r.copyOf(there, way)
+	if wanted != nil && d.Copy.Hash != d.Origin {
+		d.Difference, d.Rigid = dependencies.Difference(dependencies.Clean(there, way.Home()), wanted), dependencies.Rigid(there, wanted)
+	}
+	return d, nil
+}
+
+// keeperOf is what controls an object, such as the ExternalSecret that a Secret is made from.
+func keeperOf(origin *unstructured.Unstructured) string {
+	owner := metav1.GetControllerOf(origin)
+	if owner == nil {
+		return ""
+	}
+	return owner.Kind + " " + owner.Name
+}
+
+// contents are the fields of dependencies that writers own, as managed fields name them.
+var contents = []string{
+	`"f:data"`, `"f:binaryData"`, `"f:immutable"`, `"f:type"`, `"f:spec"`, `"f:parameters"`, `"f:rules"`, `"f:subjects"`, `"f:roleRef"`,
+	`"f:imagePullSecrets"`, `"f:automountServiceAccountToken"`, `"f:annotations"`,
+}
+
+// copyOf is an object of the destination as a copy. Who else has written it matters only where it is
+// not as it was copied: an API server may store another form than it is given.
+func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Way) plan.Copy {
+	c := plan.Copy{
+		Found: true, UID: there.GetUID(), ResourceVersion: there.GetResourceVersion(), Terminating: there.GetDeletionTimestamp() != nil,
+		Hash: dependencies.Hash(dependencies.Clean(there, way.Home())), Ours: there.GetLabels()[api.OwnerLabelKey] == string(r.Owner),
+	}
+	mark := dependencies.ParseMark(there.GetAnnotations()[api.OriginAnnotationKey])
+	if !mark.Of(r.Source.ID, way.From.Namespace, there.GetName()) {
+		return c
+	}
+	c.Marked, c.Copied, c.PutBack = true, mark.Hash, mark.PutBack
+	if c.Hash != mark.Hash {
+		c.EditedBy = foreignWriter(there.GetManagedFields(), there.GetCreationTimestamp().Time, contents...)
+	}
+	return c
+}
+
+// stranger is a pod of somebody else that a Service or a NetworkPolicy selects where it is, or would
+// select where it is copied to.
+func (r CopyReader) stranger(ctx context.Context, origin *unstructured.Unstructured) (string, error) {
+	if origin == nil {
+		return "", nil
+	}
+	selector := dependencies.Selector(origin)
+	if selector == nil {
+		return "", nil
+	}
+	for _, at := range []endpoint.Endpoint{r.Source, r.Destination} {
+		pods, err := podsSelected(ctx, at, selector)
+		if err != nil {
+			return "", err
+		}
+		if name := dependencies.Stranger(selector, at.Set, pods); name != "" {
+			return at.Namespace + "/" + name + " in cluster " + at.Cluster, nil
+		}
+	}
+	return "", nil
+}
+
+func podsSelected(ctx context.Context, at endpoint.Endpoint, selector labels.Selector) ([]corev1.Pod, error) {
+	reader := client.Reader(at.Live)
+	if at.Cached != nil {
+		reader = at.Cached
+	}
+	var pods corev1.PodList
+	err := reader.List(ctx, &pods, client.InNamespace(at.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	return pods.Items, err
+}
+
+// Made lists the copies that the migration has made.
+func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.Dependency, error) {
+	way := r.wayOf(set)
+	var mu sync.Mutex
+	made := map[string][]plan.Dependency{}
+	var reads []func() error
+	for _, kind := range dependencies.Copied() {
+		reads = append(reads, func() error {
+			objects, err := r.Destination.Dependents(ctx, kind, client.MatchingLabels{api.OwnerLabelKey: string(r.Owner)})
+			mu.Lock()
+			defer mu.Unlock()
+			for i := range objects {
+				objects[i].SetGroupVersionKind(kind.GroupKind().WithVersion(kind.Versions[0]))
+				made[kind.Name] = append(made[kind.Name], plan.Dependency{Kind: kind.Name, Name: objects[i].GetName(), Copy: r.copyOf(&objects[i], way)})
+			}
+			return err
+		})
+	}
+	err := endpoint.Together(reads...)
+	var list []plan.Dependency
+	for _, kind := range dependencies.Copied() {
+		list = append(list, made[kind.Name]...)
+	}
+	return list, err
+}
+
+// again reads the dependencies of some names again, and leaves the others as they were. On the way back
+// nothing is asked of their origins.
+func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known copies) ([]plan.Dependency, error) {
+	list := slices.Clone(known.list)
+	for i := range list {
+		d := &list[i]
+		if !known.stale[Named{d.Kind, d.Name}] {
+			continue
+		}
+		var origin *unstructured.Unstructured
+		var err error
+		if kind, _ := dependencies.KindOf(d.Kind); !known.back {
+			origin, err = r.Source.Dependency(ctx, kind, d.Name, kind.Versions...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if *d, err = r.compare(ctx, set, dependencies.Reference{Kind: d.Kind, Name: d.Name, From: d.From}, origin); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// staleOf are the names of what is about to be written, with those that were.
+func staleOf(stale map[Named]bool, effect plan.Effect) map[Named]bool {
+	stale = maps.Clone(stale)
+	if stale == nil {
+		stale = map[Named]bool{}
+	}
+	stale[Named{effect.Kind, effect.Name}] = true
+	return stale
+}

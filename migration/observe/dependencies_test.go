@@ -1,0 +1,301 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// needySet is a StatefulSet whose pods need some objects.
+func needySet() *appsv1.StatefulSet {
+	optional := true
+	from := func(name string, optional *bool) corev1.EnvFromSource {
+		return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: optional}}
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
+	set.Spec.Template.Labels = map[string]string{"app": "web"}
+	set.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: "app", Containers: []corev1.Container{{
+		Name: "web", EnvFrom: []corev1.EnvFromSource{from("settings", nil), from("lost", nil), from("maybe", &optional), from("perhaps", &optional)},
+	}}}
+	return set
+}
+
+// around are the objects of its namespace.
+func around() []client.Object {
+	var objects []client.Object
+	for _, text := range []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {colour: blue}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: perhaps, namespace: shop}, data: {colour: blue}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop}}`,
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: app, namespace: shop}, imagePullSecrets: [{name: pull}]}`,
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: shop}, type: Opaque}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: app, namespace: shop}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: ServiceAccount, name: app, namespace: shop}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: others, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: other}, subjects: [{kind: User, name: jane}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader, namespace: shop}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {clusterIP: None, selector: {app: web}}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: front, namespace: shop}, spec: {clusterIP: 10.0.0.1, selector: {app: web}}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: web-0, namespace: shop, annotations: {migration.sliceshift.io/created-by: m}}, spec: {selector: {app: web}}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: cache, namespace: shop}, spec: {selector: {app: cache}}}`,
+		`{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: inside, namespace: shop}, spec: {podSelector: {}}}`,
+	} {
+		objects = append(objects, endpointtest.Object(text))
+	}
+	return objects
+}
+
+// TestReadNeeds: all that the pods of a set need is found, and nothing else of the namespace.
+func TestReadNeeds(t *testing.T) {
+	needs, err := ReadNeeds(t.Context(), endpointtest.Source(endpointtest.Serving(clustertest.Hooks{}, nil, around()...)), needySet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, ref := range needs.References {
+		line := ref.Kind + " " + ref.Name
+		if needs.Origins[named(ref)] == nil {
+			line += ": not there"
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"Secret pull", "ConfigMap lost: not there", "ConfigMap perhaps", "ConfigMap settings", "ServiceAccount app", "Role reader", "RoleBinding reader", "RoleBinding viewer",
+		"NetworkPolicy inside", "Service front", "ClusterRole view: not there",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDefaultAccount: the account that each namespace has is copied only where something would be.
+func TestDefaultAccount(t *testing.T) {
+	set := needySet()
+	set.Spec.Template.Spec = corev1.PodSpec{}
+	for text, want := range map[string]int{
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop}}`:                                      0,
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop}, imagePullSecrets: [{name: missing}]}`: 2,
+	} {
+		needs, err := ReadNeeds(t.Context(), endpointtest.Source(endpointtest.Serving(clustertest.Hooks{}, nil, endpointtest.Object(text))), set)
+		if err != nil || len(needs.References) != want {
+			t.Errorf("%s: %v, %v", text, needs.References, err)
+		}
+	}
+}
+
+// TestUnreadNeeds: what cannot be read is not taken for absent (I6).
+func TestUnreadNeeds(t *testing.T) {
+	for _, verb := range []string{"get", "list"} {
+		broken := errors.New("no route to host")
+		live := endpointtest.Serving(clustertest.Failing(broken, verb), nil, around()...)
+		if _, err := ReadNeeds(t.Context(), endpointtest.Source(live), needySet()); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+}
+
+// TestTooManyNeeds: a cluster that is not trusted does not have a migration look for whatever it likes.
+func TestTooManyNeeds(t *testing.T) {
+	var objects []client.Object
+	for i := range mostNeeds + 1 {
+		objects = append(objects, endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: s%d, namespace: shop}, spec: {selector: {app: web}}}`, i)))
+	}
+	if _, err := ReadNeeds(t.Context(), endpointtest.Source(endpointtest.Serving(clustertest.Hooks{}, nil, objects...)), needySet()); err == nil {
+		t.Error("all of them are looked for")
+	}
+}
+
+// compared is ConfigMap settings as it is seen when the destination has some object of the name.
+func compared(t *testing.T, without []string, there ...client.Object) plan.Dependency {
+	t.Helper()
+	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, around()...), endpointtest.Serving(clustertest.Hooks{}, without, there...))
+	origin := endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {colour: blue}}`)
+	needs := Needs{References: []dependencies.Reference{{Kind: "ConfigMap", Name: "settings", From: "container web"}}, Origins: map[Named]*unstructured.Unstructured{{"ConfigMap", "settings"}: origin}}
+	list, err := CopyReader{pair, "m"}.Read(t.Context(), needySet(), needs)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	return list[0]
+}
+
+// TestCompare: what the destination has under the name is told apart: nothing, the same, a copy, a copy
+// that somebody has changed, something else.
+func TestCompare(t *testing.T) {
+	hash := dependencies.Hash(endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, data: {colour: blue}}`))
+	mark := func(of string) string {
+		return dependencies.Mark{Cluster: "1", Namespace: "shop", Name: "settings", UID: "u", Hash: of, PutBack: 2}.String()
+	}
+	there := func(data, marks, manager string) client.Object {
+		object := endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, uid: u2, %s}, data: {colour: %s}}`, marks, data))
+		if manager != "" {
+			object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:colour":{}}}`)}})
+		}
+		return object
+	}
+	marks := fmt.Sprintf(`annotations: {migration.sliceshift.io/origin: %q}, labels: {migration.sliceshift.io/created-by: m}`, mark(hash))
+	copied := plan.Copy{Found: true, UID: "u2", Hash: hash, Marked: true, Copied: hash, PutBack: 2, Ours: true}
+	other := dependencies.Hash(endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, data: {colour: red}}`))
+	edited := copied
+	edited.Hash, edited.EditedBy = other, "kubectl-edit"
+	stored := edited
+	stored.EditedBy = ""
+	for name, tc := range map[string]struct {
+		there []client.Object
+		want  plan.Dependency
+	}{
+		"nothing":                         {nil, plan.Dependency{}},
+		"the same":                        {[]client.Object{there("blue", "labels: {a: b}", "")}, plan.Dependency{Copy: plan.Copy{Found: true, UID: "u2", Hash: hash}}},
+		"something else":                  {[]client.Object{there("red", "labels: {a: b}", "")}, plan.Dependency{Copy: plan.Copy{Found: true, UID: "u2", Hash: other}, Difference: `data.colour: -"red" +"blue"`}},
+		"a copy":                          {[]client.Object{there("blue", marks, "kubectl-edit")}, plan.Dependency{Copy: copied}},
+		"a copy that was changed":         {[]client.Object{there("red", marks, "kubectl-edit")}, plan.Dependency{Copy: edited, Difference: `data.colour: -"red" +"blue"`}},
+		"a copy that is stored in a form": {[]client.Object{there("red", marks, api.FieldManager)}, plan.Dependency{Copy: stored, Difference: `data.colour: -"red" +"blue"`}},
+	} {
+		tc.want.Kind, tc.want.Name, tc.want.From, tc.want.Origin = "ConfigMap", "settings", "container web", hash
+		if diff := cmp.Diff(tc.want, compared(t, nil, tc.there...), cmpopts.IgnoreFields(plan.Copy{}, "ResourceVersion")); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	if d := compared(t, []string{"ConfigMap"}); !d.Unserved || d.Copy.Found {
+		t.Errorf("a kind that is not known: %+v", d)
+	}
+}
+
+// TestKeeper: what writes an object is told by the owner that controls it.
+func TestKeeper(t *testing.T) {
+	for owners, want := range map[string]string{
+		"[]": "", "[{kind: ExternalSecret, name: db, controller: true}]": "ExternalSecret db", "[{kind: Application, name: shop}]": "",
+	} {
+		if got := keeperOf(endpointtest.Object("{kind: Secret, metadata: {name: db, ownerReferences: " + owners + "}}")); got != want {
+			t.Errorf("%s: %q", owners, got)
+		}
+	}
+}
+
+// TestSelectedStranger: a Service that selects a pod of somebody else is found out, on either side.
+func TestSelectedStranger(t *testing.T) {
+	pod := func(name string) client.Object {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}}}
+	}
+	for want, tc := range map[string][2][]client.Object{
+		"":                            {{pod("web-0")}, {pod("web-1")}},
+		"shop/canary in cluster east": {{pod("web-0"), pod("canary")}, nil},
+		"shop/canary in cluster west": {{pod("web-0")}, {pod("canary")}},
+	} {
+		pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, append(around(), tc[0]...)...), endpointtest.Serving(clustertest.Hooks{}, nil, tc[1]...))
+		needs, err := ReadNeeds(t.Context(), pair.Source, needySet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := CopyReader{pair, "m"}.Read(t.Context(), needySet(), needs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			if d.Kind == "Service" && d.SelectsOthers != want {
+				t.Errorf("it selects %q, not %q", d.SelectsOthers, want)
+			}
+		}
+	}
+}
+
+// TestMade: on the way back the migration's own copies are found, and nobody else's.
+func TestMade(t *testing.T) {
+	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil), endpointtest.Serving(clustertest.Hooks{}, nil,
+		endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: shop, labels: {migration.sliceshift.io/created-by: m}}}`),
+		endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: shop, labels: {migration.sliceshift.io/created-by: other}}}`),
+		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: mine, namespace: shop, labels: {migration.sliceshift.io/created-by: m}}}`),
+		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: nobodys, namespace: shop}}`),
+	))
+	list, err := CopyReader{pair, "m"}.Made(t.Context(), needySet())
+	if err != nil || len(list) != 2 || list[0].Kind != "Secret" || list[1].Kind != "ConfigMap" || !list[0].Copy.Ours || list[0].Name != "mine" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestCopiesAreReadSeldom: what was looked at lately is not looked at again, but for what was written, and
+// where all must be known.
+func TestCopiesAreReadSeldom(t *testing.T) {
+	var reads atomic.Int64
+	count := clustertest.Before(func(string, runtime.Object) error { reads.Add(1); return nil })
+	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+	e := &Observer{Pair: endpointtest.Pair(endpointtest.Serving(count, nil, around()...), endpointtest.Serving(count, nil)), Clock: clock}
+	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m"}}
+	m.Spec.Mode, m.Spec.Dependencies.Mode = api.ModeRun, api.DependenciesCopy
+	s := plan.Snapshot{Spec: SpecOf(m, false)}
+	look := func(sc plan.Reads) int64 {
+		t.Helper()
+		reads.Store(0)
+		if d := e.dependencies(t.Context(), m, s, needySet(), sc); !d.Read || len(d.List) != 10 {
+			t.Fatalf("%+v", d)
+		}
+		return reads.Load()
+	}
+	if first := look(plan.Reads{}); first < 20 {
+		t.Errorf("%d reads at first", first)
+	}
+	if again := look(plan.Reads{Live: true}); again != 0 {
+		t.Errorf("%d reads again", again)
+	}
+	e.BeforeWrite(plan.Effect{Verb: plan.CreateCopy, Side: plan.DestinationSide, Kind: "ConfigMap", Name: "settings"})
+	if one := look(plan.Reads{Live: true}); one != 2 {
+		t.Errorf("%d reads of what was written", one)
+	}
+	if anew := look(plan.Reads{Live: true, Dependencies: true}); anew < 20 {
+		t.Errorf("%d reads where all must be known", anew)
+	}
+	clock.SetTime(clock.Now().Add(CopiesSeenFor))
+	if later := look(plan.Reads{}); later < 20 {
+		t.Errorf("%d reads later", later)
+	}
+}
+
+// TestLookedAt: nothing is read of dependencies that is not needed.
+func TestLookedAt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*api.Migration, *plan.Snapshot)
+		want   looked
+	}{
+		"it moves":         {func(*api.Migration, *plan.Snapshot) {}, lookAtNeeds},
+		"only checked":     {func(_ *api.Migration, s *plan.Snapshot) { s.Spec.Dependencies.Copy = false }, lookAtNone},
+		"in one namespace": {func(_ *api.Migration, s *plan.Snapshot) { s.Spec.SameNamespace = true }, lookAtNone},
+		"it is over":       {func(_ *api.Migration, s *plan.Snapshot) { s.Record.Completed = api.ReasonMoved }, lookAtNone},
+		"it pauses":        {func(_ *api.Migration, s *plan.Snapshot) { s.Spec.Mode = api.ModePause }, lookAtNone},
+		"it pauses in between": {func(_ *api.Migration, s *plan.Snapshot) {
+			s.Spec.Mode, s.Record.Handoff = api.ModePause, &api.Handoff{}
+		}, lookAtNeeds},
+		"it is deleted": {func(_ *api.Migration, s *plan.Snapshot) { s.Deleting = true }, lookAtNone},
+		"it goes back":  {func(_ *api.Migration, s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }, lookAtNone},
+		"it goes back in between": {func(_ *api.Migration, s *plan.Snapshot) {
+			s.Spec.Mode, s.Record.Handoff = api.ModeRollback, &api.Handoff{}
+		}, lookAtNone},
+		"it goes back, and cleans up": {func(_ *api.Migration, s *plan.Snapshot) {
+			s.Spec.Mode, s.Spec.Dependencies.Delete = api.ModeRollback, true
+		}, lookAtMade},
+		"it recovers": {func(m *api.Migration, s *plan.Snapshot) { m.Spec.Mode, s.Spec.Mode = api.ModeRecover, api.ModeRecover }, lookAtNone},
+	} {
+		m := &api.Migration{Status: api.MigrationStatus{Baseline: &api.Baseline{}}}
+		s := plan.Snapshot{Spec: plan.Spec{Mode: api.ModeRun, Dependencies: plan.DependencySpec{Copy: true}}, Record: plan.Record{Baseline: m.Status.Baseline}}
+		tc.change(m, &s)
+		if got := lookedAt(m, s); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package observe
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// ClaimTemplates are the names of the claim templates, in order.
+func ClaimTemplates(set *appsv1.StatefulSet) []string {
+	if set == nil {
+		return nil
+	}
+	names := make([]string, 0, len(set.Spec.VolumeClaimTemplates))
+	for _, template := range set.Spec.VolumeClaimTemplates {
+		names = append(names, template.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// volumesOf are the claims of these ordinals, one for each claim template, with what speaks against
+// their volumes.
+func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, ordinals []int32) []plan.OrdinalVolume {
+	templates := ClaimTemplates(source.set)
+	source.mountedBy, destination.mountedBy = source.users(), destination.users()
+	all := make([]plan.OrdinalVolume, 0, len(ordinals)*len(templates))
+	for _, ordinal := range ordinals {
+		for _, template := range templates {
+			v := ordinalVolume(m, source, destination, ordinal, template)
+			e.judge(m, template, &v.Source, source, destination)
+			e.judge(m, template, &v.Destination, destination, source)
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// ordinalVolume is one template's claim of an ordinal on both sides. The volume is
+// the one that was recorded when the ordinal's handoff began, or else the one that the
+// source's claim names, or the destination's when the source has none: both sides use
+// one name for it.
+func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: methodOf(m, template)}
+	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
+	for _, f := range []*observed{source, destination} {
+		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
+		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
+			name = claim.Spec.VolumeName
+		}
+	}
+	v.Source = holdingOf(m, source, ordinal, template, name)
+	v.Destination = holdingOf(m, destination, ordinal, template, name)
+	return v
+}
+
+func methodOf(m *api.Migration, template string) api.VolumeMethod {
+	for _, asked := range m.Spec.Volumes {
+		if asked.ClaimTemplate == template {
+			return asked.Method
+		}
+	}
+	return api.MethodRebind
+}
+
+func recordedVolumes(handoff *api.Handoff) []string {
+	if handoff == nil {
+		return nil
+	}
+	names := make([]string, 0, len(handoff.Volumes))
+	for _, v := range handoff.Volumes {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume string) volumes.Holding {
+	name := plan.ClaimName(template, f.endpoint.Set, ordinal)
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}}
+	if claim := f.claims[name]; claim != nil {
+		h.Claim = volumes.ViewClaim(claim, m.UID)
+		h.Claim.Users = others(f.mountedBy[name], plan.PodName(f.endpoint.Set, ordinal))
+	}
+	if pv := f.volumes[volume]; pv != nil {
+		h.Volume = volumes.ViewVolume(pv, m.UID)
+		h.Volume.Attachments = f.attached[volume]
+	}
+	return h
+}
+
+// users names the pods that mount a claim, by claim. One that has run to its end uses none.
+func (f *observed) users() map[string][]string {
+	users := map[string][]string{}
+	for i := range f.pods {
+		pod := &f.pods[i]
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for j := range pod.Spec.Volumes {
+			if claim := pod.Spec.Volumes[j].PersistentVolumeClaim; claim != nil {
+				users[claim.ClaimName] = append(users[claim.ClaimName], pod.Name)
+			}
+		}
+	}
+	return users
+}
+
+// others are those of these pods that are not the ordinal's own.
+func others(pods []string, own string) []string {
+	var names []string
+	for _, name := range pods {
+		if name != own {
+			names = append(names, name)
+		}
+	}
+	return names
+}

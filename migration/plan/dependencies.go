@@ -1,0 +1,321 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// DependencySpec is what the user asks for of the objects that pods need besides their volumes.
+type DependencySpec struct {
+	// Copy is true when they are copied.
+	Copy          bool
+	OnConflict    api.ConflictPolicy
+	OnChange      api.ChangePolicy
+	SelectsOthers api.SelectsOthersPolicy
+	// Delete asks for the copies to be deleted when every ordinal has gone back.
+	Delete bool
+}
+
+// Dependencies are the objects that are to be copied, as they were seen on both sides. On the way
+// back they are the copies that the migration has made, and nothing is known of their origins.
+type Dependencies struct {
+	// Read is true when they were looked at, and Trouble says why they could not be; LacksRight is true
+	// when it was for want of a right.
+	Read       bool
+	Trouble    string
+	LacksRight bool
+	List       []Dependency
+}
+
+// Dependency is one object that pods need, and its copy. Of what is in them only hashes are known.
+type Dependency struct {
+	Kind, Name string
+	// From is where it is named, for people.
+	From string
+	// Origin is the hash of the source's content; empty: the source has no such object.
+	Origin string
+	// Unserved is true when the destination's API server does not know the kind.
+	Unserved bool
+	// SelectsOthers names a pod of somebody else that it selects, and the pod's cluster.
+	SelectsOthers string
+	// KeptBy is what owns it at the source, and writes it; empty: nothing does.
+	KeptBy string
+	Copy   Copy
+	// Difference is how the destination's object would change, for people.
+	Difference string
+	// Rigid is true when the destination's object cannot be changed into a copy, only replaced.
+	Rigid bool
+}
+
+// Copy is an object of the destination with the name of a dependency.
+type Copy struct {
+	Found           bool
+	UID             types.UID
+	ResourceVersion string
+	Terminating     bool
+	// Hash is of its content.
+	Hash string
+	// Marked is true when it says that it is a copy of this dependency, and Copied is the hash of
+	// what was copied.
+	Marked bool
+	Copied string
+	// PutBack is how often it had to be put back.
+	PutBack int
+	// EditedBy is who else has changed what was copied; empty: nobody.
+	EditedBy string
+	// Ours is true when this migration has made it.
+	Ours bool
+}
+
+// Copied is what a write of a copy is about.
+type Copied struct {
+	// Origin is the hash of what was judged: the write is refused when the source has another one.
+	Origin string
+	// PutBack is how often the copy had to be put back, this time included.
+	PutBack int
+}
+
+// mostPutBack is how often a copy is put back that somebody else keeps changing.
+const mostPutBack = 3
+
+// copies says whether the effect is about a copy of a dependency.
+func (e Effect) copies() bool {
+	return e.Verb == CreateCopy || e.Verb == UpdateCopy || e.Verb == DeleteCopy
+}
+
+// aboutDependencies says whether a hold is about what may be mended in either cluster, unseen by any watch.
+func aboutDependencies(reason string) bool {
+	return slices.Contains([]string{
+		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
+	}, reason)
+}
+
+// dependsOn says whether a record may only be written where every copy is up to date: before the
+// first ordinal is on its way, and when the last one has arrived.
+func dependsOn(s Snapshot, next *Record) bool {
+	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || viewOf(s).direction() != api.Forward || s.Deleting {
+		return false
+	}
+	first := s.Record.Handoff == nil && next.Handoff != nil && !viewOf(s).begun()
+	return first || next.Completed != ""
+}
+
+// begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
+func (p *View) begun() bool {
+	return p.Record.Baseline != nil && (p.Record.Handoff != nil || p.layout.moved != p.layout.initial)
+}
+
+// dependencyPlanner keeps copies of what pods need besides their volumes.
+type dependencyPlanner struct{ *View }
+
+// copies makes what pods need at the destination, and keeps it up to date. While an ordinal is down
+// it waits for nobody: that one is brought up first.
+func (p dependencyPlanner) copies() *Decision {
+	if !p.copying() {
+		return nil
+	}
+	held := p.unread()
+	for _, d := range p.Dependencies.List {
+		decision := p.copy(d)
+		switch {
+		case decision == nil:
+		case decision.Effect != nil:
+			return decision
+		case held == nil:
+			held = decision
+		}
+	}
+	if p.stopped() {
+		return nil
+	}
+	return held
+}
+
+// copying says whether there is anything to be copied: within one namespace there is not, and without a
+// source nobody knows what.
+func (p dependencyPlanner) copying() bool {
+	return p.Spec.Dependencies.Copy && !p.Spec.SameNamespace && p.Source.Set.Presence == Seen
+}
+
+// unread holds while it is not known what is to be copied.
+func (p dependencyPlanner) unread() *Decision {
+	switch {
+	case p.Dependencies.Read:
+		return nil
+	case p.Dependencies.Trouble == "":
+		return &Decision{Hold: &Hold{Reason: api.ReasonDependencyNotRead, Message: "waiting until what the pods need besides their volumes has been read"}}
+	case p.Dependencies.LacksRight:
+		return Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes may not be read, so it cannot be copied: "+p.Dependencies.Trouble, RemedyDependencyRights)
+	default:
+		return Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes cannot be read, so it cannot be copied: "+p.Dependencies.Trouble, RemedyUnreachable)
+	}
+}
+
+// RemedyDependencyRights mends a right that is missing for copies.
+const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
+
+// RemedyRights mends a right that is missing for an effect.
+func (e Effect) RemedyRights() string {
+	if e.copies() {
+		return RemedyDependencyRights
+	}
+	return RemedyRights
+}
+
+// copy brings one copy up to date, or says why not; nil: there is nothing to do.
+func (p dependencyPlanner) copy(d Dependency) *Decision {
+	c := d.Copy
+	switch {
+	case !c.Found:
+		return p.create(d)
+	case c.Terminating:
+		return &Decision{Hold: &Hold{
+			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + ", which is being deleted, is gone",
+			Remedy: "look at its finalizers: " + p.show(d),
+		}}
+	case d.Origin == "", d.Origin == c.Hash:
+		return nil // what has no origin any more is still needed by those that have moved
+	case c.Marked && c.EditedBy == "" && c.Copied == d.Origin:
+		return nil // it is as the destination stores it
+	case c.Marked && c.EditedBy == "":
+		return p.follow(d)
+	default:
+		return p.conflict(d)
+	}
+}
+
+// create copies what the destination does not have.
+func (p dependencyPlanner) create(d Dependency) *Decision {
+	policy := p.Spec.Dependencies.SelectsOthers
+	switch {
+	case d.Unserved:
+		return Stalled(api.ReasonDependencyMissing,
+			fmt.Sprintf("cluster %s does not know the kind of %s %s, which %s needs: a moved ordinal would be stopped and not start again", p.Destination.Cluster, d.Kind, d.Name, d.From),
+			"install in that cluster what serves the kind, as in cluster "+p.Source.Cluster)
+	case d.Origin == "":
+		return Stalled(api.ReasonDependencyMissing,
+			fmt.Sprintf("%s does not exist, and neither does it in cluster %s, and %s needs it: a moved ordinal would be stopped and not start again", p.there(d), p.Source.Cluster, d.From),
+			"create it in either cluster, or take it out of the pod template")
+	case d.SelectsOthers != "" && policy == api.SelectsOthersLeave:
+		return nil
+	case d.SelectsOthers != "" && policy != api.SelectsOthersCopy:
+		return Stalled(api.ReasonDependencySelects,
+			fmt.Sprintf("%s %s/%s in cluster %s selects not only the pods that move, but also pod %s: a copy of it would change what others get", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.SelectsOthers),
+			"set spec.dependencies.selectsOthers (--selects-others) to Copy to have it copied all the same, or to Leave to have it left out")
+	default:
+		return p.write(CreateCopy, d, 0)
+	}
+}
+
+// follow carries a change of the source over to a copy that nobody else has changed.
+func (p dependencyPlanner) follow(d Dependency) *Decision {
+	if p.Spec.Dependencies.OnChange == api.ChangeStall && p.begun() {
+		return Stalled(api.ReasonDependencyChanged,
+			fmt.Sprintf("%s %s/%s in cluster %s was changed in mid-move, and its copy in cluster %s was not: the next ordinal would start as it was before; the copy would change so: %s",
+				d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, p.Destination.Cluster, d.Difference),
+			"set spec.dependencies.onChange to Follow (--on-change follow), and the copy gets the change; or take the change back")
+	}
+	if d.Rigid {
+		return p.write(DeleteCopy, d, 0)
+	}
+	return p.write(UpdateCopy, d, d.Copy.PutBack)
+}
+
+// conflict is for an object that is not as it was copied, or no copy.
+func (p dependencyPlanner) conflict(d Dependency) *Decision {
+	c := d.Copy
+	choose := "set spec.dependencies.onConflict to Keep to leave it, or to Overwrite to give it the source's content (--on-conflict keep, --on-conflict overwrite)"
+	switch {
+	case p.Spec.Dependencies.OnConflict == api.ConflictKeep:
+		return nil
+	case p.Spec.Dependencies.OnConflict != api.ConflictOverwrite && c.Marked:
+		return Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s is a copy, and %s has changed it; it would change so: %s", p.there(d), c.EditedBy, d.Difference), choose)
+	case p.Spec.Dependencies.OnConflict != api.ConflictOverwrite:
+		return Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s differs from the one in cluster %s, and %s needs it: the moved ordinals would not get the same; it would change so: %s", p.there(d), p.Source.Cluster, d.From, d.Difference), choose)
+	case c.Marked && c.PutBack >= mostPutBack:
+		return Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s was put back %d times, and %s changes it again and again; it would change so: %s", p.there(d), c.PutBack, c.EditedBy, d.Difference),
+			fmt.Sprintf("stop %s, or set spec.dependencies.onConflict to Keep", c.EditedBy))
+	case d.Rigid && !c.Marked:
+		return Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s differs from the one in cluster %s, and what differs cannot be changed, only made anew: %s", p.there(d), p.Source.Cluster, d.Difference),
+			fmt.Sprintf("see who needs it as it is, and then delete it in cluster %s: kubectl delete %s -n %s %s; or set spec.dependencies.onConflict to Keep", p.Destination.Cluster, strings.ToLower(d.Kind), p.Destination.Namespace, d.Name))
+	case d.Rigid:
+		return p.write(DeleteCopy, d, 0)
+	case c.Marked:
+		return p.write(UpdateCopy, d, c.PutBack+1)
+	default:
+		return p.write(UpdateCopy, d, 0)
+	}
+}
+
+func (p dependencyPlanner) write(verb Verb, d Dependency, putBack int) *Decision {
+	return effect(Effect{
+		Verb: verb, Side: DestinationSide, Kind: d.Kind, Name: d.Name, UID: d.Copy.UID, ResourceVersion: d.Copy.ResourceVersion,
+		Copied: Copied{Origin: d.Origin, PutBack: putBack},
+	})
+}
+
+// cleanup deletes the copies that the migration has made, as far as it was asked to, when no pod
+// is left at the destination that may need them. One that somebody else has changed is his.
+func (p dependencyPlanner) cleanup() *Decision {
+	if !p.copying() || !p.Spec.Dependencies.Delete || p.Spec.Mode != api.ModeRollback || p.Destination.Set.Replicas > 0 || len(p.Destination.Pods) > 0 {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return hold
+	}
+	for _, d := range slices.Backward(p.Dependencies.List) {
+		if c := d.Copy; c.Found && c.Ours && !c.Terminating && c.EditedBy == "" {
+			return p.write(DeleteCopy, d, 0)
+		}
+	}
+	return nil
+}
+
+func (p dependencyPlanner) there(d Dependency) string {
+	return fmt.Sprintf("%s %s/%s in cluster %s", d.Kind, p.Destination.Namespace, d.Name, p.Destination.Cluster)
+}
+
+// show is the command that shows it.
+func (p dependencyPlanner) show(d Dependency) string {
+	return fmt.Sprintf("kubectl get %s -n %s %s -o yaml", strings.ToLower(d.Kind), p.Destination.Namespace, d.Name)
+}
+
+// dependencyFindings are all that keeps the copies from being made.
+func dependencyFindings(s Snapshot) []Finding {
+	p := dependencyPlanner{viewOf(s)}
+	if !p.copying() {
+		return nil
+	}
+	find := func(decision *Decision, object string) []Finding {
+		if decision == nil || decision.Hold == nil || !decision.Hold.Stalled {
+			return nil
+		}
+		return []Finding{{Reason: decision.Hold.Reason, Object: object, Message: decision.Hold.Message, Remedy: decision.Hold.Remedy}}
+	}
+	findings := find(p.unread(), s.Source.object())
+	for _, d := range s.Dependencies.List {
+		findings = append(findings, find(p.copy(d), p.there(d))...)
+		if d.KeptBy != "" && !d.Copy.Found {
+			findings = append(findings, p.kept(d))
+		}
+	}
+	return findings
+}
+
+// kept warns of a copy that nothing will write once the migration has been completed.
+func (p dependencyPlanner) kept(d Dependency) Finding {
+	return Finding{
+		Reason: api.ReasonDependencyKept, Object: p.there(d), Warning: true,
+		Message: fmt.Sprintf("%s %s/%s in cluster %s is written by %s: its copy in cluster %s follows until the migration has been completed, and then nothing writes it any more", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.KeptBy, p.Destination.Cluster),
+		Remedy:  fmt.Sprintf("set up %s in cluster %s, too", d.KeptBy, p.Destination.Cluster),
+	}
+}

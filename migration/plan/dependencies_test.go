@@ -1,0 +1,324 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// needing is a migration midway whose pods need ConfigMap a, which is copied: at the source it has
+// content "2".
+func needing(changes ...func(*Snapshot, *Dependency)) *planners {
+	return midway(func(s *Snapshot) {
+		s.Spec.Dependencies.Copy = true
+		d := Dependency{Kind: "ConfigMap", Name: "a", From: "volume config", Origin: "2", Difference: "data.a: -1 +2"}
+		for _, change := range changes {
+			change(s, &d)
+		}
+		s.Dependencies = Dependencies{Read: true, List: []Dependency{d}}
+	})
+}
+
+// there is a copy at the destination, of content.
+func there(content string, change func(*Copy)) func(*Snapshot, *Dependency) {
+	return func(_ *Snapshot, d *Dependency) {
+		d.Copy = Copy{Found: true, UID: "u", ResourceVersion: "@7", Hash: content}
+		if change != nil {
+			change(&d.Copy)
+		}
+	}
+}
+
+// copiedOnce is a copy that was made when the source had content "1", edited by somebody or not.
+func copiedOnce(by string, putBack int) func(*Copy) {
+	return func(c *Copy) { c.Marked, c.Copied, c.EditedBy, c.PutBack = true, "1", by, putBack }
+}
+
+func asking(change func(*DependencySpec)) func(*Snapshot, *Dependency) {
+	return func(s *Snapshot, _ *Dependency) { change(&s.Spec.Dependencies) }
+}
+
+func having(change func(*Dependency)) func(*Snapshot, *Dependency) {
+	return func(_ *Snapshot, d *Dependency) { change(d) }
+}
+
+// fresh is a migration of which no ordinal has moved.
+func fresh(s *Snapshot, _ *Dependency) {
+	s.Destination.Set.Replicas, s.Source.Set.Replicas = 0, 4
+	s.Destination.Pods = nil
+}
+
+// TestCopies: what the destination lacks is made, what is a copy follows its origin, and nothing is
+// written over something else unless it was asked for (I9).
+func TestCopies(t *testing.T) {
+	const create, update, replace = "CreateCopy destination a ", "UpdateCopy destination a u@7", "DeleteCopy destination a u@7"
+	overwrite := asking(func(a *DependencySpec) { a.OnConflict = api.ConflictOverwrite })
+	keep := asking(func(a *DependencySpec) { a.OnConflict = api.ConflictKeep })
+	stalls := asking(func(a *DependencySpec) { a.OnChange = api.ChangeStall })
+	rigid := having(func(d *Dependency) { d.Rigid = true })
+	others := having(func(d *Dependency) { d.SelectsOthers = "shop/cache-0 in cluster east" })
+	selects := func(policy api.SelectsOthersPolicy) func(*Snapshot, *Dependency) {
+		return asking(func(a *DependencySpec) { a.SelectsOthers = policy })
+	}
+	type changes = []func(*Snapshot, *Dependency)
+	for name, tc := range map[string]struct {
+		changes changes
+		want    string
+	}{
+		"it lacks":                             {nil, create},
+		"nobody has it":                        {changes{having(func(d *Dependency) { d.Origin = "" })}, api.ReasonDependencyMissing},
+		"its kind is not known":                {changes{having(func(d *Dependency) { d.Unserved = true })}, api.ReasonDependencyMissing},
+		"it selects others":                    {changes{others}, api.ReasonDependencySelects},
+		"it selects others, stall":             {changes{others, selects(api.SelectsOthersStall)}, api.ReasonDependencySelects},
+		"it selects others, leave":             {changes{others, selects(api.SelectsOthersLeave)}, ""},
+		"it selects others, copy":              {changes{others, selects(api.SelectsOthersCopy)}, create},
+		"the same":                             {changes{there("2", nil)}, ""},
+		"the same, edited":                     {changes{there("2", copiedOnce("kubectl", 0))}, ""},
+		"being deleted":                        {changes{there("2", func(c *Copy) { c.Terminating = true })}, api.ReasonAwaitingDeletion},
+		"its origin is gone":                   {changes{there("1", copiedOnce("", 0)), having(func(d *Dependency) { d.Origin = "" })}, ""},
+		"stored in another form":               {changes{there("3", func(c *Copy) { c.Marked, c.Copied = true, "2" })}, ""},
+		"changed at the source":                {changes{there("1", copiedOnce("", 0))}, update},
+		"changed at the source, stall":         {changes{there("1", copiedOnce("", 0)), stalls}, api.ReasonDependencyChanged},
+		"changed before the first, stall":      {changes{there("1", copiedOnce("", 0)), stalls, fresh}, update},
+		"changed, immutable":                   {changes{there("1", copiedOnce("", 0)), rigid}, replace},
+		"somebody else's":                      {changes{there("1", nil)}, api.ReasonDependencyDiffers},
+		"somebody else's, keep":                {changes{there("1", nil), keep}, ""},
+		"somebody else's, overwrite":           {changes{there("1", nil), overwrite}, update},
+		"somebody else's, immutable":           {changes{there("1", nil), rigid}, api.ReasonDependencyDiffers},
+		"somebody else's, immutable, o.":       {changes{there("1", nil), rigid, overwrite}, api.ReasonDependencyDiffers},
+		"edited":                               {changes{there("3", copiedOnce("kubectl", 0))}, api.ReasonDependencyDiffers},
+		"edited, keep":                         {changes{there("3", copiedOnce("kubectl", 0)), keep}, ""},
+		"edited, overwrite":                    {changes{there("3", copiedOnce("kubectl", 0)), overwrite}, update},
+		"edited, immutable, overwrite":         {changes{there("3", copiedOnce("kubectl", 0)), rigid, overwrite}, replace},
+		"put back twice":                       {changes{there("3", copiedOnce("argocd", 2)), overwrite}, update},
+		"put back three times":                 {changes{there("3", copiedOnce("argocd", 3)), overwrite}, api.ReasonDependencyDiffers},
+		"put back three times, keep":           {changes{there("3", copiedOnce("argocd", 3)), keep}, ""},
+		"put back three times, then unchanged": {changes{there("1", copiedOnce("", 3))}, update},
+		"only looked for":                      {changes{asking(func(a *DependencySpec) { a.Copy = false })}, ""},
+		"without a source":                     {changes{func(s *Snapshot, _ *Dependency) { s.Source.Set.Presence = Absent }}, ""},
+		"in one namespace":                     {changes{func(s *Snapshot, _ *Dependency) { s.Spec.SameNamespace = true }}, ""},
+	} {
+		p := needing(tc.changes...)
+		if got := does(dependencyPlanner{p.View}.copies()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestPutBackIsCounted: only what somebody else has changed is counted.
+func TestPutBackIsCounted(t *testing.T) {
+	overwrite := asking(func(a *DependencySpec) { a.OnConflict = api.ConflictOverwrite })
+	for name, tc := range map[string]struct {
+		copy func(*Copy)
+		want Copied
+	}{
+		"edited":                {copiedOnce("argocd", 1), Copied{"2", 2}},
+		"changed at the source": {copiedOnce("", 1), Copied{"2", 1}},
+		"somebody else's":       {nil, Copied{"2", 0}},
+	} {
+		decision := dependencyPlanner{needing(overwrite, there("3", tc.copy)).View}.copies()
+		if decision == nil || decision.Effect == nil || decision.Effect.Copied != tc.want || decision.Effect.Kind != "ConfigMap" {
+			t.Errorf("%s: %+v", name, decision)
+		}
+	}
+}
+
+// TestCopiesWaitForNobody: an ordinal that is down is brought up before anything that may have to wait for
+// somebody (I6), and what it may need is made all the same.
+func TestCopiesWaitForNobody(t *testing.T) {
+	down := func(s *Snapshot, _ *Dependency) {
+		s.Record.Handoff = &api.Handoff{Ordinal: 2}
+		s.Source.Set.Replicas = 2
+	}
+	if got := does(dependencyPlanner{needing(there("1", nil), down).View}.copies()); got != "" {
+		t.Errorf("a conflict: %s", got)
+	}
+	if got := does(dependencyPlanner{needing(down).View}.copies()); got != "CreateCopy destination a " {
+		t.Errorf("it lacks: %s", got)
+	}
+	p := needing(down)
+	p.Dependencies = Dependencies{Trouble: "forbidden"}
+	if got := does(dependencyPlanner{p.View}.copies()); got != "" {
+		t.Errorf("not read: %s", got)
+	}
+}
+
+// TestUnreadDependencies: what was not read is not absent, and not concluded from.
+func TestUnreadDependencies(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trouble string
+		right   bool
+		stalled bool
+		remedy  string
+	}{"not yet": {"", false, false, ""}, "forbidden": {"secrets is forbidden", true, true, RemedyDependencyRights}, "no answer": {"i/o timeout", false, true, RemedyUnreachable}} {
+		p := needing()
+		p.Dependencies = Dependencies{Trouble: tc.trouble, LacksRight: tc.right}
+		decision := dependencyPlanner{p.View}.copies()
+		if decision == nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonDependencyNotRead || decision.Hold.Stalled != tc.stalled || decision.Hold.Remedy != tc.remedy || !strings.Contains(decision.Hold.Message, tc.trouble) {
+			t.Errorf("%s: %+v", name, decision)
+		}
+	}
+}
+
+// TestCleanupOfCopies: what the migration has made goes when it was asked to and no pod is left that needs
+// it, the last first; what others have made or changed stays (I9).
+func TestCleanupOfCopies(t *testing.T) {
+	ours := func(name string, change func(*Copy)) Dependency {
+		d := Dependency{Kind: "ConfigMap", Name: name, Copy: Copy{Found: true, Ours: true, UID: "u-", ResourceVersion: "7"}}
+		if change != nil {
+			change(&d.Copy)
+		}
+		return d
+	}
+	back := func(s *Snapshot) {
+		s.Spec.Mode, s.Spec.Dependencies = api.ModeRollback, DependencySpec{Copy: true, Delete: true}
+		s.Destination.Set.Replicas, s.Destination.Pods, s.Source.Set.Replicas = 0, nil, 4
+		s.Dependencies = Dependencies{Read: true, List: []Dependency{
+			ours("a", nil), ours("b", nil), ours("not ours", func(c *Copy) { c.Ours = false }), ours("edited", func(c *Copy) { c.EditedBy = "kubectl" }),
+			ours("going", func(c *Copy) { c.Terminating = true }), ours("gone", func(c *Copy) { c.Found = false }),
+		}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   string
+	}{
+		"as asked":         {func(*Snapshot) {}, "DeleteCopy destination b u-7"},
+		"not asked":        {func(s *Snapshot) { s.Spec.Dependencies.Delete = false }, ""},
+		"not copied":       {func(s *Snapshot) { s.Spec.Dependencies.Copy = false }, ""},
+		"it recovers":      {func(s *Snapshot) { s.Spec.Mode = api.ModeRecover }, ""},
+		"a pod is left":    {func(s *Snapshot) { s.Destination.SetPod(Pod{Ordinal: 3}) }, ""},
+		"ordinals are":     {func(s *Snapshot) { s.Destination.Set.Replicas = 1 }, ""},
+		"not read":         {func(s *Snapshot) { s.Dependencies = Dependencies{} }, api.ReasonDependencyNotRead},
+		"nothing is left":  {func(s *Snapshot) { s.Dependencies.List = s.Dependencies.List[2:] }, ""},
+		"only one is left": {func(s *Snapshot) { s.Dependencies.List = s.Dependencies.List[:1] }, "DeleteCopy destination a u-7"},
+	} {
+		if got := does(dependencyPlanner{midway(inTurn(back, tc.change)).View}.cleanup()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestDependencyFindings: all that is amiss is told before the first write, and nothing that a copy mends.
+func TestDependencyFindings(t *testing.T) {
+	p := needing(fresh)
+	p.Record = Record{}
+	p.Dependencies.List = []Dependency{
+		{Kind: "ConfigMap", Name: "lacks", Origin: "1"},
+		{Kind: "Secret", Name: "nobody"},
+		{Kind: "Service", Name: "others", Origin: "1", SelectsOthers: "shop/x in cluster east"},
+		{Kind: "Secret", Name: "differs", Origin: "1", Copy: Copy{Found: true, Hash: "2"}},
+	}
+	var got []string
+	for _, finding := range dependencyFindings(p.Snapshot) {
+		if finding.Warning || finding.Message == "" || finding.Remedy == "" {
+			t.Errorf("%+v", finding)
+		}
+		got = append(got, finding.Reason+" "+finding.Object)
+	}
+	want := []string{
+		"DependencyMissing Secret shop/nobody in cluster west", "DependencySelectsOthers Service shop/others in cluster west", "DependencyDiffers Secret shop/differs in cluster west",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	p.Dependencies.List = []Dependency{{Kind: "Secret", Name: "db", Origin: "1", KeptBy: "ExternalSecret db"}}
+	findings := dependencyFindings(p.Snapshot)
+	if len(findings) != 1 || !findings[0].Warning || findings[0].Reason != api.ReasonDependencyKept || !strings.Contains(findings[0].Message, "ExternalSecret db") {
+		t.Errorf("of a Secret that something writes: %+v", findings)
+	}
+	p.Dependencies.List[0].Copy = Copy{Found: true, Hash: "1"}
+	if findings := dependencyFindings(p.Snapshot); len(findings) > 0 {
+		t.Errorf("it is there: %+v", findings)
+	}
+	p.Spec.Dependencies.Copy = false
+	if findings := dependencyFindings(p.Snapshot); len(findings) > 0 {
+		t.Errorf("nothing is copied: %v", findings)
+	}
+}
+
+// TestDependenciesAreReadAnew: before the first ordinal is on its way, when the last one has arrived, and
+// before anybody is called for what may have been mended.
+func TestDependenciesAreReadAnew(t *testing.T) {
+	begins := func(s Snapshot) Decision {
+		record := s.Record
+		record.Handoff = &api.Handoff{Ordinal: 2}
+		return Decision{Record: &record}
+	}
+	ends := func(s Snapshot) Decision {
+		record := s.Record
+		record.Completed = api.ReasonMoved
+		return Decision{Record: &record}
+	}
+	hold := func(reason string) func(Snapshot) Decision {
+		return decided(Decision{Hold: &Hold{Reason: reason, Stalled: true}})
+	}
+	for name, tc := range map[string]struct {
+		changes []func(*Snapshot, *Dependency)
+		decide  func(Snapshot) Decision
+		want    bool
+	}{
+		"the first begins":        {[]func(*Snapshot, *Dependency){fresh}, begins, true},
+		"the second begins":       {nil, begins, false},
+		"it ends":                 {nil, ends, true},
+		"it ends, nothing copied": {[]func(*Snapshot, *Dependency){asking(func(a *DependencySpec) { a.Copy = false })}, ends, false},
+		"it ends on its way back": {[]func(*Snapshot, *Dependency){func(s *Snapshot, _ *Dependency) { s.Spec.Mode = api.ModeRollback }}, ends, false},
+		"it differs":              {nil, hold(api.ReasonDependencyDiffers), true},
+		"one is missing":          {nil, hold(api.ReasonDependencyMissing), true},
+		"one is, nothing copied":  {[]func(*Snapshot, *Dependency){asking(func(a *DependencySpec) { a.Copy = false })}, hold(api.ReasonDependencyMissing), false},
+		"a copy is written":       {nil, decided(Decision{Effect: &Effect{Verb: UpdateCopy, Side: DestinationSide}}), false},
+		"a pod is waited for":     {nil, hold(api.ReasonPodNotReady), false},
+	} {
+		s := needing(tc.changes...).Snapshot
+		decision := tc.decide(s)
+		for kind, reads := range map[string]Reads{"all": ReadsFor(s, decision), "lean": Lean(s, decision)} {
+			if reads.Dependencies != tc.want {
+				t.Errorf("%s, %s: %t", name, kind, reads.Dependencies)
+			}
+		}
+	}
+	if (Reads{Live: true, Wide: true}).Covers(Reads{Live: true, Dependencies: true}) || !(Reads{Live: true, Dependencies: true}).Covers(Reads{Live: true, Dependencies: true}) {
+		t.Error("what was not read is taken for read")
+	}
+}
+
+// TestNothingIsWrittenOverSomethingElse, whatever is seen: unless it was asked for, a write meets nothing,
+// or a copy that nobody else has changed; and no copy is deleted to be replaced that is not one of ours
+// or of an earlier move (I9).
+func TestNothingIsWrittenOverSomethingElse(t *testing.T) {
+	hash := rapid.SampledFrom([]string{"1", "2", "3"})
+	rapid.Check(t, func(t *rapid.T) {
+		policies := []api.ConflictPolicy{"", api.ConflictStall, api.ConflictKeep, api.ConflictOverwrite}
+		asked := rapid.SampledFrom(policies).Draw(t, "onConflict")
+		c := Copy{
+			Found: rapid.Bool().Draw(t, "found"), Hash: hash.Draw(t, "hash"), Marked: rapid.Bool().Draw(t, "marked"), Copied: hash.Draw(t, "copied"),
+			PutBack: rapid.IntRange(0, 4).Draw(t, "putBack"), EditedBy: rapid.SampledFrom([]string{"", "kubectl"}).Draw(t, "editedBy"),
+		}
+		if !c.Found {
+			c = Copy{}
+		}
+		p := needing(func(s *Snapshot, d *Dependency) {
+			s.Spec.Dependencies.OnConflict, d.Copy = asked, c
+			d.Origin, d.Rigid = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "origin"), rapid.Bool().Draw(t, "rigid")
+		})
+		decision := dependencyPlanner{p.View}.copies()
+		if decision == nil || decision.Effect == nil {
+			return
+		}
+		verb, untouched := decision.Effect.Verb, c.Marked && c.EditedBy == ""
+		switch {
+		case verb == CreateCopy && c.Found:
+			t.Fatal("it is there")
+		case verb == UpdateCopy && !untouched && asked != api.ConflictOverwrite, verb == DeleteCopy && !c.Marked:
+			t.Fatalf("%s over %+v", verb, c)
+		case verb == DeleteCopy && !untouched && asked != api.ConflictOverwrite, c.Marked && c.EditedBy != "" && c.PutBack >= mostPutBack:
+			t.Fatalf("%s of %+v", verb, c)
+		case decision.Effect.Copied.Origin == "" || slices.Contains([]string{"", c.Hash}, p.Dependencies.List[0].Origin) && c.Found:
+			t.Fatal("nothing is to be copied")
+		}
+	})
+}

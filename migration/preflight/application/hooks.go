@@ -1,0 +1,63 @@
+package application
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// leaves are words with which programs take a member out of its application for good: nodetool
+// decommission, etcdctl member remove, rabbitmqctl forget_cluster_node, rs.remove of MongoDB, CLUSTER
+// FORGET of Redis, consul leave, and paths like /deregister. To drain or to step down is none of them.
+var leaves = regexp.MustCompile(`(?i)decommission|member[\s_-]+remove|remove[\s_-]?(member|node|peer|server|broker)|forget[\s_-]?(cluster[\s_-]?)?node|cluster\s+forget|\brs\.remove\b|\b(de|un)[\s_-]?register|\bleave\b`)
+
+// Hooks warns of a preStop hook that may take its pod's member out of the application: it runs whenever
+// an ordinal is stopped to be moved, and the ordinal comes back with its data and its name. object names
+// the StatefulSet; scripts are the texts of the ConfigMaps that the template names.
+func Hooks(object string, spec corev1.PodSpec, scripts []Text) []plan.Finding {
+	var found []plan.Finding
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if container.Lifecycle == nil || container.Lifecycle.PreStop == nil {
+			continue
+		}
+		word, where := leaving(*container.Lifecycle.PreStop, scripts)
+		if word == "" {
+			continue
+		}
+		found = append(found, plan.Finding{
+			Reason: api.ReasonHookMayDecommission, Object: object, Warning: true,
+			Message: fmt.Sprintf("the preStop hook of container %s of %s says %q (%s): it runs when an ordinal is stopped to be moved, and a member that leaves its application for good is copied anew, or refused, when it comes back", container.Name, object, word, where),
+			Remedy:  "have the hook only step down, or tell a move from a scale-down; a change of the template makes the pods anew, so make it before the move",
+		})
+	}
+	return found
+}
+
+// leaving is the word of a hook with which a member leaves, and where it stands.
+func leaving(hook corev1.LifecycleHandler, scripts []Text) (word, where string) {
+	said := ""
+	switch {
+	case hook.Exec != nil:
+		said = strings.Join(hook.Exec.Command, " ")
+	case hook.HTTPGet != nil:
+		said = hook.HTTPGet.Path
+	}
+	if word = leaves.FindString(said); word != "" {
+		return word, "in its command"
+	}
+	for _, script := range scripts {
+		if name := path.Base(script.Key); strings.Contains(said, name) {
+			if word = leaves.FindString(script.Text); word != "" {
+				return word, fmt.Sprintf("in %s of ConfigMap %s", script.Key, script.ConfigMap)
+			}
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,208 @@
+package preflight
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// needySet is a StatefulSet whose pods need ConfigMap settings and PriorityClass high.
+func needySet() *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	optional := true
+	from := func(name string, optional *bool) corev1.EnvFromSource {
+		return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: optional}}
+	}
+	set.Spec.Template.Spec = corev1.PodSpec{PriorityClassName: "high", Containers: []corev1.Container{{Name: "web", EnvFrom: []corev1.EnvFromSource{from("settings", nil), from("maybe", &optional)}}}}
+	return set
+}
+
+// settings is what they need, at the source.
+func settings() client.Object {
+	return endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {a: b}}`)
+}
+
+// found are the reasons, and whether they are warnings.
+func found(findings []plan.Finding) []string {
+	var all []string
+	for _, f := range findings {
+		line := f.Reason + " " + f.Object
+		if f.Warning {
+			line += " (warning)"
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// TestDependencies: what the destination lacks is named, unless it is copied; what is in no namespace never
+// is. What may not be read is no reason to refuse.
+func TestDependencies(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("no"))
+	const missing, class = "DependencyMissing ConfigMap shop/settings in cluster west", "DependencyMissing PriorityClass high in cluster west"
+	for name, tc := range map[string]struct {
+		mode  api.DependencyMode
+		hooks clustertest.Hooks
+		there []client.Object
+		want  []string
+	}{
+		"checked":          {api.DependenciesCheck, clustertest.Hooks{}, nil, []string{missing, class}},
+		"by default":       {"", clustertest.Hooks{}, nil, []string{missing, class}},
+		"checked, there":   {api.DependenciesCheck, clustertest.Hooks{}, []client.Object{settings()}, []string{class}},
+		"checked, unread":  {api.DependenciesCheck, clustertest.Failing(forbidden, "get"), nil, []string{missing + " (warning)", class + " (warning)"}},
+		"copied":           {api.DependenciesCopy, clustertest.Hooks{}, nil, []string{class}},
+		"copied, refused":  {api.DependenciesCopy, clustertest.Failing(apierrors.NewBadRequest("no blue here"), "create"), nil, []string{class, "WriteRefused ConfigMap shop/settings in cluster west"}},
+		"copied, is there": {api.DependenciesCopy, clustertest.Failing(apierrors.NewBadRequest("no blue here"), "create"), []client.Object{settings()}, []string{class}},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, needySet(), settings()), endpointtest.Serving(tc.hooks, nil, tc.there...))}
+		m := &api.Migration{}
+		m.Spec.Dependencies.Mode = tc.mode
+		findings, err := e.dependencies(t.Context(), m, needySet())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestDependenciesUnread: a cluster that does not answer has neither something nor nothing (I6).
+func TestDependenciesUnread(t *testing.T) {
+	broken := errors.New("no route to host")
+	for _, mode := range []api.DependencyMode{api.DependenciesCheck, api.DependenciesCopy} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, needySet(), settings()), endpointtest.Serving(clustertest.Failing(broken, "get"), nil))}
+		m := &api.Migration{}
+		m.Spec.Dependencies.Mode = mode
+		if _, err := e.dependencies(t.Context(), m, needySet()); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
+
+// TestNothingIsKept: what is asked of the destination before a move is a dry run.
+func TestNothingIsKept(t *testing.T) {
+	there := endpointtest.Serving(clustertest.Before(func(verb string, _ runtime.Object) error {
+		if verb != "get" && verb != "list" && verb != "create" {
+			t.Errorf("it does %s", verb)
+		}
+		return nil
+	}), nil)
+	e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, needySet(), settings()), there)}
+	m := &api.Migration{}
+	m.Spec.Dependencies.Mode = api.DependenciesCopy
+	if _, err := e.dependencies(t.Context(), m, needySet()); err != nil {
+		t.Fatal(err)
+	}
+	var kept corev1.ConfigMapList
+	if err := there.List(t.Context(), &kept); err != nil || len(kept.Items) > 0 {
+		t.Errorf("it keeps %v: %v", kept.Items, err)
+	}
+}
+
+// TestAccountIsCopiedFirst: a pod is asked for under the account of its own where that is there, and else
+// under the one that each namespace has, until it is copied.
+func TestAccountIsCopiedFirst(t *testing.T) {
+	account := endpointtest.Object(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: app, namespace: shop}}`)
+	for name, tc := range map[string]struct {
+		mode  api.DependencyMode
+		there []client.Object
+		want  string
+	}{
+		"checked":          {api.DependenciesCheck, nil, "app"},
+		"copied":           {api.DependenciesCopy, nil, ""},
+		"copied, is there": {api.DependenciesCopy, []client.Object{account}, "app"},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(nil, endpointtest.Serving(clustertest.Hooks{}, nil, tc.there...))}
+		m, set := &api.Migration{}, needySet()
+		m.Spec.Dependencies.Mode, set.Spec.Template.Spec.ServiceAccountName = tc.mode, "app"
+		got, err := e.withAccount(t.Context(), m, set)
+		if err != nil || got.Spec.Template.Spec.ServiceAccountName != tc.want || set.Spec.Template.Spec.ServiceAccountName != "app" {
+			t.Errorf("%s: under %q, %v", name, got.Spec.Template.Spec.ServiceAccountName, err)
+		}
+	}
+	missing := plan.Dependency{Kind: "ServiceAccount", Name: "app", Origin: "1"}
+	there := missing
+	there.Copy.Found = true
+	for want, d := range map[bool]plan.Dependency{true: missing, false: there} {
+		if got := accountIsMissing(plan.Dependencies{List: []plan.Dependency{{Kind: "Secret", Origin: "1"}, d}}); got != want {
+			t.Errorf("it is missing: %t", got)
+		}
+	}
+}
+
+// TestCopyRefused: who may not give what he does not have is told so, and where a right is missing, which.
+func TestCopyRefused(t *testing.T) {
+	roles := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}
+	forbidden := func(text string) error { return apierrors.NewForbidden(roles, "reader", errors.New(text)) }
+	for name, tc := range map[string]struct {
+		kind   string
+		err    error
+		reason string
+		says   string
+	}{
+		"let in":           {"Role", nil, "", ""},
+		"no namespace yet": {"Role", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), "", ""},
+		"it is there":      {"Role", apierrors.NewAlreadyExists(roles, "reader"), "", ""},
+		"too many rights":  {"Role", forbidden(`user "mover" is attempting to grant RBAC permissions not currently held`), api.ReasonWriteRefused, "more rights than it has"},
+		"a missing right":  {"Role", forbidden(`User "mover" cannot create resource "roles"`), api.ReasonPermissionMissing, "may not be made"},
+		"a quota":          {"Secret", forbidden("exceeded quota"), api.ReasonWriteRefused, "exceeded quota"},
+	} {
+		finding, err := copyRefused(endpointtest.Destination(nil), plan.Dependency{Kind: tc.kind, Name: "reader"}, tc.err)
+		switch {
+		case err != nil, (finding == nil) != (tc.reason == ""):
+			t.Errorf("%s: %+v, %v", name, finding, err)
+		case finding != nil && (finding.Reason != tc.reason || !strings.Contains(finding.Message, tc.says) || finding.Remedy == ""):
+			t.Errorf("%s: %+v", name, finding)
+		}
+	}
+	if _, err := copyRefused(endpointtest.Destination(nil), plan.Dependency{}, errors.New("no route to host")); err == nil {
+		t.Error("what was not answered is taken for an answer")
+	}
+}
+
+// TestCopyRights: nothing is asked of who copies nothing, and to delete only who cleans up.
+func TestCopyRights(t *testing.T) {
+	m := &api.Migration{}
+	if rules := copyRights(m, endpointtest.Source(nil)); len(rules) > 0 {
+		t.Errorf("asked for %v", rules)
+	}
+	m.Spec.Dependencies.Mode = api.DependenciesCopy
+	verbs := func(at string) map[string]string {
+		all := map[string]string{}
+		side := endpointtest.Source(nil)
+		if at == "destination" {
+			side = endpointtest.Destination(nil)
+		}
+		for _, rule := range copyRights(m, side) {
+			all[rule.Resource] = rule.Verbs
+		}
+		return all
+	}
+	if diff := cmp.Diff(map[string]string{
+		"secrets": "get", "configmaps": "get", "serviceaccounts": "get", "roles": "get", "rolebindings": "get list", "networkpolicies": "get list", "services": "get list",
+	}, verbs("source")); diff != "" {
+		t.Error(diff)
+	}
+	if got := verbs("destination"); got["secrets"] != "get create update" || len(got) != 7 {
+		t.Errorf("at the destination: %v", got)
+	}
+	m.Spec.Dependencies.Cleanup = api.CleanupDelete
+	if got := verbs("destination")["secrets"]; got != "get create update list delete" {
+		t.Errorf("at the destination, to clean up: %s", got)
+	}
+}

@@ -1,0 +1,83 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Gate says why a health gate cannot be asked as it is written; nil: it can.
+type Gate func(api.HealthGate) *health.Answer
+
+// healthGates finds health gates that cannot be asked: a migration would wait for them for ever. Those
+// that only warn are warned of.
+func (e *Inspector) healthGates(ctx context.Context, s Subject) ([]plan.Finding, error) {
+	gates := s.Migration.Spec.Gates
+	if e.Gate == nil || len(gates) == 0 {
+		return nil, nil
+	}
+	findings := e.wrongGates(gates)
+	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
+		pods, err := missingOf(ctx, at, gateRights(gates), "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace "+at.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+		}
+		jobs, err := missingOf(ctx, at, jobRights(gates, at.Side), "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there, in namespace "+at.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+		}
+		for _, finding := range []*plan.Finding{pods, jobs} {
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
+		}
+	}
+	return findings, nil
+}
+
+func (e *Inspector) wrongGates(gates []api.HealthGate) []plan.Finding {
+	var findings []plan.Finding
+	for _, gate := range gates {
+		if wrong := e.Gate(gate); wrong != nil {
+			findings = append(findings, plan.Finding{
+				Reason: wrong.Reason, Object: "gate " + gate.Name, Warning: gate.DryRun,
+				Message: fmt.Sprintf("gate %s cannot be asked as it is written: %s", gate.Name, wrong.Message),
+				Remedy:  "mend it in spec.gates, or take it out",
+			})
+		}
+	}
+	return findings
+}
+
+// gateRights are what the gates that hold need on a side, besides the objects that they read.
+func gateRights(gates []api.HealthGate) []Rule {
+	var rules []Rule
+	for _, gate := range gates {
+		switch {
+		case gate.DryRun:
+		case gate.HTTP != nil:
+			rules = append(rules, Rule{Resource: "pods/proxy", Verbs: "get"})
+		case gate.GRPC != nil:
+			rules = append(rules, Rule{Resource: "pods/portforward", Verbs: "create"})
+		}
+	}
+	return rules
+}
+
+// jobRights are what the gates that hold need to run Jobs on a side.
+func jobRights(gates []api.HealthGate, name plan.SideName) []Rule {
+	side := api.GateSource
+	if name == plan.DestinationSide {
+		side = api.GateDestination
+	}
+	for _, gate := range gates {
+		if gate.Job != nil && !gate.DryRun && (gate.Job.Side == "" || gate.Job.Side == side) {
+			return []Rule{{Group: "batch", Resource: "jobs", Verbs: "get create"}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestHealthGates: gates that could never be answered refuse a migration, and those that only warn are
+// warned of; what asks pods needs the right to.
+func TestHealthGates(t *testing.T) {
+	http, grpc := api.HealthGate{Name: "http", HTTP: &api.HTTPGate{}}, api.HealthGate{Name: "grpc", GRPC: &api.GRPCGate{}}
+	wrong, dry := api.HealthGate{Name: "wrong"}, api.HealthGate{Name: "dry", DryRun: true, HTTP: &api.HTTPGate{}}
+	for name, tc := range map[string]struct {
+		gates []api.HealthGate
+		asked string
+		want  string
+	}{
+		"none":           {nil, "", ""},
+		"http":           {[]api.HealthGate{http}, "get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
+		"grpc":           {[]api.HealthGate{grpc, http}, "create pods/portforward, get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
+		"it is wrong":    {[]api.HealthGate{wrong}, "", "GateInvalid gate wrong"},
+		"and only warns": {[]api.HealthGate{dry}, "", "GateInvalid gate dry, a warning"},
+	} {
+		var mu sync.Mutex
+		var asked []string
+		grants := func(allowed bool) client.WithWatch {
+			return clustertest.Hooked(clustertest.Hooks{Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+				review, one := object.(*authorizationv1.SelfSubjectAccessReview)
+				if !one {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				of := review.Spec.ResourceAttributes
+				asked = append(asked, of.Verb+" "+of.Resource+"/"+of.Subresource)
+				review.Status.Allowed = allowed
+				return nil
+			}})
+		}
+		e := &Inspector{Pair: endpointtest.Pair(grants(true), grants(false)), Gate: func(gate api.HealthGate) *health.Answer {
+			if gate.Name == "wrong" || gate.DryRun {
+				return &health.Answer{Verdict: health.Invalid, Reason: api.ReasonGateInvalid, Message: "it does not compile"}
+			}
+			return nil
+		}}
+		findings, err := e.healthGates(t.Context(), Subject{Migration: &api.Migration{Spec: api.MigrationSpec{Gates: tc.gates}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range findings {
+			text := f.Reason + " " + f.Object
+			if f.Warning {
+				text += ", a warning"
+			}
+			got = append(got, text)
+			if f.Reason == api.ReasonPermissionMissing && !strings.Contains(f.Remedy, "sliceshift-mover-gates") {
+				t.Errorf("%s: the remedy is %q", name, f.Remedy)
+			}
+		}
+		slices.Sort(asked)
+		if text := strings.Join(got, "; "); text != tc.want {
+			t.Errorf("%s: found %q, want %q", name, text, tc.want)
+		}
+		if text := strings.Join(slices.Compact(asked), ", "); text != tc.asked {
+			t.Errorf("%s: asked for %q, want %q", name, text, tc.asked)
+		}
+	}
+	e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Failing(errors.New("no route to host"), "create")), nil), Gate: func(api.HealthGate) *health.Answer { return nil }}
+	if _, err := e.healthGates(t.Context(), Subject{Migration: &api.Migration{Spec: api.MigrationSpec{Gates: []api.HealthGate{http}}}}); err == nil || !strings.Contains(err.Error(), "cluster east") {
+		t.Errorf("who did not answer has granted something: %v", err)
+	}
+}

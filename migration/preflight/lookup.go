@@ -1,0 +1,261 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/application"
+	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
+	"github.com/sliceshift/sliceshift/migration/preflight/storage"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// unread is for what may not be read by a check that the move does not depend on: the right is named,
+// and the move is not refused.
+func unread(at endpoint.Endpoint, right, see string) []plan.Finding {
+	return []plan.Finding{{
+		Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
+		Message: fmt.Sprintf("the identity used in cluster %s may not %s, so see for yourself that %s", at.Cluster, right, see),
+		Remedy:  "grant it the right to " + right + ", as the shipped ClusterRoles sliceshift-mover and sliceshift-mover-cluster do",
+	}}
+}
+
+// nodesAPage is how many nodes are read at once: the images that each one lists take most of an answer,
+// which is bounded.
+const nodesAPage = 500
+
+// nodes are the destination's, listed once for all checks, without what none of them looks at.
+func (e *Inspector) nodes(ctx context.Context) ([]corev1.Node, error) {
+	if e.hosting != nil {
+		return e.hosting, nil
+	}
+	nodes, next := []corev1.Node{}, ""
+	for {
+		var page corev1.NodeList
+		if err := e.Destination.Live.List(ctx, &page, client.Limit(nodesAPage), client.Continue(next)); err != nil {
+			return nil, err
+		}
+		for _, node := range page.Items {
+			node.ManagedFields, node.Status.Images = nil, nil
+			nodes = append(nodes, node)
+		}
+		if next = page.Continue; next == "" {
+			e.hosting = nodes
+			return nodes, nil
+		}
+	}
+}
+
+// words are what the ConfigMaps say that the source's template names, read once for all checks.
+func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]application.Text, error) {
+	if e.texts != nil {
+		return e.texts, nil
+	}
+	texts := []application.Text{}
+	var names []string
+	for _, ref := range dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
+		if ref.Kind == dependencies.ConfigMap {
+			names = append(names, ref.Name)
+		}
+	}
+	found, err := endpoint.GetAll[corev1.ConfigMap](ctx, e.Source.Live, e.Source.Namespace, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if found[name] == nil {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(found[name].Data)) {
+			texts = append(texts, application.Text{ConfigMap: name, Key: key, Text: found[name].Data[key]})
+		}
+	}
+	e.texts = texts
+	return texts, nil
+}
+
+// hooks warns of hooks that may take a member out of its application.
+func (e *Inspector) hooks(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	texts, err := e.words(ctx, source)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	return application.Hooks(e.Source.Object(), source.Spec.Template.Spec, texts), nil
+}
+
+// addresses warns of names that lead to one cluster only.
+func (e *Inspector) addresses(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	texts, err := e.words(ctx, source)
+	var lacking []plan.Finding
+	if apierrors.IsForbidden(err) {
+		lacking, err = unread(e.Source, "get configmaps", "those of the pod template name no other pods by names of one cluster"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(application.Addresses(e.Pair, source, texts, m.Spec.Services), lacking...), nil
+}
+
+// classes warns of claims that could not be made at the destination when the StatefulSet grows.
+func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	var classes storagev1.StorageClassList
+	err := e.Destination.Live.List(ctx, &classes)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "list storageclasses", "those of the claim templates exist there"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	pvs, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	drivers := map[string]string{}
+	for i := range pvs {
+		drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])
+	}
+	return storage.Classes(e.Destination, source, classes.Items, execute.StorageClasses(m), drivers), nil
+}
+
+// resizing warns of claims that are being made larger.
+func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	pvs, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	var claims corev1.PersistentVolumeClaimList
+	if err := e.Source.Live.List(ctx, &claims, client.InNamespace(e.Source.Namespace)); err != nil {
+		return nil, err
+	}
+	byName, moving := map[string]*corev1.PersistentVolume{}, map[string]bool{}
+	for i := range pvs {
+		byName[pvs[i].Name] = &pvs[i]
+		moving[pvs[i].Spec.ClaimRef.Name] = true
+	}
+	claims.Items = slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return !moving[c.Name] })
+	return storage.Resizing(e.Source, claims.Items, byName), nil
+}
+
+// inline finds drivers that make no volumes of single pods at the destination.
+func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() {
+		return nil, nil
+	}
+	var drivers []storagev1.CSIDriver
+	for _, v := range source.Spec.Template.Spec.Volumes {
+		if v.CSI == nil {
+			continue
+		}
+		driver, err := endpoint.Get[storagev1.CSIDriver](ctx, e.Destination.Live, client.ObjectKey{Name: v.CSI.Driver})
+		if apierrors.IsForbidden(err) {
+			return unread(e.Destination, "get csidrivers", "those of the pod template's volumes are installed there"), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if driver != nil {
+			drivers = append(drivers, *driver)
+		}
+	}
+	return storage.Inline(e.Destination, source.Spec.Template.Spec, drivers), nil
+}
+
+// skew warns of versions between which something may be lost. Within a cluster the pods run already.
+func (e *Inspector) skew(ctx context.Context, _ *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() {
+		return nil, nil
+	}
+	var versions [2]string
+	var nodes []corev1.Node
+	of := func(i int, side plan.SideName) func() error {
+		return func() (err error) {
+			if versions[i], err = e.Connections[side].Version(ctx); apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+				return nil // some hide it, and then it is not judged
+			}
+			return err
+		}
+	}
+	err := endpoint.Together(of(0, plan.SourceSide), of(1, plan.DestinationSide), func() (err error) {
+		if nodes, err = e.nodes(ctx); apierrors.IsForbidden(err) {
+			return nil // said by the check of the nodes
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return scheduling.Skew(e.Pair, versions[0], versions[1], nodes), nil
+}
+
+// placement finds what keeps every node of the destination from taking the pods. Within a cluster they
+// run already.
+func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() {
+		return nil, nil
+	}
+	nodes, err := e.nodes(ctx)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "list nodes", "there are some that the pods can run on"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	demand := scheduling.Demand{
+		Object: e.Source.Object(), Cluster: e.Destination.Cluster, Namespace: e.Destination.Namespace, Template: source.Spec.Template,
+		Pods: int32(len(movingOrdinals(m, source))), //nolint:gosec // bounded by plan.MaxOrdinals
+	}
+	if destination != nil {
+		demand.Pods += observe.SetOf(m, destination, nil).Replicas
+	}
+	fitting, found := scheduling.Fit(demand, nodes)
+	if len(fitting) == 0 {
+		return found, nil
+	}
+	alone, err := e.alone(ctx, demand)
+	if err != nil {
+		return nil, err
+	}
+	pvs, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(found, alone, apartFromVolume(demand, pvs, nodes, fitting)), nil
+}
+
+// alone finds that the pods must be near to others, and that there are none at the destination.
+func (e *Inspector) alone(ctx context.Context, demand scheduling.Demand) ([]plan.Finding, error) {
+	for _, partner := range scheduling.Partners(demand) {
+		var pods corev1.PodList
+		err := e.Destination.Live.List(ctx, &pods, client.InNamespace(e.Destination.Namespace), client.MatchingLabelsSelector{Selector: partner}, client.Limit(1))
+		if err != nil {
+			return nil, err
+		}
+		if len(pods.Items) == 0 {
+			return []plan.Finding{{
+				Reason: api.ReasonNoNodeFits, Object: demand.Object,
+				Message: fmt.Sprintf("the podAffinity of %s wants its pods near to pods with %s, and namespace %s of cluster %s has none: a moved ordinal would be stopped and stay Pending", demand.Object, partner, e.Destination.Namespace, demand.Cluster),
+				Remedy:  "run those pods there before the move, or let the affinity be preferred",
+			}}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,240 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// claimed is a StatefulSet shop/web of three with a claim each, on a CSI driver.
+func claimedSet(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Spec.Replicas, set.Spec.ServiceName = new(int32(3)), "web"
+	set.Spec.Template.Labels = map[string]string{"app": "web"}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app"}}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("fast")}}}
+	if change != nil {
+		change(set)
+	}
+	return set
+}
+
+// claimsAndVolumes are those of its ordinals.
+func claimsAndVolumes(change func(*corev1.PersistentVolume)) (objects []client.Object) {
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	for ordinal := range 3 {
+		name := fmt.Sprintf("data-web-%d", ordinal)
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name}, Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: name},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example.com", VolumeHandle: name}},
+		}}
+		if change != nil {
+			change(pv)
+		}
+		objects = append(objects, pv, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: pv.Name, Resources: corev1.VolumeResourceRequirements{Requests: size}},
+		})
+	}
+	return objects
+}
+
+func readyNode(name string, labels map[string]string) client.Object {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+}
+
+func inZone(pv *corev1.PersistentVolume) {
+	pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"1"}}},
+	}}}}
+}
+
+// TestPlacement: the nodes must take the pods and their volumes, and there must be the pods that they
+// want to be near to.
+func TestPlacement(t *testing.T) {
+	first, second := map[string]string{"zone": "1"}, map[string]string{"zone": "2"}
+	choose := func(zone string) func(*appsv1.StatefulSet) {
+		return func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.NodeSelector = map[string]string{"zone": zone} }
+	}
+	nearDB := func(s *appsv1.StatefulSet) {
+		s.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
+		}}}
+	}
+	db := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0", Labels: map[string]string{"app": "db"}}}
+	for name, tc := range map[string]struct {
+		change func(*appsv1.StatefulSet)
+		volume func(*corev1.PersistentVolume)
+		there  []client.Object
+		reason string
+		says   string
+	}{
+		"they fit":                     {nil, nil, []client.Object{readyNode("a", nil)}, "", ""},
+		"there are no nodes":           {choose("1"), nil, nil, "", ""},
+		"no node for the pods":         {choose("3"), nil, []client.Object{readyNode("a", first)}, api.ReasonNoNodeFits, "nodeSelector"},
+		"the volumes are there, too":   {choose("1"), inZone, []client.Object{readyNode("a", first), readyNode("b", second)}, "", ""},
+		"the volumes are elsewhere":    {choose("2"), inZone, []client.Object{readyNode("a", first), readyNode("b", second)}, volumes.ReasonVolumeOutOfReach, "cannot take a pod"},
+		"the volumes are nowhere":      {choose("2"), inZone, []client.Object{readyNode("b", second)}, "", ""}, // the check of the volumes says so
+		"nobody to be near to":         {nearDB, nil, []client.Object{readyNode("a", first)}, api.ReasonNoNodeFits, "near to pods with app=db"},
+		"somebody is there to be near": {nearDB, nil, []client.Object{readyNode("a", first), db}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(claimsAndVolumes(tc.volume)...), clustertest.New(tc.there...))}
+			found, err := e.placement(t.Context(), &api.Migration{}, claimedSet(tc.change), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.reason == "" && len(found) > 0 || tc.reason != "" && (len(found) != 1 || found[0].Reason != tc.reason || !strings.Contains(found[0].Message, tc.says)) {
+				t.Errorf("found %+v, want %s", found, tc.reason)
+			}
+			e.Destination.ID = e.Source.ID
+			if found, err := e.placement(t.Context(), &api.Migration{}, claimedSet(tc.change), nil); err != nil || len(found) > 0 {
+				t.Errorf("within a cluster: %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// TestAdvisoryRights: without a right that only a check needs the right is named, and nothing is
+// refused; without an answer nothing is said.
+func TestAdvisoryRights(t *testing.T) {
+	withMap := func(s *appsv1.StatefulSet) {
+		s.Spec.Template.Spec.Volumes = []corev1.Volume{
+			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
+			{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "keys.example.com"}}},
+		}
+	}
+	away := errors.New("no route to host")
+	for right, look := range map[string]func(*Inspector) ([]plan.Finding, error){
+		"list nodes": func(e *Inspector) ([]plan.Finding, error) {
+			return e.placement(t.Context(), &api.Migration{}, claimedSet(withMap), nil)
+		},
+		"list storageclasses": func(e *Inspector) ([]plan.Finding, error) {
+			return e.classes(t.Context(), &api.Migration{}, claimedSet(withMap))
+		},
+		"get configmaps": func(e *Inspector) ([]plan.Finding, error) {
+			return e.addresses(t.Context(), &api.Migration{}, claimedSet(withMap))
+		},
+		"get csidrivers": func(e *Inspector) ([]plan.Finding, error) {
+			return e.inline(t.Context(), &api.Migration{}, claimedSet(withMap))
+		},
+	} {
+		t.Run(right, func(t *testing.T) {
+			for _, answer := range []error{apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right")), away} {
+				refuses := clustertest.Failing(answer, "get", "list")
+				e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(refuses), clustertest.Hooked(refuses))}
+				found, err := look(e)
+				if errors.Is(answer, away) {
+					if !errors.Is(err, away) {
+						t.Errorf("nobody answered, and it says %v, %v", found, err)
+					}
+					continue
+				}
+				if err != nil || len(found) != 1 || !found[0].Warning || found[0].Reason != api.ReasonPermissionMissing || !strings.Contains(found[0].Message, "may not "+right) || !strings.Contains(found[0].Remedy, right) {
+					t.Errorf("found %+v, %v", found, err)
+				}
+			}
+		})
+	}
+	t.Run("hooks need none", func(t *testing.T) {
+		e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right")), "get")), nil)}
+		if found, err := e.hooks(t.Context(), &api.Migration{}, claimedSet(withMap)); err != nil || len(found) > 0 {
+			t.Errorf("found %+v, %v", found, err)
+		}
+	})
+}
+
+// TestEachThingIsReadOnce: however many volumes there are, their driver is asked for once, and so are the
+// nodes, the volumes and the ConfigMaps, for all checks.
+func TestEachThingIsReadOnce(t *testing.T) {
+	var mu sync.Mutex
+	read := map[string]int{}
+	hooks := clustertest.Before(func(verb string, o runtime.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
+		read[fmt.Sprintf("%s %T", verb, o)]++
+		return nil
+	})
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com"}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}}
+	set := claimedSet(func(s *appsv1.StatefulSet) {
+		s.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+	})
+	e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(hooks, append(claimsAndVolumes(nil), driver, settings)...), clustertest.Hooked(hooks, readyNode("a", nil)))}
+	for _, look := range []func(*Inspector) ([]plan.Finding, error){
+		func(e *Inspector) ([]plan.Finding, error) { return e.release(t.Context(), &api.Migration{}, set) },
+		func(e *Inspector) ([]plan.Finding, error) {
+			return e.placement(t.Context(), &api.Migration{}, set, nil)
+		},
+		func(e *Inspector) ([]plan.Finding, error) { return e.hooks(t.Context(), &api.Migration{}, set) },
+		func(e *Inspector) ([]plan.Finding, error) { return e.addresses(t.Context(), &api.Migration{}, set) },
+		func(e *Inspector) ([]plan.Finding, error) { return e.classes(t.Context(), &api.Migration{}, set) },
+		func(e *Inspector) ([]plan.Finding, error) { return e.resizing(t.Context(), &api.Migration{}, set) },
+		func(e *Inspector) ([]plan.Finding, error) { return e.hosts(t.Context(), e.moving) },
+	} {
+		if _, err := look(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, n := range read {
+		if n != 1 {
+			t.Errorf("%d times: %s", n, what)
+		}
+	}
+	if len(read) < 8 {
+		t.Errorf("only %v were read", read)
+	}
+	if e.forget(); e.moving != nil || e.hosting != nil || e.texts != nil {
+		t.Error("what was read is kept")
+	}
+}
+
+// TestNodesInPages: nodes are read a page at a time, and what nobody looks at is not kept.
+func TestNodesInPages(t *testing.T) {
+	var asked []string
+	hooks := clustertest.Hooks{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		said := client.ListOptions{}
+		said.ApplyOptions(options)
+		asked = append(asked, fmt.Sprintf("%d %s", said.Limit, said.Continue))
+		node := *readyNode(fmt.Sprintf("node-%d", len(asked)), nil).(*corev1.Node)
+		node.Status.Images = []corev1.ContainerImage{{Names: []string{"app:1"}}}
+		nodes := list.(*corev1.NodeList)
+		nodes.Items = []corev1.Node{node}
+		if len(asked) < 3 {
+			nodes.Continue = fmt.Sprintf("after-%d", len(asked))
+		}
+		return nil
+	}}
+	e := &Inspector{Pair: endpointtest.Pair(nil, clustertest.Hooked(hooks))}
+	for range 2 {
+		nodes, err := e.nodes(t.Context())
+		if err != nil || len(nodes) != 3 || nodes[2].Name != "node-3" || nodes[0].Status.Images != nil {
+			t.Errorf("got %+v, %v", nodes, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"500 ", "500 after-1", "500 after-2"}, asked); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

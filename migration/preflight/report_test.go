@@ -1,0 +1,72 @@
+package preflight
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestCatalogue: each check has a name of its own and a group, and is listed once.
+func TestCatalogue(t *testing.T) {
+	all := Catalogue()
+	seen, links := map[string]bool{}, map[string]bool{}
+	for _, check := range all {
+		if check.Name == "" || check.Group == "" || seen[check.Name] || links[check.Docs()] {
+			t.Errorf("check %q of group %q, %s", check.Name, check.Group, check.Docs())
+		}
+		seen[check.Name], links[check.Docs()] = true, true
+	}
+	if len(all) != len(others)+len(checks) {
+		t.Errorf("%d checks are listed of %d and %d", len(all), len(others), len(checks))
+	}
+	if all[0].Name != checkKinds || all[1].Name != checkRights {
+		t.Errorf("it begins with %s and %s", all[0].Name, all[1].Name)
+	}
+}
+
+// TestReport: each check has a verdict, and nothing that was found is lost. What could not be done,
+// because a foundation has failed, has not passed.
+func TestReport(t *testing.T) {
+	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Warning: true}
+	failure := plan.Finding{Check: "quotas", Reason: api.ReasonQuotaTooSmall}
+	all := len(Catalogue())
+	for name, tc := range map[string]struct {
+		found                           []plan.Finding
+		passed, warned, failed, skipped int
+		verdicts                        map[string]Verdict
+	}{
+		"all is well":               {nil, all, 0, 0, 0, nil},
+		"one of each":               {[]plan.Finding{warning, failure}, all - 2, 1, 1, 0, map[string]Verdict{"GitOps": Warn, "quotas": Fail, "owner": Pass}},
+		"twice, of which one fails": {[]plan.Finding{warning, {Check: "GitOps"}}, all - 1, 0, 1, 0, map[string]Verdict{"GitOps": Fail}},
+		"a right is missing":        {[]plan.Finding{{Check: checkRights}}, 1, 0, 1, all - 2, map[string]Verdict{checkKinds: Pass, checkRights: Fail, plan.CheckSource: Skip}},
+		"no such source": {
+			[]plan.Finding{{Check: plan.CheckSource, Reason: api.ReasonSourceMissing}},
+			3, 0, 1, all - 4,
+			map[string]Verdict{checkRights: Pass, plan.CheckOrdinals: Pass, plan.CheckSource: Fail, "owner": Skip},
+		},
+		"an unhealthy source": {[]plan.Finding{{Check: plan.CheckSource, Reason: api.ReasonSourceNotHealthy}}, all - 1, 0, 1, 0, nil},
+		"of no check":         {[]plan.Finding{{Check: "on call"}}, all, 0, 1, 0, map[string]Verdict{"on call": Fail}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReport(tc.found)
+			if diff := cmp.Diff([]int{tc.passed, tc.warned, tc.failed, tc.skipped}, []int{r.Passed, r.Warned, r.Failed, r.Skipped}); diff != "" {
+				t.Errorf("passed, warned, failed, skipped: -want +got\n%s", diff)
+			}
+			found := 0
+			for _, group := range r.Groups {
+				for _, check := range group.Checks {
+					found += len(check.Findings)
+					if want, told := tc.verdicts[check.Check]; told && want != check.Verdict {
+						t.Errorf("%s: %s, want %s", check.Check, check.Verdict, want)
+					}
+				}
+			}
+			if found != len(tc.found) {
+				t.Errorf("%d of %d findings are told", found, len(tc.found))
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package scheduling
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/resource"
+	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Demand is what is to run at a destination.
+type Demand struct {
+	// Object names the StatefulSet and its cluster, and Cluster the latter alone.
+	Object, Cluster string
+	// Template is that of the pods.
+	Template corev1.PodTemplateSpec
+	// Namespace is theirs.
+	Namespace string
+	// Pods is how many there are in the end.
+	Pods int32
+}
+
+// TakesPods says whether a node is Ready and not cordoned.
+func TakesPods(node corev1.Node) bool {
+	ready := func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, ready)
+}
+
+// sieve is one rule that a node meets or not: what keeps all of them out is told.
+type sieve struct {
+	meets func(*corev1.Node) bool
+	// lacks says what the nodes that are left lack; mend what to do about it.
+	lacks func() string
+	mend  string
+}
+
+// Fit returns the nodes that could take the pods, or what keeps every one of them from it. A cluster
+// without any node, where nodes come when pods do, is not judged.
+func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Finding) {
+	for _, node := range nodes {
+		if TakesPods(node) {
+			fitting = append(fitting, node)
+		}
+	}
+	if len(fitting) == 0 && len(nodes) > 0 {
+		return nil, []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object,
+			Message: fmt.Sprintf("no node of cluster %s takes pods: each is cordoned or not Ready; a moved ordinal would be stopped and stay Pending", d.Cluster),
+			Remedy:  "look at them: kubectl get nodes; and kubectl uncordon NODE",
+		}}
+	}
+	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
+		left := slices.DeleteFunc(slices.Clone(fitting), func(node corev1.Node) bool { return !rule.meets(&node) })
+		if len(left) == 0 && len(fitting) > 0 {
+			return nil, []plan.Finding{{
+				Reason: api.ReasonNoNodeFits, Object: d.Object, Remedy: rule.mend,
+				Message: fmt.Sprintf("no node of cluster %s can take a pod of %s: %s; a moved ordinal would be stopped and stay Pending", d.Cluster, d.Object, rule.lacks()),
+			}}
+		}
+		fitting = left
+	}
+	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting), unoffered(d, fitting))
+}
+
+// selected is spec.nodeSelector and the required node affinity.
+func selected(d Demand) sieve {
+	affinity := nodeaffinity.NewRequiredNodeAffinity(d.Template.Spec.NodeSelector, d.Template.Spec.Affinity)
+	return sieve{
+		meets: func(node *corev1.Node) bool {
+			matches, err := affinity.Match(node)
+			return err == nil && matches
+		},
+		lacks: func() string { return "none has the labels that nodeSelector or nodeAffinity of the template asks for" },
+		mend:  "label a node there, or have the autoscaler keep one such node: kubectl label node NODE KEY=VALUE; the labels are in the template: spec.nodeSelector, spec.affinity.nodeAffinity",
+	}
+}
+
+// tolerated are the taints that keep a pod out.
+func tolerated(d Demand, nodes []corev1.Node) sieve {
+	keepsOut := func(node *corev1.Node) (corev1.Taint, bool) {
+		return schedulinghelpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, d.Template.Spec.Tolerations, func(t *corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+		}, true)
+	}
+	return sieve{
+		meets: func(node *corev1.Node) bool {
+			_, out := keepsOut(node)
+			return !out
+		},
+		lacks: func() string {
+			taints := map[string]bool{}
+			for i := range nodes {
+				if taint, out := keepsOut(&nodes[i]); out {
+					taints[taint.ToString()] = true
+				}
+			}
+			return "each that is left has a taint that the template does not tolerate, " + plan.Listed(slices.Sorted(maps.Keys(taints)))
+		},
+		mend: "take the taint off a node there (kubectl taint node NODE KEY-), or tolerate it in the source's template before the move, which makes the pods anew",
+	}
+}
+
+// requestsOf are those of one pod; of devices and other extended resources, or of all others.
+func requestsOf(d Demand, extended bool) corev1.ResourceList {
+	requests := resource.PodRequests(&corev1.Pod{Spec: d.Template.Spec}, resource.PodResourcesOptions{})
+	maps.DeleteFunc(requests, func(name corev1.ResourceName, _ apiresource.Quantity) bool {
+		return strings.Contains(string(name), "/") != extended
+	})
+	return requests
+}
+
+// unoffered warns of devices that no node offers. They need not be the node's: a scheduler extender, or
+// a DeviceClass that is called like this, may have them (KEP-5004).
+func unoffered(d Demand, nodes []corev1.Node) []plan.Finding {
+	if len(nodes) == 0 {
+		return nil
+	}
+	requests := requestsOf(d, true)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		asked := requests[name]
+		offers := func(node corev1.Node) bool {
+			has := node.Status.Allocatable[name]
+			return asked.Cmp(has) <= 0
+		}
+		if slices.ContainsFunc(nodes, offers) {
+			continue
+		}
+		return []plan.Finding{{
+			Reason: api.ReasonNoNodeFits, Object: d.Object, Warning: true,
+			Message: fmt.Sprintf("a pod of %s asks for %s of %s, and no node of cluster %s that can take it offers as much: unless a DeviceClass or an extender does, a moved ordinal would stay Pending", d.Object, asked.String(), name, d.Cluster),
+			Remedy:  "run the device plugin there, or see that the resource comes from elsewhere: kubectl get deviceclasses",
+		}}
+	}
+	return nil
+}
+
+// roomy is what one pod asks for, on a node that is empty.
+func roomy(d Demand, nodes []corev1.Node) sieve {
+	requests := requestsOf(d, false)
+	small := func(node *corev1.Node) (lacks []string) {
+		for name, asked := range requests {
+			if has := node.Status.Allocatable[name]; asked.Cmp(has) > 0 {
+				lacks = append(lacks, string(name))
+			}
+		}
+		return lacks
+	}
+	return sieve{
+		meets: func(node *corev1.Node) bool { return len(small(node)) == 0 },
+		lacks: func() string {
+			names := map[string]bool{}
+			for i := range nodes {
+				for _, name := range small(&nodes[i]) {
+					asked := requests[corev1.ResourceName(name)]
+					names[name+" "+asked.String()] = true
+				}
+			}
+			return "none has as much as one pod asks for, even when it is empty: " + plan.Listed(slices.Sorted(maps.Keys(names)))
+		},
+		mend: "add a node that is large enough; kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable shows what there is",
+	}
+}

@@ -1,0 +1,87 @@
+// Package storage looks at what else has to do with the volumes of a StatefulSet than the volumes
+// themselves: their classes, a resize under way, and volumes that live and die with a pod.
+package storage
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// defaultClass marks the class of claims that name none.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// Classes warns of claim templates whose storage class the destination does not have, or has of another
+// driver than the volumes are. A volume that is carried over needs no class; the claim of an ordinal that
+// is added there later does. mapped are the classes that the Migration names, and drivers the CSI drivers
+// of the volumes that are to move, by claim template.
+func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, mapped map[string]*string, drivers map[string]string) []plan.Finding {
+	var found []plan.Finding
+	for i := range source.Spec.VolumeClaimTemplates {
+		template := &source.Spec.VolumeClaimTemplates[i]
+		name := template.Spec.StorageClassName
+		if mapped[template.Name] != nil {
+			name = mapped[template.Name]
+		}
+		if name != nil && *name == "" {
+			continue // its volumes are made by hand
+		}
+		if finding := classOf(at, template.Name, name, classes, drivers[template.Name]); finding != nil {
+			found = append(found, *finding)
+		}
+	}
+	return found
+}
+
+func classOf(at endpoint.Endpoint, template string, name *string, classes []storagev1.StorageClass, driver string) *plan.Finding {
+	object, is := "StorageClass", func(c storagev1.StorageClass) bool { return c.Annotations[defaultClass] == "true" }
+	if name != nil {
+		object, is = "StorageClass "+*name, func(c storagev1.StorageClass) bool { return c.Name == *name }
+	}
+	found := slices.IndexFunc(classes, is)
+	switch {
+	case found < 0 && name == nil:
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no default StorageClass, and claim template %s names none: the claim of an ordinal that is added there later would stay Pending", at.Cluster, template),
+			"mark one as the default there, or name one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
+	case found < 0:
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no %s, which claim template %s names: the volumes that are carried over need none, and the claim of an ordinal that is added there later would stay Pending", at.Cluster, object, template),
+			"create it there, or name another one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
+	case driver != "" && classes[found].Provisioner != driver:
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the volumes of claim template %s are of %s: an ordinal that is added there later gets another kind of volume", classes[found].Name, at.Cluster, classes[found].Provisioner, template, driver),
+			"name a class of that driver: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
+	}
+	return nil
+}
+
+func warning(reason, message, remedy, object string) *plan.Finding {
+	return &plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy, Warning: true}
+}
+
+// Inline finds drivers of volumes that live and die with a pod which make no such volumes at the
+// destination. drivers are those of its CSI drivers that the template names; that one is missing is
+// found among all that the pods need.
+func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
+	var found []plan.Finding
+	for _, v := range spec.Volumes {
+		if v.CSI == nil {
+			continue
+		}
+		i := slices.IndexFunc(drivers, func(d storagev1.CSIDriver) bool { return d.Name == v.CSI.Driver })
+		if i < 0 || slices.Contains(drivers[i].Spec.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral) {
+			continue
+		}
+		found = append(found, plan.Finding{
+			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + v.CSI.Driver,
+			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
+			Remedy:  "let the driver be there as it is in the source's cluster: kubectl get csidriver " + v.CSI.Driver + " -o yaml",
+		})
+	}
+	return found
+}

@@ -1,0 +1,96 @@
+package writers
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// The lists of KEDA and of the Vertical Pod Autoscaler.
+var (
+	scaledObjectList   = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObjectList"}
+	verticalScalerList = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscalerList"}
+)
+
+// pausedAt is the annotation that pauses a ScaledObject at a number of replicas, to which KEDA scales.
+const pausedAt = "autoscaling.keda.sh/paused-replicas"
+
+// scaledObjects finds a ScaledObject of KEDA over the StatefulSet of a side, also before it has made its
+// HorizontalPodAutoscaler, or while it scales between none and one. One that is paused as it is, is a
+// warning: it must stay so.
+func scaledObjects(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+	all, unread, err := listIfServed(ctx, at, scaledObjectList, "scaledobjects.keda.sh")
+	if err != nil || unread != nil {
+		return unread, err
+	}
+	for i := range all {
+		name := all[i].GetName()
+		if !targets(&all[i], at, "scaleTargetRef") {
+			continue
+		}
+		annotations := all[i].GetAnnotations()
+		_, fixed := annotations[pausedAt]
+		switch {
+		case fixed:
+			return []plan.Finding{{
+				Reason: api.ReasonAutoscaled, Object: at.Object(),
+				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pausedAt], at.Object()),
+				Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s- %s=true", at.Namespace, name, pausedAt, paused),
+			}}, nil
+		case annotations[paused] == "true":
+			return []plan.Finding{{
+				Reason: api.ReasonAutoscaled, Object: at.Object(), Warning: true,
+				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s and is paused: as soon as that ends KEDA adds and removes ordinals", at.Namespace, name, at.Cluster, at.Object()),
+				Remedy:  "leave it paused until the move has ended, and create it at the destination after that",
+			}}, nil
+		}
+		return []plan.Finding{{
+			Reason: api.ReasonAutoscaled, Object: at.Object(),
+			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, name, at.Cluster, at.Object()),
+			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, name, paused),
+		}}, nil
+	}
+	return nil, nil
+}
+
+// listIfServed lists objects of the side's namespace of a kind that many clusters do not serve, and then
+// there are none. Without the right to list them it is a warning.
+func listIfServed(ctx context.Context, at endpoint.Endpoint, kind schema.GroupVersionKind, resource string) (all []unstructured.Unstructured, unread []plan.Finding, err error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err = at.Live.List(ctx, list, client.InNamespace(at.Namespace))
+	switch {
+	case err == nil:
+		return list.Items, nil, nil
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return nil, nil, nil
+	case apierrors.IsForbidden(err):
+		return nil, []plan.Finding{{
+			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("%s in namespace %s of cluster %s may not be listed, so none could be looked for", resource, at.Namespace, at.Cluster),
+			Remedy:  "grant the right to list " + resource + ", as the shipped ClusterRole sliceshift-mover does, or see for yourself",
+		}}, nil
+	default:
+		return nil, nil, err
+	}
+}
+
+// targets says whether a reference in the spec of an object is to the side's StatefulSet. KEDA takes a
+// reference without an apiVersion for apps/v1.
+func targets(object *unstructured.Unstructured, at endpoint.Endpoint, field string) bool {
+	word := func(name string) string {
+		text, _, _ := unstructured.NestedString(object.Object, "spec", field, name)
+		return text
+	}
+	version := word("apiVersion")
+	return word("kind") == "StatefulSet" && word("name") == at.Set && (version == at.APIVersion || version == "" && at.APIVersion == "apps/v1")
+}

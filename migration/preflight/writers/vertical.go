@@ -1,0 +1,45 @@
+package writers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Modes of a VerticalPodAutoscaler that change no pod that runs.
+const (
+	vpaOff     = "Off"
+	vpaInitial = "Initial"
+)
+
+// VerticalAutoscalers warns of a VerticalPodAutoscaler over the StatefulSet of a side that changes its
+// pods: it evicts them, within their budget, and the pods of the other side do not get what it gives.
+func VerticalAutoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+	all, unread, err := listIfServed(ctx, at, verticalScalerList, "verticalpodautoscalers.autoscaling.k8s.io")
+	if err != nil || unread != nil {
+		return unread, err
+	}
+	for i := range all {
+		mode, _, _ := unstructured.NestedString(all[i].Object, "spec", "updatePolicy", "updateMode")
+		if mode == vpaOff || !targets(&all[i], at, "targetRef") {
+			continue
+		}
+		does := "evicts its pods in mid-move, and gives them requests that pods of the other side do not get"
+		if mode == vpaInitial {
+			does = "gives its pods requests when they start, which pods of the other side do not get"
+		}
+		name := all[i].GetName()
+		return []plan.Finding{{
+			Reason: api.ReasonAutoscaled, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("VerticalPodAutoscaler %s/%s in cluster %s (updateMode %s) %s", at.Namespace, name, at.Cluster, cmp.Or(mode, "Auto"), does),
+			Remedy:  fmt.Sprintf(`switch it off until the move has ended: kubectl patch verticalpodautoscaler -n %s %s --type=merge -p '{"spec":{"updatePolicy":{"updateMode":"Off"}}}'; and have one at the destination`, at.Namespace, name),
+		}}, nil
+	}
+	return nil, nil
+}

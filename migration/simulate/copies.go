@@ -1,0 +1,30 @@
+package simulate
+
+import "github.com/sliceshift/sliceshift/migration/plan"
+
+// applyCopy writes a copy of a dependency: it has the content that its origin had when that was judged.
+func (a apiServer) applyCopy(e plan.Effect) error {
+	for i := range a.State.Dependencies.List {
+		d := &a.State.Dependencies.List[i]
+		if d.Kind != e.Kind || d.Name != e.Name {
+			continue
+		}
+		uid := d.Copy.UID
+		switch {
+		case e.Verb == plan.CreateCopy && !d.Copy.Found:
+			uid = a.NewUID()
+		case e.Verb == plan.CreateCopy, d.Copy.UID != e.UID, d.Copy.ResourceVersion != e.ResourceVersion:
+			return ErrConflict
+		case e.Verb == plan.DeleteCopy:
+			d.Copy = plan.Copy{}
+			return nil
+		}
+		d.Difference = ""
+		d.Copy = plan.Copy{
+			Found: true, UID: uid, ResourceVersion: a.NewVersion(), Hash: d.Origin, Marked: true, Copied: d.Origin,
+			PutBack: e.Copied.PutBack, Ours: e.Verb == plan.CreateCopy || d.Copy.Ours,
+		}
+		return nil
+	}
+	return ErrConflict
+}

@@ -1,0 +1,71 @@
+package volumes
+
+import corev1 "k8s.io/api/core/v1"
+
+// bind brings the taker's volume and claim together.
+func bind(pair Pair) Verdict {
+	taker := pair.Taker
+	if !taker.Volume.Found {
+		return pair.lost(taker)
+	}
+	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
+		return blocked(foreignClaim(taker))
+	}
+	if taker.Claim.Terminating || taker.Volume.Terminating {
+		return Verdict{Waits: "claim " + taker.Ref.Name + " or its volume is being deleted"}
+	}
+	want := target(taker)
+	have := taker.Volume.ClaimRef
+	if !have.Names(want) && !taker.Parked() {
+		return blocked(foreignVolume(taker, ""))
+	}
+	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
+	if !reserved {
+		if problem := repointable(taker.Ref, taker.Volume); problem != nil {
+			return blocked(problem)
+		}
+	}
+	known := Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}
+	if taker.Parked() && taker.Volume.Phase == corev1.VolumePending {
+		return known // it is about to say so, and what is written before is refused
+	}
+	if !reserved || taker.Volume.Fence != pair.Fence {
+		return pair.act(Point, taker.Volume, want)
+	}
+	if !taker.Claim.Found {
+		if taker.Volume.Phase != corev1.VolumeAvailable {
+			return known // a claim that the binder sees before its volume waits for the next resync
+		}
+		return pair.act(CreateClaim, taker.Volume, want)
+	}
+	return bound(pair)
+}
+
+// bound has the binder bind the taker's claim to its volume.
+func bound(pair Pair) Verdict {
+	taker, mark := pair.Taker, MarkClaimOf(pair.Taker, pair.Fence)
+	if taker.Claim.Fence != pair.Fence {
+		return Verdict{Action: &mark}
+	}
+	if !taker.Bound() {
+		mark.Calls = taker.Claim.Calls + 1
+		return Verdict{Waits: "claim " + taker.Ref.Name + " is bound to volume " + taker.Volume.Name, Call: &mark}
+	}
+	return Verdict{}
+}
+
+// target is the claimRef for the taker's claim: with its uid when it exists, which
+// heals a claim that had lost its volume; without one it is a reservation.
+func target(taker Holding) Ref {
+	ref := taker.Ref
+	ref.UID = ""
+	if taker.Claim.Found {
+		ref.UID = taker.Claim.UID
+	}
+	return ref
+}
+
+// MarkClaimOf is the action that has the binder look at a claim.
+func MarkClaimOf(h Holding, fence string) Action {
+	return Action{Verb: MarkClaim, Volume: h.Volume.Name, Ref: h.Ref, UID: h.Claim.UID, ResourceVersion: h.Claim.ResourceVersion, Fence: fence}
+}
