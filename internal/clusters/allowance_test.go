@@ -77,11 +77,37 @@ func pods(n int) http.HandlerFunc {
 	})
 }
 
+// podsInProtobuf answers with as many in protobuf, where it is asked for.
+func podsInProtobuf(t *testing.T, n int) http.HandlerFunc {
+	list := &corev1.PodList{Items: make([]corev1.Pod, n)}
+	for i := range list.Items {
+		list.Items[i].Namespace = "shop"
+		list.Items[i].Spec.Containers = make([]corev1.Container, 1)
+	}
+	raw, err := list.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return discovered(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Accept"), protobufType) {
+			t.Errorf("%s is asked for in %q", r.URL.Path, r.Header.Get("Accept"))
+		}
+		w.Header().Set("Content-Type", protobufType)
+		_, _ = w.Write(written(t, raw)) // who asked may have heard enough
+	})
+}
+
 // TestAnswersAreHeld: what was read is booked as long as it is decided on, and no longer (S3).
 func TestAnswersAreHeld(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{"JSON": pods(100), "protobuf": podsInProtobuf(t, 100)} {
+		t.Run(name, func(t *testing.T) { answersAreHeld(t, answer) })
+	}
+}
+
+func answersAreHeld(t *testing.T, answer http.HandlerFunc) {
 	const room = 300 << 10
 	allowance := NewAllowance(room)
-	west := within(t, allowance, pods(100))
+	west := within(t, allowance, answer)
 	list := func(ctx context.Context) error {
 		return west.Live().List(ctx, &corev1.PodList{}, client.InNamespace("shop"))
 	}

@@ -18,6 +18,8 @@ import (
 // changes one changes a copy.
 type batching struct {
 	client.Client
+	// pods lists them.
+	pods    client.Reader
 	batches *batches
 }
 
@@ -101,7 +103,7 @@ func (b batching) batch(ctx context.Context, key queueKey, oldest string) *batch
 				ResourceVersion: of.oldest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			}})
 		}
-		return b.Client.List(shared, &of.list, opts...)
+		return b.pods.List(shared, &of.list, opts...)
 	}
 	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{})}
 }

@@ -65,6 +65,8 @@ type Connection struct {
 	name  string
 	core  *core
 	live  client.Client
+	// pods lists pods as Slim leaves them.
+	pods  client.Client
 	guard *guard
 	// payer is on whom what is watched is booked; nil: nobody.
 	payer *payer
@@ -79,7 +81,7 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 }
 
 // ConnectWithin is Connect for a cluster that is not trusted: what it answers is held within an
-// allowance. It is asked in JSON, of which can be told what it will take.
+// allowance. It is asked in JSON, of which can be told what it will take, but for lists of pods.
 func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Connection, error) {
 	core, err := newCore(name, config, allowance != nil)
 	if err != nil {
@@ -121,10 +123,10 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
-// landed. Those who list all pods of a namespace at the same time get the same ones: who changes a pod
-// changes a copy.
+// landed. All pods of a namespace are listed as Slim leaves them, and those who list them at the same time
+// get the same ones: who changes a pod changes a copy.
 func (c *Connection) Live() client.Client {
-	return batching{exact{retrying{c.live}, c.name}, c.batches}
+	return batching{exact{retrying{c.live}, c.name}, exact{retrying{c.pods}, c.name}, c.batches}
 }
 
 // close returns what is held of the cluster's answers.

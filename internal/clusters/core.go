@@ -82,7 +82,14 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	return &Connection{name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), guard: guard, payer: payer, batches: newBatches()}, nil
+	pods, err := newPodLister(c, httpClient)
+	if err != nil {
+		c.share.leave(payer)
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return &Connection{
+		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: newBatches(),
+	}, nil
 }
 
 // close returns what is held of what is watched.

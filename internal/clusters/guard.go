@@ -39,6 +39,12 @@ var ErrTooMuch = errors.New("sends more than is read")
 
 type atMostKey struct{}
 
+type podsOnlyKey struct{}
+
+// podsOnly is a context of requests that are answered with a list of pods, which may come in protobuf and is
+// trimmed to what Slim leaves of it.
+func podsOnly(ctx context.Context) context.Context { return context.WithValue(ctx, podsOnlyKey{}, true) }
+
 // AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
 // is less than what bounds all.
 func AtMost(ctx context.Context, bytes int64) context.Context {
@@ -152,7 +158,8 @@ func (g *guard) status(data []byte) []byte {
 // success bounds what is read of an answer that is none.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil)) {
+	trims := req.Context().Value(podsOnlyKey{}) != nil && kind == protobufType
+	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil && !trims)) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
 	}
@@ -183,7 +190,51 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 		body.scanner = &scanner{}
 	}
 	resp.Body = body
+	if trims {
+		return g.trimmed(resp, body)
+	}
 	return resp, nil
+}
+
+// trimmed reads a list of pods, and leaves of it what Slim leaves. What it takes is booked before it is
+// decoded.
+func (g *guard) trimmed(resp *http.Response, body *bounded) (*http.Response, error) {
+	defer body.ReadCloser.Close()
+	data, err := io.ReadAll(body)
+	if read := len(data); err == nil {
+		data, err = trimPods(data, body.book)
+		body.unbook(weightOfByte * int64(read))
+	}
+	switch {
+	case errors.Is(err, ErrTooMuch):
+		body.settle()
+		return nil, body.tooMuch("for one namespace")
+	case err != nil && !errors.Is(err, errNoPods):
+		body.settle()
+		return nil, err
+	case err != nil:
+		body.settle()
+		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does (%w); check the address in the kubeconfig", g.cluster, resp.StatusCode, err)
+	}
+	answer := *resp
+	answer.Header = resp.Header.Clone()
+	answer.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	answer.Header.Del("Content-Encoding")
+	answer.ContentLength, answer.TransferEncoding = int64(len(data)), nil
+	answer.Body = &booked{Reader: bytes.NewReader(data), body: body}
+	return &answer, nil
+}
+
+// booked is what was read of a body, which ends what is booked of that.
+type booked struct {
+	io.Reader
+	body *bounded
+}
+
+// Close implements io.Closer.
+func (b *booked) Close() error {
+	b.body.settle()
+	return nil
 }
 
 // tabOf is where an answer is booked; nil: on its own, for as long as it is read.
@@ -257,32 +308,47 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, b.tooMuch("of one answer")
 	}
 	if b.scanner == nil {
+		if !b.book(weightOfByte * int64(n)) {
+			return 0, b.tooMuch("for one namespace")
+		}
 		return n, err
 	}
 	before := b.scanner.weight
 	if !b.scanner.read(p[:n], b.event) {
 		return 0, b.tooMuch("of one event")
 	}
-	if b.tab == nil {
-		return n, err
-	}
 	more := b.scanner.weight - before
 	if !b.passes {
 		more += b.scanner.ended
 	}
 	b.scanner.ended = 0
-	if !b.tab.take(more) {
+	if !b.book(more) {
 		return 0, b.tooMuch("for one namespace")
 	}
 	return n, err
 }
 
+// book says whether there is room for so much more, and takes it.
+func (b *bounded) book(weight int64) bool { return b.tab == nil || b.tab.take(weight) }
+
+// unbook is for what is not held any more.
+func (b *bounded) unbook(weight int64) {
+	if b.tab != nil {
+		b.tab.give(weight)
+	}
+}
+
 // Close implements io.Closer.
 func (b *bounded) Close() error {
+	b.settle()
+	return b.ReadCloser.Close()
+}
+
+// settle returns what is booked of it alone.
+func (b *bounded) settle() {
 	if b.own {
 		b.tab.close()
 	}
-	return b.ReadCloser.Close()
 }
 
 func (b *bounded) tooMuch(of string) error {
