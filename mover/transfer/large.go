@@ -72,6 +72,7 @@ func (m *merge) pieces(ctx context.Context, f *large, missing bool) error {
 		if err := f.file.Punch(hole.Offset, hole.Length); err != nil {
 			return err
 		}
+		m.receiver.Counts.Settled.Add(hole.Length)
 		return f.ask(ctx, m.jobs, data, !missing)
 	})
 }

@@ -186,6 +186,9 @@ func (m *merge) one(ctx context.Context, source, own *entry.Entry) error {
 			return err
 		}
 	}
+	if source.Kind == entry.File {
+		m.receiver.Counts.Settled.Add(source.Size)
+	}
 	if do.Metadata {
 		return m.cursor.SetMetadata(source)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/block"
 	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/mover/tree"
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
@@ -51,8 +52,8 @@ type Counts struct {
 	// Entries and Bytes are what the sender listed.
 	Entries, Bytes atomic.Int64
 	// Fetched is how many files were asked for, Received how many bytes of content arrived, Written how many
-	// were written; Settled how many bytes need nothing more.
-	Fetched, Received, Written atomic.Int64
+	// were written; Settled is how many bytes of files need nothing more.
+	Fetched, Received, Written, Settled atomic.Int64
 	// Removed is how many entries the sender had not; Vanished and Changed how many files were left to the next pass.
 	Removed, Vanished, Changed atomic.Int64
 	// Verified is how many bytes were read again.
@@ -66,6 +67,8 @@ type Outcome struct {
 	// Differences is how many entries are not equal, First what the first one is.
 	Differences int64
 	First       Difference
+	// Verifying is how long the comparison took.
+	Verifying time.Duration
 }
 
 // Difference is one path that is not equal.
@@ -79,7 +82,18 @@ type Receiver struct {
 	streams atomic.Uint64
 	link    Connector
 	// progress is when something got further, in nanoseconds.
-	progress atomic.Int64
+	progress  atomic.Int64
+	verifying atomic.Bool
+}
+
+// State is how far it is.
+func (r *Receiver) State() report.State {
+	c := &r.Counts
+	now := report.State{Step: "copying", Done: c.Settled.Load(), Total: c.Bytes.Load(), Entries: c.Entries.Load(), Files: c.Fetched.Load()}
+	if r.verifying.Load() {
+		now.Step, now.Done = "comparing", c.Verified.Load()
+	}
+	return now
 }
 
 // NewReceiver makes one.
@@ -102,7 +116,10 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 		err = r.sync()
 	}
 	if err == nil && r.options.Verify != VerifyNone {
+		r.verifying.Store(true)
+		begin := time.Now()
 		outcome, err = r.verify(ctx)
+		outcome.Verifying = time.Since(begin)
 	}
 	err = broken(err)
 	return outcome, err

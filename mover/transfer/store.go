@@ -20,6 +20,7 @@ func (w *worker) store(f *small, content wire.Content) error {
 			return errLeft(f.entry.Path, content.Status)
 		}
 	}
+	r.Counts.Settled.Add(f.entry.Size)
 	if content.Status == wire.Vanished {
 		r.Counts.Vanished.Add(1)
 		return f.finish(w.cursor)

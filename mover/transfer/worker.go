@@ -292,6 +292,7 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 		if err := w.receiver.left(j.large, end); err != nil {
 			return false, err
 		}
+		w.receiver.Counts.Settled.Add(j.length)
 		if err := w.receiver.release(w.cursor, j.large); err != nil {
 			return false, fatal{err}
 		}
