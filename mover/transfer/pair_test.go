@@ -25,7 +25,9 @@ type pair struct {
 	// changeSender and changeReceiver change options.
 	changeSender   func(*SenderOptions)
 	changeReceiver func(*ReceiverOptions)
-	keepSender     bool
+	// pipes, where it is set, is the link in place of TLS. ctx, where it is set, ends the receiver.
+	pipes *pipes
+	ctx   context.Context //nolint:containedctx // of a test
 	receiver       *Receiver
 	sender         *Sender
 }
@@ -69,6 +71,9 @@ func (w wrapped) Connect(ctx context.Context) (net.Conn, error) {
 // ends are the two ends of a link, with keys of their own.
 func (p *pair) ends() (sender, receiver Connector) {
 	p.Helper()
+	if p.pipes != nil {
+		return accepts{p.pipes}, p.pipes
+	}
 	one, err := link.NewIdentity()
 	if err != nil {
 		p.Fatal(err)
@@ -117,8 +122,14 @@ func (p *pair) runWith(from SenderOptions, to ReceiverOptions) (Outcome, error) 
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- p.sender.Run(ctx, sends) }()
-	outcome, err := receiver.Run(ctx, receives)
-	receiver.Report(ctx, err == nil, "")
+	own := ctx
+	if p.ctx != nil {
+		own = p.ctx
+	}
+	outcome, err := receiver.Run(own, receives)
+	if err == nil {
+		receiver.Report(own, true, "")
+	}
 	if err != nil {
 		cancel()
 		<-ended
