@@ -56,7 +56,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()
 	modest(t, source)
-	for bytes := 100; bytes < 400<<10; bytes += 37_777 {
+	for bytes := 100; bytes < 300<<10; bytes += 37_777 {
 		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
 			t.Parallel()
 			p := &pair{TB: t, source: source, destination: t.TempDir(), pipes: newPipes()}

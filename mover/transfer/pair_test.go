@@ -26,10 +26,10 @@ type pair struct {
 	changeSender   func(*SenderOptions)
 	changeReceiver func(*ReceiverOptions)
 	// pipes, where it is set, is the link in place of TLS. ctx, where it is set, ends the receiver.
-	pipes *pipes
-	ctx   context.Context //nolint:containedctx // of a test
-	receiver       *Receiver
-	sender         *Sender
+	pipes    *pipes
+	ctx      context.Context //nolint:containedctx // of a test
+	receiver *Receiver
+	sender   *Sender
 }
 
 func newPair(t testing.TB) *pair {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // pipes connects a sender and a receiver in one process, without keys.
@@ -18,7 +21,10 @@ func newPipes() *pipes { return &pipes{ready: make(chan net.Conn)} }
 
 // Connect is the receiver's end.
 func (p *pipes) Connect(ctx context.Context) (net.Conn, error) {
-	one, two := net.Pipe()
+	one, two, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case p.ready <- two:
 	case <-ctx.Done():
@@ -29,6 +35,24 @@ func (p *pipes) Connect(ctx context.Context) (net.Conn, error) {
 		one = p.wrap(one)
 	}
 	return one, nil
+}
+
+// socketPair are two ends that hold some of what was written, as a network does.
+func socketPair() (one, two net.Conn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ends := [2]net.Conn{}
+	for i, fd := range fds {
+		file := os.NewFile(uintptr(fd), "socket")
+		c, err := net.FileConn(file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, nil, err
+		}
+		ends[i] = c
+	}
+	return ends[0], ends[1], nil
 }
 
 // accepts is the sender's end.
