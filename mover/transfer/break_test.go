@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
 // modest is a tree that needs each kind of request.

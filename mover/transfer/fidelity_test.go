@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
 // TestFidelity: a tree with every kind of thing arrives equal, by judges that share no code with the

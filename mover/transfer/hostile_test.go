@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/codec"
 	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 

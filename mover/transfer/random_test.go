@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
 // editor makes random changes in a tree, and none outside of it, wherever a link points. What does not go, as

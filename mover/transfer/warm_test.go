@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/differ"
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
 )
 
 func seal(t testing.TB, tr *Tree, options ListOptions) (Listed, error) {

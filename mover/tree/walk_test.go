@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/entry"
-	"github.com/sliceshift/sliceshift/mover/internal/treetest"
 )
 
 func open(t testing.TB, path string) *Tree {
