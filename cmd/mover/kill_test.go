@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/link"
+)
+
+// asMover makes this program the mover.
+const asMover = "SLICESHIFT_TEST_AS_MOVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMover) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// TestKillReceiver: a receiver that is killed at any moment (SIGKILL), one after the other, leaves what a last
+// one finishes.
+func TestKillReceiver(t *testing.T) {
+	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	to := treetest.In(t, source)
+	to.File("large", treetest.Bytes(1, 16<<20))
+	for i := range 200 {
+		to.File(fmt.Sprintf("d%d/f%d", i%7, i), treetest.Bytes(uint64(i), 5000))
+	}
+	var prints [2]link.Fingerprint
+	for i, name := range []string{"sender", "receiver"} {
+		identity, err := link.LoadIdentity(filepath.Join(dir, name))
+		to.Must(err)
+		prints[i] = identity.Fingerprint
+	}
+	port := freePort(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var log bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"send", "--root", source, "--listen", port, "--identity", dir + "/sender", "--peer", string(prints[1]), "--termination-log", dir + "/log", "--patience", "1m"}, noEnv, streams{&bytes.Buffer{}, &log})
+	}()
+	receive := func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0], "receive", "--root", destination, "--connect", port, "--identity", dir+"/receiver", "--peer", string(prints[0]), "--termination-log", dir+"/log2", "--patience", "1m")
+		cmd.Env = append(os.Environ(), asMover+"=yes")
+		cmd.Stderr = t.Output()
+		return cmd
+	}
+	killed := 0
+	for _, entries := range []int{1, 2, 4, 8} {
+		cmd := receive()
+		to.Must(cmd.Start())
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		for gone := false; !gone; {
+			select {
+			case <-done:
+				gone = true
+			case <-time.After(time.Millisecond):
+				if list, _ := os.ReadDir(destination); len(list) >= entries {
+					to.Must(cmd.Process.Kill())
+					<-done
+					gone = true
+					killed++
+				}
+			}
+		}
+	}
+	if killed == 0 {
+		t.Fatal("none was killed")
+	}
+	if cmd := receive(); cmd.Run() != nil {
+		// The sender has gone if one of them had finished: then there is nothing left to ask for.
+		select {
+		case <-ended:
+		default:
+			t.Fatal("the last receiver failed")
+		}
+	}
+	treetest.Same(t, source, destination)
+}

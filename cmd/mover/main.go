@@ -1,0 +1,126 @@
+// Command mover copies a volume to another cluster and proves that the copy is equal: "send" answers on
+// the one side, "receive" asks on the other, and "seal" reads one side by itself.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/mover/report"
+	"github.com/sliceshift/sliceshift/mover/transfer"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitFailed    = 1 // another try may help
+	exitUsage     = 2
+	exitDifferent = 3
+	exitDiscard   = 4 // no try helps: the destination must be discarded
+)
+
+// memory is what the collector keeps the heap below; stacks and buffers of the kernel come on top.
+const memory = 88 << 20
+
+func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Getenv, streams{os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// streams are where a mover writes to.
+type streams struct{ out, log io.Writer }
+
+// usage is an error in what the mover was given.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+var commands = map[string]func(context.Context, *settings, streams) (report.Result, error){
+	"send": send, "receive": receive, "seal": seal,
+}
+
+const help = `mover send|receive|seal [flags]
+
+  send     answer a receiver with the content of --root or --device
+  receive  make --root or --device equal to a sender's
+  seal     read --root or --device and print the root of its digests
+
+Each flag has a variable: --peer-file is MOVER_PEER_FILE.
+
+`
+
+func run(ctx context.Context, args []string, getenv func(string) string, to streams) int {
+	if len(args) == 0 || commands[args[0]] == nil {
+		if len(args) > 0 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+			fmt.Fprint(to.out, help)
+			return exitDone
+		}
+		fmt.Fprint(to.log, help)
+		fmt.Fprintf(to.log, "mover: %s\n", named(args))
+		return exitUsage
+	}
+	s, err := parse(args[0], args[1:], getenv)
+	if errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprint(to.out, help+s.flags.FlagUsages())
+		return exitDone
+	}
+	if err != nil {
+		fmt.Fprintf(to.log, "mover %s: %v\n", args[0], err)
+		return exitUsage
+	}
+	result, err := commands[args[0]](ctx, s, to)
+	code := finish(&result, err)
+	text := result.JSON(report.Most)
+	fmt.Fprintf(to.out, "%s\n", text)
+	if err := s.terminate(text); err != nil {
+		fmt.Fprintf(to.log, "mover %s: the termination message was not written: %v\n", args[0], err)
+	}
+	if err != nil {
+		fmt.Fprintf(to.log, "mover %s: %v\n", args[0], err)
+	}
+	return code
+}
+
+func named(args []string) string {
+	if len(args) == 0 {
+		return "say what it is to do: send, receive or seal"
+	}
+	return fmt.Sprintf("%q is none of send, receive and seal", args[0])
+}
+
+// finish puts an error into the result, and is the code to exit with.
+func finish(result *report.Result, err error) int {
+	result.Version = 1
+	if err != nil {
+		result.Message = err.Error()
+	}
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, new(usage)):
+		result.Result = report.Failed
+		return exitUsage
+	case errors.Is(err, transfer.ErrDifferent):
+		result.Result = report.Different
+		return exitDifferent
+	case errors.Is(err, transfer.ErrDiscard):
+		result.Result = report.Discard
+		return exitDiscard
+	default:
+		result.Result = report.Failed
+		return exitFailed
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/report"
+)
+
+const someKey = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func noEnv(string) string { return "" }
+
+// TestBadInput: each mistake has its message, and ends the mover before it does anything.
+func TestBadInput(t *testing.T) {
+	good := []string{"receive", "--root", t.TempDir(), "--listen", "127.0.0.1:0", "--peer", someKey, "--termination-log", t.TempDir() + "/log"}
+	with := func(args ...string) []string { return append(append([]string{}, good...), args...) }
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"say what it is to do":                                   {},
+		`"copy" is none of send, receive and seal`:               {"copy"},
+		"give --root for a tree or --device":                     {"send", "--listen", ":1", "--peer", someKey},
+		"and not both":                                           with("--device", "/dev/x"),
+		"give --listen on the side":                              {"send", "--root", "/", "--peer", someKey},
+		"is no address":                                          {"send", "--root", "/", "--peer", someKey, "--connect", "host"},
+		"give --peer, the fingerprint":                           {"send", "--root", "/", "--listen", ":1"},
+		`--peer: "sha256:12" is no fingerprint`:                  with("--peer", "sha256:12"),
+		"--pass is Warm or Last":                                 with("--pass", "Cold"),
+		"--verify is Full or Changed, and of a receiver None":    with("--verify", "Some"),
+		"--verify Changed needs --index":                         with("--verify", "Changed"),
+		"--compare is Quick or Content":                          with("--compare", "Slow"),
+		"--connections is a number from 1 to 32, not 0":          with("--connections", "0"),
+		"--patience is a time above 0":                           with("--patience", "0s"),
+		"--progress is a time above 0":                           with("--progress", "-1s"),
+		"--log-level is debug or info":                           with("--log-level", "loud"),
+		`--bandwidth: "fast" is no number of bytes a second`:     {"send", "--root", "/", "--listen", ":1", "--peer", someKey, "--bandwidth", "fast"},
+		"unknown flag: --bandwidth":                              with("--bandwidth", "1Mi"),
+		`"now" is no flag`:                                       with("now"),
+		"no such file or directory":                              with("--root", "/no/such/folder"),
+		"not a directory":                                        with("--root", file),
+		"is no block device":                                     {"seal", "--device", file},
+		"--peer-file":                                            {"receive", "--root", t.TempDir(), "--listen", "127.0.0.1:0", "--peer-file", file},
+		"remove it, and a new one is made":                       with("--identity", file),
+		"--listen: listen tcp":                                   with("--listen", "256.0.0.1:1"),
+		"unknown unit":                                           with("--progress", "10x"),
+		"--verify is Full or Changed, and of a receiver None, n": {"seal", "--root", "/", "--verify", "None"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			var out, log bytes.Buffer
+			if code := run(t.Context(), args, noEnv, streams{&out, &log}); code != exitUsage {
+				t.Errorf("exit code %d", code)
+			}
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("got %s", log.String())
+			}
+		})
+	}
+}
+
+// TestEnvironment: a variable stands for a flag that was not given.
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"MOVER_ROOT": "/a", "MOVER_LISTEN": ":5", "MOVER_PEER_FILE": "/f", "MOVER_CONNECTIONS": "7"}
+	s, err := parse("receive", []string{"--listen", ":6"}, func(name string) string { return env[name] })
+	if err != nil || s.root != "/a" || s.listen != ":6" || s.peerFile != "/f" || s.connections != 7 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	env["MOVER_CONNECTIONS"] = "many"
+	if _, err := parse("receive", nil, func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "MOVER_CONNECTIONS") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// result reads what a mover has printed, and that the termination message says the same.
+func result(t *testing.T, out []byte, log string) (r report.Result) {
+	t.Helper()
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	message, err := os.ReadFile(log)
+	if err != nil || !bytes.Equal(bytes.TrimSpace(out), message) {
+		t.Errorf("the termination message is %s (%v)", message, err)
+	}
+	return r
+}
+
+// TestMove: a sender and a receiver that learn each other's fingerprints from files, as from annotations,
+// end with one root; and so does a seal of either side.
+func TestMove(t *testing.T) {
+	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	to := treetest.In(t, source)
+	to.File("a/file", []byte("content"))
+	to.File("large", treetest.Bytes(1, 1<<20))
+	var sent, sendLog, received, receiveLog bytes.Buffer
+	keys := []string{dir + "/sender", dir + "/receiver"}
+	for i, key := range keys {
+		var out, log bytes.Buffer
+		// A first start makes the key, and says its fingerprint; the peer is not there yet.
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		code := run(ctx, []string{"send", "--root", source, "--connect", "127.0.0.1:1", "--identity", key, "--peer-file", dir + "/none", "--termination-log", dir + "/log"}, noEnv, streams{&out, &log})
+		if r := result(t, out.Bytes(), dir+"/log"); code != exitFailed || !strings.HasPrefix(r.Fingerprint, "sha256:") {
+			t.Fatalf("code %d, %+v", code, r)
+		} else if err := os.WriteFile(keys[1-i]+".peer", []byte(r.Fingerprint+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	codes := make(chan int, 1)
+	port := freePort(t)
+	go func() {
+		codes <- run(t.Context(), []string{"send", "--root", source, "--listen", port, "--identity", keys[0], "--peer-file", keys[0] + ".peer", "--termination-log", dir + "/sent", "--patience", "1m"}, noEnv, streams{&sent, &sendLog})
+	}()
+	code := run(t.Context(), []string{"receive", "--root", destination, "--connect", port, "--identity", keys[1], "--peer-file", keys[1] + ".peer", "--termination-log", dir + "/received", "--patience", "1m"}, noEnv, streams{&received, &receiveLog})
+	if code != exitDone || <-codes != exitDone {
+		t.Fatalf("code %d\n%s\n%s", code, receiveLog.String(), sendLog.String())
+	}
+	one, two := result(t, sent.Bytes(), dir+"/sent"), result(t, received.Bytes(), dir+"/received")
+	if one.Root == "" || one.Root != two.Root || two.Root != two.PeerRoot || two.Result != report.Equal || two.Files != 2 || two.Bytes != 1<<20+7 {
+		t.Errorf("%+v\n%+v", one, two)
+	}
+	treetest.Same(t, source, destination)
+	for _, root := range []string{source, destination} {
+		var out, log bytes.Buffer
+		if code := run(t.Context(), []string{"seal", "--root", root, "--termination-log", dir + "/seal"}, noEnv, streams{&out, &log}); code != exitDone {
+			t.Fatal(log.String())
+		}
+		if r := result(t, out.Bytes(), dir+"/seal"); r.Root != one.Root || r.Result != report.Sealed {
+			t.Errorf("%+v", r)
+		}
+	}
+}

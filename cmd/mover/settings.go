@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sliceshift/sliceshift/mover/differ"
+	"github.com/sliceshift/sliceshift/mover/link"
+	"github.com/sliceshift/sliceshift/mover/transfer"
+)
+
+// Passes of a receiver.
+const (
+	passWarm = "Warm"
+	passLast = "Last"
+)
+
+// settings are what a mover was given.
+type settings struct {
+	command string
+	flags   *pflag.FlagSet
+
+	root, device          string
+	listen, connect       string
+	peer, peerFile        string
+	identity, index       string
+	termination, logLevel string
+	pass, verify, compare string
+	bandwidth, readRate   string
+	forget                bool
+	connections           int
+	patience, progress    time.Duration
+	size                  int64
+}
+
+// defaultTermination is where the kubelet reads a container's last words.
+const defaultTermination = "/dev/termination-log"
+
+func parse(command string, args []string, getenv func(string) string) (*settings, error) {
+	s := &settings{command: command, flags: pflag.NewFlagSet("mover "+command, pflag.ContinueOnError)}
+	s.flags.SetOutput(io.Discard)
+	s.define()
+	if err := s.flags.Parse(args); err != nil {
+		return s, err
+	}
+	if rest := s.flags.Args(); len(rest) > 0 {
+		return s, fmt.Errorf("%q is no flag; each has two dashes", rest[0])
+	}
+	if err := s.environment(getenv); err != nil {
+		return s, err
+	}
+	return s, s.check()
+}
+
+func (s *settings) define() {
+	f := s.flags
+	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")
+	f.StringVar(&s.device, "device", "", "the block device that is moved, in place of --root")
+	f.StringVar(&s.index, "index", "", "a file outside of the volume, in which what is known of contents is kept for --verify Changed")
+	f.StringVar(&s.termination, "termination-log", defaultTermination, "where the result is written too, if that is there")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug or info")
+	f.DurationVar(&s.progress, "progress", 10*time.Second, "how often a line says how far it is")
+	if s.command == "seal" {
+		f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full or Changed: whether what has not changed since the index was written is read again")
+		f.Int64Var(&s.size, "size", 0, "how many bytes of the device count; 0 is all")
+		return
+	}
+	f.StringVar(&s.listen, "listen", "", "the address to listen on, as :8722")
+	f.StringVar(&s.connect, "connect", "", "the address of a peer that listens, as receiver.example:8722")
+	f.StringVar(&s.peer, "peer", "", "the fingerprint of the peer's key, as its log says: sha256:...")
+	f.StringVar(&s.peerFile, "peer-file", "", "a file that has the fingerprint, or will have it")
+	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, which is made if it is not there; without it the key ends with the process")
+	f.DurationVar(&s.patience, "patience", 10*time.Minute, "for how long nothing may get further before it gives up")
+	if s.command == "send" {
+		f.StringVar(&s.bandwidth, "bandwidth", "", "the most bytes a second that are sent, as 50Mi")
+		f.StringVar(&s.readRate, "read-rate", "", "the most bytes a second that are read while the application runs, as 100Mi")
+		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room")
+		return
+	}
+	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, what changes is left to the next pass. Last: nobody writes, what changes is an error")
+	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte of both sides again. Changed: not of what has not changed since the index was written. None: compare nothing")
+	f.StringVar(&s.compare, "compare", "Quick", "Quick: files of one size and time are equal. Content: compare blocks, after a seal that differed or a crash")
+	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
+}
+
+// environment sets from MOVER_... what no flag has set.
+func (s *settings) environment(getenv func(string) string) (err error) {
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		name := "MOVER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value := getenv(name)
+		if value == "" || f.Changed || err != nil {
+			return
+		}
+		if e := s.flags.Set(f.Name, value); e != nil {
+			err = fmt.Errorf("%s: %w", name, e)
+		}
+	})
+	return err
+}
+
+func (s *settings) check() error {
+	const mostConnections = 32
+	checks := []struct {
+		bad     bool
+		message string
+	}{
+		{(s.root == "") == (s.device == ""), "give --root for a tree or --device for a block device, and not both"},
+		{!slices.Contains([]string{"debug", "info"}, s.logLevel), fmt.Sprintf("--log-level is debug or info, not %q", s.logLevel)},
+		{s.progress <= 0, "--progress is a time above 0, as 10s"},
+		{s.size < 0, "--size is a number of bytes, or 0"},
+	}
+	for _, c := range checks {
+		if c.bad {
+			return errors.New(c.message)
+		}
+	}
+	if s.command != "send" && !slices.Contains([]string{"Full", "Changed", "None"}, s.verify) || s.command == "seal" && s.verify == "None" {
+		return fmt.Errorf("--verify is Full or Changed, and of a receiver None, not %q", s.verify)
+	}
+	if s.verify == "Changed" && s.index == "" {
+		return errors.New("--verify Changed needs --index: a file on a disk that outlives the passes, outside of the volume")
+	}
+	if s.command == "seal" {
+		return nil
+	}
+	if s.command == "receive" {
+		switch {
+		case !slices.Contains([]string{passWarm, passLast}, s.pass):
+			return fmt.Errorf("--pass is Warm or Last, not %q", s.pass)
+		case !slices.Contains([]string{"Quick", "Content"}, s.compare):
+			return fmt.Errorf("--compare is Quick or Content, not %q", s.compare)
+		case s.connections < 1 || s.connections > mostConnections:
+			return fmt.Errorf("--connections is a number from 1 to %d, not %d", mostConnections, s.connections)
+		}
+	}
+	return s.checkLink()
+}
+
+func (s *settings) checkLink() error {
+	if (s.listen == "") == (s.connect == "") {
+		return errors.New("give --listen on the side that can be reached and --connect on the other, and not both")
+	}
+	if address := s.listen + s.connect; !hasPort(address) {
+		return fmt.Errorf("%q is no address: it is a host and a port, as receiver.example:8722, and to listen the port is enough, as :8722", address)
+	}
+	if (s.peer == "") == (s.peerFile == "") {
+		return errors.New("give --peer, the fingerprint that the peer's log says, or --peer-file, and not both")
+	}
+	if s.peer != "" {
+		if _, err := link.ParseFingerprint(s.peer); err != nil {
+			return fmt.Errorf("--peer: %w", err)
+		}
+	}
+	if s.patience <= 0 {
+		return errors.New("--patience is a time above 0, as 10m")
+	}
+	for name, value := range map[string]string{"bandwidth": s.bandwidth, "read-rate": s.readRate} {
+		if _, err := rate(value); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func hasPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port != ""
+}
+
+// rate is a number of bytes a second, 0 for none.
+func rate(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	quantity, err := resource.ParseQuantity(text)
+	if err != nil || quantity.Value() <= 0 {
+		return 0, fmt.Errorf("%q is no number of bytes a second: write 50Mi, or 100M", text)
+	}
+	return quantity.Value(), nil
+}
+
+func (s *settings) compareBy() differ.Compare {
+	if s.compare == "Content" {
+		return differ.Content
+	}
+	return differ.Quick
+}
+
+func (s *settings) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{}
+	if s.logLevel == "debug" {
+		options.Level = slog.LevelDebug
+	}
+	return slog.New(slog.NewJSONHandler(to, options))
+}
+
+// terminate writes the result where the kubelet reads it.
+func (s *settings) terminate(text []byte) error {
+	file, err := os.OpenFile(s.termination, os.O_WRONLY|os.O_TRUNC, 0)
+	if errors.Is(err, os.ErrNotExist) && s.termination == defaultTermination {
+		return nil // not in a pod
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return os.WriteFile(s.termination, text, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+// peerKey is the peer's fingerprint, once it is known.
+func (s *settings) peerKey(ctx context.Context, log *slog.Logger) (link.Fingerprint, error) {
+	if s.peer != "" {
+		return link.ParseFingerprint(s.peer)
+	}
+	const pause = 200 * time.Millisecond // a volume of annotations is changed by the kubelet, when it likes
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for said := false; ; said = true {
+		text, err := os.ReadFile(s.peerFile)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", usage{fmt.Errorf("--peer-file: %w", err)}
+		}
+		if strings.TrimSpace(string(text)) != "" {
+			key, err := link.ParseFingerprint(string(text))
+			if err != nil {
+				return "", usage{fmt.Errorf("--peer-file %s: %w", s.peerFile, err)}
+			}
+			return key, nil
+		}
+		if !said {
+			log.Info("waiting for the peer's fingerprint", "file", s.peerFile)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// Package block reads and writes a whole block device: past the cache, so that what is read is what
+// the device holds.
+package block
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zeebo/blake3"
+
+	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/tree"
+)
+
+// Device is an open block device.
+type Device struct {
+	path  string
+	fd    int // buffered: writes
+	plain int // O_DIRECT: reads
+	// Size is in bytes. Limit is how many of them count: a destination may be larger.
+	Size, Limit int64
+}
+
+// Open opens a device; to write it, for nobody else: one that is mounted is refused.
+func Open(path string, write bool) (*Device, error) {
+	flags := unix.O_RDONLY
+	if write {
+		flags = unix.O_RDWR | unix.O_EXCL
+	}
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EBUSY) {
+		return nil, fmt.Errorf("%s is mounted or held by another program: end that before its content is replaced", path)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	d := &Device{path: path, fd: fd, plain: -1}
+	if err := d.measure(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Device) measure() error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(d.fd, &stat); err != nil {
+		return &fs.PathError{Op: "stat", Path: d.path, Err: err}
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return fmt.Errorf("%s is no block device", d.path)
+	}
+	size, err := deviceSize(d.fd)
+	if err != nil {
+		return &fs.PathError{Op: "measure", Path: d.path, Err: err}
+	}
+	d.Size, d.Limit = size, size
+	d.plain, err = unix.Open(d.path, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open with O_DIRECT", Path: d.path, Err: err}
+	}
+	return nil
+}
+
+func deviceSize(fd int) (int64, error) {
+	var size uint64
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.BLKGETSIZE64, uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int64(size), nil
+}
+
+// Name is the path that it was opened by.
+func (d *Device) Name() string { return d.path }
+
+// Close closes it.
+func (d *Device) Close() error {
+	err := unix.Close(d.fd)
+	if d.plain >= 0 {
+		err = errors.Join(err, unix.Close(d.plain))
+	}
+	return err
+}
+
+// sector is what direct reads are aligned to.
+const sector = 4096
+
+// ReadAt reads from the device itself.
+func (d *Device) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= d.Size {
+		return 0, io.EOF
+	}
+	begin := offset / sector * sector
+	end := (offset + int64(len(p)) + sector - 1) / sector * sector
+	buffer := p
+	if begin != offset || end != offset+int64(len(p)) || uintptr(unsafe.Pointer(unsafe.SliceData(p)))%sector != 0 {
+		buffer = tree.Aligned(int(end - begin))
+	}
+	n, err := d.readFull(buffer, begin)
+	if &buffer[0] != &p[0] {
+		skip := int(offset - begin)
+		n = copy(p, buffer[min(skip, n):n])
+	}
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (d *Device) readFull(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		got, err := unix.Pread(d.plain, p[n:], offset+int64(n))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return n, &fs.PathError{Op: "read", Path: d.path, Err: err}
+		}
+		if got == 0 {
+			break
+		}
+		n += got
+	}
+	return n, nil
+}
+
+// WriteAt writes to the device; it is there after Sync.
+func (d *Device) WriteAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		put, err := unix.Pwrite(d.fd, p[n:], offset+int64(n))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return n, &fs.PathError{Op: "write", Path: d.path, Err: err}
+		}
+		n += put
+	}
+	return n, nil
+}
+
+// Sync writes all that is held back in memory.
+func (d *Device) Sync() error {
+	if err := unix.Fsync(d.fd); err != nil {
+		return &fs.PathError{Op: "fsync", Path: d.path, Err: err}
+	}
+	return nil
+}
+
+// NextData is all that is left: a device tells of no holes.
+func (d *Device) NextData(offset, size int64) (start, end int64, err error) {
+	return min(offset, size), size, nil
+}
+
+// Punch is never needed.
+func (d *Device) Punch(int64, int64) error { return nil }
+
+// Stat is the one entry that a device is.
+func (d *Device) Stat() (entry.Entry, error) {
+	return entry.Entry{Kind: entry.Device, Size: d.Limit, Allocated: d.Limit, Names: 1}, nil
+}
+
+// Drop forgets what the system has cached of it.
+func (d *Device) Drop() { _ = unix.Fadvise(d.fd, 0, 0, unix.FADV_DONTNEED) }
+
+// List gives the one entry that a device is.
+func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
+	e, err := d.Stat()
+	if err != nil {
+		return tree.Listed{}, err
+	}
+	var listed tree.Listed
+	if options.Digest {
+		d.Drop()
+		digest, read, err := tree.NewHasher(options.Throttle).Digest(ctx, d, d.Limit)
+		if err != nil {
+			return listed, fmt.Errorf("reading %s: %w", d.path, err)
+		}
+		if options.Progress != nil {
+			options.Progress.Add(read)
+		}
+		e.Digest, listed.Read = digest, uint64(read)
+		root := blake3.New()
+		tree.Roll(root, entry.AppendRow(nil, &e))
+		root.Sum(listed.Root[:0])
+	}
+	listed.Count(&e)
+	return listed, emit(&e)
+}
+
+// NewReader reads it.
+func (d *Device) NewReader() tree.Reader { return reader{d} }
+
+type reader struct{ device *Device }
+
+// Open is the device, whatever the path: its only entry has none.
+func (r reader) Open(string) (tree.Content, error) { return shared{r.device}, nil }
+func (reader) Close()                              {}
+
+// shared is the device for one of several readers, which close it.
+type shared struct{ *Device }
+
+func (shared) Close() error { return nil }

@@ -1,0 +1,22 @@
+package entry
+
+// Totals are counted over a stream.
+type Totals struct {
+	Entries, Files, Bytes uint64
+	// Holes is how many bytes of files are holes.
+	Holes uint64
+	// Unsettled is how many entries vanished or changed while they were read.
+	Unsettled uint64
+	// Read is how many bytes were read for the digests.
+	Read uint64
+}
+
+// Count adds an entry.
+func (t *Totals) Count(e *Entry) {
+	t.Entries++
+	if e.Kind.HasContent() {
+		t.Files++
+		t.Bytes += uint64(e.Size)
+		t.Holes += uint64(max(e.Size-e.Allocated, 0))
+	}
+}

@@ -1,0 +1,154 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Handshakes are bounded in time and in number, whoever calls.
+const (
+	handshakeTime = 10 * time.Second
+	handshakes    = 32
+)
+
+// keepAlive finds a peer that is gone in about 30 s, and keeps balancers from ending what is quiet.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+
+// Dialer makes connections to a peer that listens.
+type Dialer struct {
+	Address  string
+	Identity Identity
+	Peer     Fingerprint
+}
+
+// Connect makes a connection. The peer has shown its key when it returns; whether it takes ours shows
+// with the first message.
+func (d Dialer) Connect(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	raw, err := dialer.DialContext(ctx, "tcp", d.Address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, d.Identity.config(d.Peer))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("handshake with %s: %w", d.Address, err), raw.Close())
+	}
+	return conn, nil
+}
+
+// Listener takes connections of one peer. Whoever else calls, and the probes of balancers, change
+// nothing for it.
+type Listener struct {
+	net       net.Listener
+	config    *tls.Config
+	ready     chan net.Conn
+	slots     chan struct{}
+	done      chan struct{}
+	closing   sync.Once
+	handshake sync.WaitGroup
+	// Refused, where it is set, is told why somebody was turned away.
+	refused func(error)
+}
+
+// Listen begins to listen. What refused is told may be much: it is for a log at a low level.
+func Listen(address string, identity Identity, peer Fingerprint, refused func(error)) (*Listener, error) {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive}
+	listener, err := config.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{
+		net: listener, config: identity.config(peer), refused: refused,
+		ready: make(chan net.Conn), slots: make(chan struct{}, handshakes), done: make(chan struct{}),
+	}
+	l.handshake.Add(1)
+	go l.accept()
+	return l, nil
+}
+
+// Address is where it listens.
+func (l *Listener) Address() string { return l.net.Addr().String() }
+
+// Close ends it, and no connection that was taken.
+func (l *Listener) Close() error {
+	l.closing.Do(func() { close(l.done) })
+	err := l.net.Close()
+	l.handshake.Wait()
+	return err
+}
+
+// Connect waits for the next connection of the peer.
+func (l *Listener) Connect(ctx context.Context) (net.Conn, error) {
+	select {
+	case conn := <-l.ready:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *Listener) accept() {
+	defer l.handshake.Done()
+	for {
+		raw, err := l.net.Accept()
+		if err != nil {
+			select {
+			case <-l.done:
+				return
+			case <-time.After(time.Second / 10): // out of descriptors, mostly
+				continue
+			}
+		}
+		select {
+		case l.slots <- struct{}{}:
+		default:
+			_ = raw.Close() // as many as may are shaking hands already
+			continue
+		}
+		l.handshake.Add(1)
+		go func() {
+			defer l.handshake.Done()
+			defer func() { <-l.slots }()
+			l.greet(raw)
+		}()
+	}
+}
+
+func (l *Listener) greet(raw net.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	go func() {
+		select {
+		case <-l.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	conn := tls.Server(raw, l.config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		if l.refused != nil {
+			l.refused(fmt.Errorf("a connection from %s was turned away: %w", raw.RemoteAddr(), err))
+		}
+		return
+	}
+	if !stop() {
+		return
+	}
+	// From here on nothing of this function ends it, and it waits for whoever takes it.
+	select {
+	case l.ready <- conn:
+	case <-l.done:
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,343 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"github.com/sliceshift/sliceshift/mover/codec"
+	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/tree"
+	"github.com/sliceshift/sliceshift/mover/wire"
+)
+
+// answer answers the requests of one connection.
+type answer struct {
+	sender *Sender
+	conn   *conn
+	reader tree.Reader
+	// The file that was asked for last stays open: its ranges come one after the other.
+	path    string
+	content tree.Content
+	buffer  []byte
+	payload []byte
+}
+
+func (a *answer) close() {
+	a.leave()
+	a.reader.Close()
+}
+
+func (a *answer) leave() {
+	if a.content != nil {
+		if a.sender.options.Forget {
+			a.content.Drop()
+		}
+		_ = a.content.Close()
+		a.content = nil
+	}
+}
+
+// one answers one request. An error ends the connection.
+func (a *answer) one(ctx context.Context, f wire.Frame) error {
+	switch f.Type {
+	case wire.TypeList:
+		m, err := wire.ReadList(f.Payload)
+		if err != nil {
+			return err
+		}
+		return a.list(ctx, m)
+	case wire.TypeFiles:
+		files, err := wire.ReadFiles(f.Payload)
+		if err != nil {
+			return err
+		}
+		return a.files(ctx, files)
+	case wire.TypeRange:
+		m, err := wire.ReadRange(f.Payload)
+		if err != nil {
+			return err
+		}
+		return a.ranged(ctx, m)
+	case wire.TypeMap:
+		m, err := wire.ReadMap(f.Payload)
+		if err != nil {
+			return err
+		}
+		return a.extents(ctx, m)
+	case wire.TypeDone:
+		m, err := wire.ReadDone(f.Payload)
+		if err != nil {
+			return err
+		}
+		err = a.conn.reply(ctx, wire.TypeDone, m.Append(nil))
+		a.sender.finish(m)
+		return err
+	default:
+		return fmt.Errorf("%w: a request of type %d", codec.ErrMalformed, f.Type)
+	}
+}
+
+// list tells a stream until the receiver says that it has all of it.
+func (a *answer) list(ctx context.Context, m wire.List) error {
+	st, err := a.sender.attach(ctx, m)
+	if err != nil {
+		return a.conn.reply(ctx, wire.TypeError, appendText(err.Error()))
+	}
+	acks := make(chan error, 1)
+	go func() { acks <- a.acks(st) }()
+	err = a.tell(ctx, st, m.After)
+	if err != nil {
+		_ = a.conn.net.Close() // so that acks ends
+	}
+	return errors.Join(err, <-acks)
+}
+
+func (a *answer) acks(st *stream) error {
+	for {
+		f, err := a.conn.receive(0)
+		if err != nil {
+			return err
+		}
+		if f.Type != wire.TypeAck {
+			return wire.Unexpected(f)
+		}
+		count, err := wire.ReadAck(f.Payload)
+		if err != nil {
+			return err
+		}
+		if count == wire.Whole {
+			return nil
+		}
+		st.ack(count)
+	}
+}
+
+func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
+	const full = 64 << 10 // bytes of a frame
+	quiet := time.NewTicker(alive)
+	defer quiet.Stop()
+	var room []*entry.Entry
+	for {
+		entries, ended, changed, err := st.from(next, room)
+		if err != nil {
+			return a.conn.reply(ctx, wire.TypeError, appendText(err.Error()))
+		}
+		if ended {
+			return a.conn.reply(ctx, wire.TypeListEnd, st.end.Append(nil))
+		}
+		if len(entries) == 0 {
+			select {
+			case <-changed:
+			case <-quiet.C:
+				if err := a.conn.reply(ctx, wire.TypeAlive, nil); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			continue
+		}
+		room = entries
+		for len(entries) > 0 {
+			a.payload = wire.AppendEntries(a.payload[:0], next)
+			for len(entries) > 0 && len(a.payload) < full {
+				a.payload = entry.Append(a.payload, entries[0])
+				entries, next = entries[1:], next+1
+			}
+			if err := a.conn.send(ctx, wire.TypeEntries, a.payload); err != nil {
+				return err
+			}
+		}
+		if err := a.conn.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// files answers with the content of some small files, several to a frame.
+func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
+	a.leave()
+	a.payload = a.payload[:0]
+	for i, f := range files {
+		m := a.file(ctx, f)
+		m.Index = uint64(i)
+		if len(a.payload) > 0 && len(a.payload)+len(m.Data)+len(m.Problem) > wire.MaxData {
+			if err := a.conn.send(ctx, wire.TypeFile, a.payload); err != nil {
+				return err
+			}
+			a.payload = a.payload[:0]
+		}
+		a.payload = m.Append(a.payload)
+	}
+	if len(a.payload) > 0 {
+		if err := a.conn.send(ctx, wire.TypeFile, a.payload); err != nil {
+			return err
+		}
+	}
+	return a.conn.reply(ctx, wire.TypeEnd, wire.End{}.Append(nil))
+}
+
+func (a *answer) file(ctx context.Context, f wire.Wanted) wire.Content {
+	content, err := a.reader.Open(f.Path)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = content.Close() }()
+	if a.sender.options.Forget {
+		defer content.Drop()
+	}
+	data := a.room(int(f.Size))
+	if err := wait(ctx, a.sender.options.ReadRate, len(data)); err != nil {
+		return failed(err)
+	}
+	n, err := content.ReadAt(data, 0)
+	if n < len(data) {
+		data = data[:n]
+	} else if err != nil {
+		return failed(err)
+	}
+	status, err := unchanged(content, f)
+	if err != nil {
+		return failed(err)
+	}
+	return wire.Content{Status: status, Data: data}
+}
+
+func (a *answer) room(n int) []byte {
+	if cap(a.buffer) < wire.MaxData {
+		a.buffer = tree.Aligned(wire.MaxData)
+	}
+	return a.buffer[:n]
+}
+
+// unchanged compares a file with what the list said of it.
+func unchanged(content tree.Content, f wire.Wanted) (wire.Status, error) {
+	now, err := content.Stat()
+	if err != nil {
+		return wire.Failed, err
+	}
+	if now.Size != f.Size || now.Modified != f.Modified {
+		return wire.Changed, nil
+	}
+	return wire.OK, nil
+}
+
+func failed(err error) wire.Content {
+	if tree.Gone(err) || errors.Is(err, tree.ErrChanged) {
+		return wire.Content{Status: wire.Vanished}
+	}
+	return wire.Content{Status: wire.Failed, Problem: err.Error()}
+}
+
+// use makes a file the one that is open.
+func (a *answer) use(f wire.Wanted) error {
+	if a.content != nil && a.path == f.Path {
+		return nil
+	}
+	a.leave()
+	content, err := a.reader.Open(f.Path)
+	if err == nil {
+		a.path, a.content = f.Path, content
+	}
+	return err
+}
+
+func (a *answer) end(ctx context.Context, err error, status wire.Status) error {
+	end := wire.End{Status: status}
+	if err != nil {
+		f := failed(err)
+		end.Status, end.Problem = f.Status, f.Problem
+		a.leave()
+	}
+	return a.conn.reply(ctx, wire.TypeEnd, end.Append(nil))
+}
+
+// ranged answers with a part of a file, or with what of it differs from the receiver's digests.
+func (a *answer) ranged(ctx context.Context, m wire.Range) error {
+	if err := a.use(m.Wanted); err != nil {
+		return a.end(ctx, err, 0)
+	}
+	for at, stop := m.Offset, m.Offset+m.Length; at < stop; {
+		n := min(wire.MaxData, stop-at)
+		data := a.room(int(n))
+		if err := wait(ctx, a.sender.options.ReadRate, len(data)); err != nil {
+			return err
+		}
+		got, err := a.content.ReadAt(data, at)
+		if got < len(data) && err != nil && !isEnd(err) {
+			return a.end(ctx, fmt.Errorf("reading %q at %d: %w", m.Path, at, err), 0)
+		}
+		data = data[:got]
+		var sums []byte
+		if len(m.Sums) > 0 {
+			sums = m.Sums[(at-m.Offset)/wire.Block*wire.SumSize:]
+		}
+		if err := a.differing(ctx, at, data, sums); err != nil {
+			return err
+		}
+		if int64(got) < n {
+			return a.end(ctx, nil, wire.Changed)
+		}
+		at += n
+	}
+	status, err := unchanged(a.content, m.Wanted)
+	return a.end(ctx, err, status)
+}
+
+// differing sends what of data the receiver has not: neighbours together.
+func (a *answer) differing(ctx context.Context, at int64, data, sums []byte) error {
+	begin := -1
+	flush := func(end int) error {
+		if begin < 0 {
+			return nil
+		}
+		a.payload = append(wire.AppendData(a.payload[:0], at+int64(begin)), data[begin:end]...)
+		begin = -1
+		return a.conn.send(ctx, wire.TypeData, a.payload)
+	}
+	for i := 0; i < len(data); i += wire.Block {
+		block := data[i:min(i+wire.Block, len(data))]
+		same := false
+		if len(sums) > 0 {
+			own := blake3.Sum256(block)
+			same = string(own[:wire.SumSize]) == string(sums[i/wire.Block*wire.SumSize:][:wire.SumSize])
+		}
+		if same {
+			if err := flush(i); err != nil {
+				return err
+			}
+		} else if begin < 0 {
+			begin = i
+		}
+	}
+	return flush(len(data))
+}
+
+// extents answers with the parts of a file that are no holes.
+func (a *answer) extents(ctx context.Context, m wire.Map) error {
+	if err := a.use(m.Wanted); err != nil {
+		return a.end(ctx, err, 0)
+	}
+	var found wire.Extents
+	for at := m.Offset; at < m.Size && at < math.MaxInt64; {
+		start, end, err := a.content.NextData(at, m.Size)
+		if err != nil {
+			return a.end(ctx, err, 0)
+		}
+		if start >= m.Size || end <= start {
+			break
+		}
+		if len(found.List) == wire.MaxExtents {
+			found.More = true
+			break
+		}
+		found.List = append(found.List, wire.Extent{Offset: start, Length: end - start})
+		at = end
+	}
+	return a.conn.reply(ctx, wire.TypeExtents, found.Append(nil))
+}

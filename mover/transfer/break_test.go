@@ -1,0 +1,127 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/internal/treetest"
+)
+
+// modest is a tree that needs each kind of request.
+func modest(t testing.TB, root string) {
+	to := treetest.In(t, root)
+	to.File("large", treetest.Bytes(1, 300<<10))
+	for i := range 30 {
+		to.File(fmt.Sprintf("d%d/f%d", i%3, i), treetest.Bytes(uint64(i), 700))
+	}
+	to.Sparse("holes", 600<<10, map[int64][]byte{256 << 10: treetest.Bytes(9, 5000)})
+	to.Age("", 1_000_000, 5)
+}
+
+// TestBreaks: a link whose first connections break after so many bytes, for any number of bytes, finishes.
+func TestBreaks(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	modest(t, p.source)
+	step := 9973
+	if testing.Short() {
+		step = 49999
+	}
+	for bytes := 1; bytes < 450<<10; bytes += step {
+		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+			t.Parallel()
+			p := &pair{TB: t, source: p.source, destination: t.TempDir(), pipes: newPipes()}
+			var left atomic.Int64
+			left.Store(8)
+			p.pipes.wrap = func(c net.Conn) net.Conn {
+				if left.Add(-1) < 0 {
+					return c
+				}
+				budget := new(atomic.Int64)
+				budget.Store(int64(bytes))
+				return cut{c, budget}
+			}
+			p.mustRun(true)
+			treetest.Same(t, p.source, p.destination)
+		})
+	}
+}
+
+// TestKilled: a receiver that ends after any number of bytes leaves what the next one goes on with.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	source := t.TempDir()
+	modest(t, source)
+	for bytes := 100; bytes < 300<<10; bytes += 37_777 {
+		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+			t.Parallel()
+			p := &pair{TB: t, source: source, destination: t.TempDir(), pipes: newPipes()}
+			ctx, kill := context.WithCancelCause(t.Context())
+			dead := errors.New("killed")
+			p.ctx = ctx
+			budget := new(atomic.Int64)
+			budget.Store(int64(bytes))
+			p.pipes.wrap = func(c net.Conn) net.Conn { return killing{c, budget, func() { kill(dead) }} }
+			if _, err := p.run(true); !errors.Is(err, context.Canceled) {
+				t.Fatalf("it was not killed: %v", err)
+			}
+			p.ctx, p.pipes = nil, newPipes()
+			p.mustRun(true)
+			treetest.Same(t, p.source, p.destination)
+		})
+	}
+}
+
+// killing ends the whole receiver after some bytes.
+type killing struct {
+	net.Conn
+	left *atomic.Int64
+	kill func()
+}
+
+func (k killing) Read(p []byte) (int, error) {
+	n, err := k.Conn.Read(p)
+	if k.left.Add(int64(-n)) <= 0 {
+		k.kill()
+	}
+	return n, err
+}
+
+// TestNotFromZero: of a large file that has arrived in part, only the rest is sent.
+func TestNotFromZero(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.pipes = newPipes()
+	content := treetest.Bytes(1, 6<<20)
+	treetest.In(t, p.source).File("large", content)
+	treetest.In(t, p.destination).File("large", content[:4<<20])
+	p.mustRun(true)
+	if got := p.receiver.Counts.Received.Load(); got != 2<<20 {
+		t.Errorf("%d bytes were received, and %d were missing", got, 2<<20)
+	}
+	treetest.Same(t, p.source, p.destination)
+}
+
+// TestDelta: of a file that was changed in place, only the blocks that differ are sent.
+func TestDelta(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.pipes = newPipes()
+	content := treetest.Bytes(1, 5<<20+100)
+	treetest.In(t, p.destination).File("large", content)
+	changed := append([]byte{}, content...)
+	for _, at := range []int{0, 16<<10 - 1, 2 << 20, 5<<20 + 99} {
+		changed[at]++
+	}
+	treetest.In(t, p.source).File("large", changed)
+	p.mustRun(true)
+	const want = 2*16<<10 + 100
+	if got := p.receiver.Counts.Received.Load(); got != want {
+		t.Errorf("%d bytes were received, and the blocks that differ have %d", got, want)
+	}
+	treetest.Same(t, p.source, p.destination)
+}

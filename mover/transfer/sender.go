@@ -1,0 +1,291 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/tree"
+	"github.com/sliceshift/sliceshift/mover/wire"
+)
+
+// SenderOptions say what a sender does.
+type SenderOptions struct {
+	// Source is what it sends. Sync writes it to its disk, before contents are read for a digest.
+	Source tree.Source
+	Sync   func() error
+	// Device: the source is a block device.
+	Device bool
+	// Dials: the sender makes the connections.
+	Dials bool
+	// Bandwidth bounds what is sent, ReadRate what is read, in bytes a second; nil does not.
+	Bandwidth, ReadRate *rate.Limiter
+	// Forget drops what was read from the system's cache: another program uses it.
+	Forget bool
+	// Index is the path of what is known from earlier readings; "" keeps nothing.
+	Index string
+	// Patience is for how long it waits for its receiver, and for one that was lost.
+	Patience time.Duration
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Sender answers one receiver.
+type Sender struct {
+	options SenderOptions
+	// Sent is how many bytes went over the network, Read how many were read for digests.
+	Sent, Read atomic.Int64
+	lastHeard  atomic.Int64 // nanoseconds
+
+	mu      sync.Mutex
+	session [16]byte
+	stream  *stream
+	streams sync.WaitGroup
+	open    map[net.Conn]bool
+	listed  *wire.ListEnd
+	done    *wire.Done
+	ended   context.CancelFunc
+}
+
+// NewSender makes one.
+func NewSender(options SenderOptions) *Sender {
+	return &Sender{options: options, open: map[net.Conn]bool{}}
+}
+
+// errImpatient is that nobody came.
+var errImpatient = errors.New("the receiver has not been heard of for too long: see whether it runs, and whether it reaches this address")
+
+// Run answers until the receiver says that it is done.
+func (s *Sender) Run(ctx context.Context, connector Connector) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	s.ended = end
+	s.lastHeard.Store(time.Now().UnixNano())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.watch(ctx) })
+	group.Go(func() error {
+		if s.options.Dials {
+			return s.dial(ctx, connector)
+		}
+		return s.accept(ctx, connector)
+	})
+	err := group.Wait()
+	s.stopStream()
+	s.streams.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.done == nil:
+		return err
+	case !s.done.OK:
+		return fmt.Errorf("the receiver failed: %q", s.done.Text)
+	}
+	return nil
+}
+
+// Listed is the last list with digests that came to its end, nil before.
+func (s *Sender) Listed() *wire.ListEnd {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed
+}
+
+// watch ends the sender when its receiver is not heard of.
+func (s *Sender) watch(ctx context.Context) error {
+	tick := time.NewTicker(max(s.options.Patience/20, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			s.mu.Lock()
+			open := len(s.open)
+			s.mu.Unlock()
+			if open == 0 && time.Since(time.Unix(0, s.lastHeard.Load())) > s.options.Patience {
+				return errImpatient
+			}
+		}
+	}
+}
+
+func (s *Sender) accept(ctx context.Context, connector Connector) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for {
+		raw, err := connector.Connect(ctx)
+		if err != nil {
+			return errors.Join(err, group.Wait())
+		}
+		group.Go(func() error {
+			if err := s.serve(ctx, raw, func(uint64) {}); err != nil {
+				s.options.Log.Debug("a connection ended", "error", err)
+			}
+			return nil
+		})
+	}
+}
+
+// dial makes as many connections as the receiver says that it wants, and each again when it breaks.
+func (s *Sender) dial(ctx context.Context, connector Connector) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var running atomic.Int64
+	running.Store(1)
+	var keep func() error
+	keep = func() error {
+		pause := pauses{}
+		for ctx.Err() == nil {
+			raw, err := connector.Connect(ctx)
+			if err == nil {
+				pause.reset()
+				err = s.serve(ctx, raw, func(wanted uint64) {
+					for uint64(running.Load()) < wanted {
+						running.Add(1)
+						group.Go(keep)
+					}
+				})
+			}
+			if err != nil && ctx.Err() == nil {
+				s.options.Log.Debug("a connection failed", "error", err)
+			}
+			pause.wait(ctx)
+		}
+		return ctx.Err()
+	}
+	group.Go(keep)
+	return group.Wait()
+}
+
+// serve answers on one connection until it ends. wanted is told how many the receiver wants.
+func (s *Sender) serve(ctx context.Context, raw net.Conn, wanted func(uint64)) error {
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	c, err := newConn(raw, s.options.Bandwidth, &s.Sent)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	hello, err := s.greet(ctx, c)
+	if err != nil {
+		return err
+	}
+	wanted(hello.Connections)
+	s.note(raw, true)
+	defer s.note(raw, false)
+	a := answer{sender: s, conn: c, reader: s.options.Source.NewReader()}
+	defer a.close()
+	for {
+		f, err := c.receive(0)
+		if err != nil {
+			return err
+		}
+		s.lastHeard.Store(time.Now().UnixNano())
+		if err := a.one(ctx, f); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Sender) note(raw net.Conn, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open {
+		s.open[raw] = true
+	} else {
+		delete(s.open, raw)
+	}
+	s.lastHeard.Store(time.Now().UnixNano())
+}
+
+func (s *Sender) greet(ctx context.Context, c *conn) (wire.Hello, error) {
+	own := wire.Hello{Version: wire.Version, Role: wire.Sender, Device: s.options.Device}
+	if err := c.reply(ctx, wire.TypeHello, own.Append(nil)); err != nil {
+		return own, err
+	}
+	within := helloTime
+	if s.options.Dials {
+		within = 0 // the receiver takes a connection when it needs one
+	}
+	peer, err := receiveHello(c, own, within)
+	if err != nil {
+		_ = c.reply(ctx, wire.TypeError, appendText(err.Error()))
+		return peer, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != peer.Session {
+		s.session = peer.Session
+		if s.stream != nil {
+			s.stream.cancel()
+			s.stream = nil
+		}
+	}
+	return peer, nil
+}
+
+func (s *Sender) stopStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil {
+		s.stream.cancel()
+		s.stream = nil
+	}
+}
+
+// attach is the stream that is asked for: the one that runs, or a new one in its place.
+func (s *Sender) attach(ctx context.Context, m wire.List) (*stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil && s.stream.id == m.Stream {
+		return s.stream, nil
+	}
+	if m.After > 0 {
+		return nil, errors.New("this list is not known here any more: the sender has started anew; let the receiver start anew too")
+	}
+	if s.stream != nil {
+		s.stream.cancel()
+	}
+	// A stream outlives the connection: it ends with the sender.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	st := newStream(m.Stream, cancel)
+	s.stream = st
+	s.streams.Go(func() {
+		defer cancel()
+		s.run(ctx, st, m)
+	})
+	return st, nil
+}
+
+// run makes a list.
+func (s *Sender) run(ctx context.Context, st *stream, m wire.List) {
+	options := tree.ListOptions{Digest: m.Digest, Settled: m.Settled, Progress: &s.Read}
+	if !m.Settled {
+		options.Throttle = func(ctx context.Context, n int) error { return wait(ctx, s.options.ReadRate, n) }
+	}
+	listed, err := list(ctx, listing{source: s.options.Source, sync: s.options.Sync, index: s.options.Index, known: m.Known, now: s.options.Now}, options, func(e *entry.Entry) error { return st.put(ctx, e) })
+	end := wire.ListEnd{Totals: listed.Totals, Root: listed.Root}
+	if err != nil {
+		end.Problem = err.Error()
+	} else if m.Digest {
+		s.mu.Lock()
+		s.listed = &end
+		s.mu.Unlock()
+	}
+	st.finish(end)
+}
+
+// finish is what the receiver's last message does.
+func (s *Sender) finish(done wire.Done) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = &done
+	s.ended()
+}

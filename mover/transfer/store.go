@@ -1,0 +1,109 @@
+package transfer
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/sliceshift/sliceshift/mover/tree"
+	"github.com/sliceshift/sliceshift/mover/wire"
+)
+
+// store writes a small file that has arrived.
+func (w *worker) store(f *small, content wire.Content) error {
+	r := w.receiver
+	r.Counts.Received.Add(int64(len(content.Data)))
+	switch content.Status {
+	case wire.Failed:
+		return &remote{path: f.entry.Path, problem: content.Problem}
+	case wire.Vanished, wire.Changed:
+		if r.options.Settled {
+			return errLeft(f.entry.Path, content.Status)
+		}
+	}
+	r.Counts.Settled.Add(f.entry.Size)
+	if content.Status == wire.Vanished {
+		r.Counts.Vanished.Add(1)
+		return f.finish(w.cursor)
+	}
+	if err := w.write(f, content.Data); err != nil {
+		return err
+	}
+	if err := r.settle(w.cursor, f.entry, content.Status); err != nil {
+		return err
+	}
+	return f.finish(w.cursor)
+}
+
+func (w *worker) write(f *small, data []byte) (err error) {
+	open := w.cursor.OpenToWrite
+	if f.missing {
+		open = w.cursor.Create
+	}
+	file, err := open(f.entry.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if !f.missing {
+		same, err := w.holds(file, data)
+		if err != nil || same {
+			return err
+		}
+	}
+	if err := fill(file, data, f); err != nil {
+		return err
+	}
+	w.receiver.Counts.Written.Add(int64(len(data)))
+	if w.receiver.options.Tree.ReportsErrors() {
+		// Its errors come with the sync at the end, and so does its place on the disk: an fsync for each
+		// of many small files would take longer than all else.
+		file.StartWriting()
+		return nil
+	}
+	return file.Sync()
+}
+
+// fill writes a content. Of a file that has holes at the source pages of zeros become holes: to ask where they
+// are would take a round trip for each small file.
+func fill(file *tree.File, data []byte, f *small) error {
+	if !f.entry.Sparse() {
+		_, err := file.WriteAt(data, 0)
+		if err == nil && !f.missing {
+			err = file.Truncate(int64(len(data)))
+		}
+		return err
+	}
+	if !f.missing {
+		if err := file.Truncate(0); err != nil {
+			return err
+		}
+	}
+	if err := file.Truncate(int64(len(data))); err != nil {
+		return err
+	}
+	const page = 4096
+	var zeros [page]byte
+	for at := 0; at < len(data); at += page {
+		part := data[at:min(at+page, len(data))]
+		if bytes.Equal(part, zeros[:len(part)]) {
+			continue
+		}
+		if _, err := file.WriteAt(part, int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds says whether a file has a content already, and nothing more.
+func (w *worker) holds(file *tree.File, data []byte) (bool, error) {
+	now, err := file.Stat()
+	if err != nil || now.Size != int64(len(data)) {
+		return false, err
+	}
+	own := make([]byte, len(data))
+	if err := tree.ReadFull(file, own, 0); err != nil {
+		return false, err
+	}
+	return bytes.Equal(own, data), nil
+}

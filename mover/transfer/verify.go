@@ -1,0 +1,111 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sliceshift/sliceshift/mover/differ"
+	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/tree"
+)
+
+// verify has both sides read what they have, and compares: entry by entry, to say where they differ, and
+// the two roots, which each side makes by itself.
+func (r *Receiver) verify(ctx context.Context) (Outcome, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	peer := r.listPeer(true)
+	group.Go(func() error { return peer.run(ctx) })
+	own := make(chan *entry.Entry, cap(peer.entries))
+	var outcome Outcome
+	var listed tree.Listed
+	group.Go(func() error {
+		var err error
+		options := tree.ListOptions{Digest: true, Settled: true, Progress: &r.Counts.Verified}
+		listed, err = list(ctx, listing{source: r.source(), sync: r.sync, index: r.options.Index, known: r.options.Verify == VerifyChanged, now: r.options.Now}, options, func(e *entry.Entry) error {
+			r.advance()
+			select {
+			case own <- e:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if err == nil {
+			close(own)
+		}
+		return err
+	})
+	group.Go(func() error { return outcome.compare(ctx, peer.entries, own) })
+	if err := group.Wait(); err != nil {
+		return outcome, err
+	}
+	outcome.Own, outcome.Peer = &listed, &peer.result
+	if outcome.Differences == 0 && peer.result.Unsettled == 0 && listed.Root != peer.result.Root {
+		outcome.Differences, outcome.First = 1, Difference{What: "the roots differ and no entry does"}
+	}
+	if outcome.Differences > 0 {
+		return outcome, fmt.Errorf("%w in %d entries, first in %q: %s", ErrDifferent, outcome.Differences, outcome.First.Path, outcome.First.What)
+	}
+	return outcome, nil
+}
+
+// compare goes through both lists.
+func (o *Outcome) compare(ctx context.Context, peer, own <-chan *entry.Entry) error {
+	next := func(from <-chan *entry.Entry) (*entry.Entry, error) {
+		select {
+		case e := <-from:
+			return e, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	a, err := next(peer)
+	if err != nil {
+		return err
+	}
+	b, err := next(own)
+	if err != nil {
+		return err
+	}
+	for a != nil || b != nil {
+		order := 0
+		switch {
+		case a == nil:
+			order = 1
+		case b == nil:
+			order = -1
+		default:
+			order = entry.Compare(a.Path, b.Path)
+		}
+		switch {
+		case order < 0:
+			o.differ(a.Path, "the destination has no "+a.Kind.String()+" there")
+		case order > 0:
+			o.differ(b.Path, "the source has no "+b.Kind.String()+" there")
+		default:
+			if what := differ.Difference(a, b); what != "" {
+				o.differ(a.Path, what)
+			}
+		}
+		if order <= 0 {
+			if a, err = next(peer); err != nil {
+				return err
+			}
+		}
+		if order >= 0 {
+			if b, err = next(own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *Outcome) differ(path, what string) {
+	if o.Differences == 0 {
+		o.First = Difference{Path: path, What: what}
+	}
+	o.Differences++
+}

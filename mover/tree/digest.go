@@ -1,0 +1,161 @@
+package tree
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/zeebo/blake3"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// Leaf is how much content has a digest of its own, so that a large file is read in several places at
+	// once. The digest of a content is that of its leaves' digests, one after the other.
+	Leaf = 1 << 20
+	// stripe is how much of a large file one reader takes, and wave how many of them make a step.
+	stripe, wave = 8 * Leaf, 16
+)
+
+// Hasher reads contents. It has a few buffers, and as many reads are under way at once.
+type Hasher struct {
+	buffers  chan []byte
+	throttle Throttle
+}
+
+// Throttle waits until n more bytes may be read. Nil never waits.
+type Throttle func(ctx context.Context, n int) error
+
+// NewHasher makes one for as many readers as there is work for: reading small files waits for the disk.
+func NewHasher(throttle Throttle) *Hasher {
+	h := &Hasher{buffers: make(chan []byte, hashers()), throttle: throttle}
+	for range cap(h.buffers) {
+		h.buffers <- nil
+	}
+	return h
+}
+
+func hashers() int { return min(max(2*runtime.GOMAXPROCS(0), 4), 16) }
+
+func (h *Hasher) take(n int) []byte {
+	b := <-h.buffers
+	if cap(b) < n {
+		size := 64 << 10
+		if n > size {
+			size = Leaf
+		}
+		b = Aligned(size)
+	}
+	return b
+}
+
+// zeroLeaf is the digest of a leaf in a hole.
+var zeroLeaf = blake3.Sum256(make([]byte, Leaf))
+
+// Digest is of the content, size bytes of it. Holes are not read. It returns how many bytes were.
+func (h *Hasher) Digest(ctx context.Context, c Content, size int64) (digest [32]byte, read int64, err error) {
+	all := blake3.New()
+	if size <= stripe {
+		leaves, n, err := h.leaves(ctx, c, 0, size, size)
+		if err != nil {
+			return digest, n, err
+		}
+		_, _ = all.Write(leaves)
+		return sum(all), n, nil
+	}
+	for at := int64(0); at < size; {
+		data, _, err := c.NextData(at, size)
+		if err != nil {
+			return digest, read, err
+		}
+		if skip := (data - at) / Leaf; skip > 0 {
+			for range skip {
+				_, _ = all.Write(zeroLeaf[:])
+			}
+			at += skip * Leaf
+			continue
+		}
+		next, n, err := h.wave(ctx, c, at, size, all)
+		read += n
+		if err != nil {
+			return digest, read, err
+		}
+		at = next
+	}
+	return sum(all), read, nil
+}
+
+// wave reads some stripes at once.
+func (h *Hasher) wave(ctx context.Context, c Content, at, size int64, all *blake3.Hasher) (next, read int64, err error) {
+	var leaves [wave][]byte
+	var counts [wave]int64
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range wave {
+		begin := at + int64(i)*stripe
+		if begin >= size {
+			break
+		}
+		next = min(begin+stripe, size)
+		group.Go(func() (err error) {
+			leaves[i], counts[i], err = h.leaves(ctx, c, begin, min(begin+stripe, size), size)
+			return err
+		})
+	}
+	err = group.Wait()
+	for i := range wave {
+		_, _ = all.Write(leaves[i])
+		read += counts[i]
+	}
+	return next, read, err
+}
+
+// leaves are the digests of the leaves from begin to end.
+func (h *Hasher) leaves(ctx context.Context, c Content, begin, end, size int64) (leaves []byte, read int64, err error) {
+	for at := begin; at < end; {
+		if err := ctx.Err(); err != nil {
+			return nil, read, err
+		}
+		n := min(Leaf, end-at)
+		data, _, err := c.NextData(at, size)
+		if err != nil {
+			return nil, read, err
+		}
+		if data >= at+n {
+			leaves = append(leaves, holeLeaf(n)...)
+			at += n
+			continue
+		}
+		leaf, err := h.leaf(ctx, c, at, int(n))
+		if err != nil {
+			return nil, read, err
+		}
+		leaves, read, at = append(leaves, leaf[:]...), read+n, at+n
+	}
+	return leaves, read, nil
+}
+
+func (h *Hasher) leaf(ctx context.Context, c Content, at int64, n int) (digest [32]byte, err error) {
+	if h.throttle != nil {
+		if err := h.throttle(ctx, n); err != nil {
+			return digest, err
+		}
+	}
+	buffer := h.take(n)
+	defer func() { h.buffers <- buffer }()
+	if err := ReadFull(c, buffer[:n], at); err != nil {
+		return digest, err
+	}
+	return blake3.Sum256(buffer[:n]), nil
+}
+
+func holeLeaf(n int64) []byte {
+	if n == Leaf {
+		return zeroLeaf[:]
+	}
+	digest := blake3.Sum256(make([]byte, n))
+	return digest[:]
+}
+
+func sum(h *blake3.Hasher) (digest [32]byte) {
+	h.Sum(digest[:0])
+	return digest
+}

@@ -1,0 +1,245 @@
+package tree
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/zeebo/blake3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sliceshift/sliceshift/mover/differ"
+	"github.com/sliceshift/sliceshift/mover/entry"
+)
+
+// ListOptions say how a tree is listed.
+type ListOptions struct {
+	// Digest: contents are read, past what the system has cached of them.
+	Digest bool
+	// Settled: what vanishes or changes while it is read is an error. Otherwise it is left out, or has no
+	// digest, and is counted.
+	Settled bool
+	// Known gives what was known of a file at an earlier reading, in order; nil knows nothing.
+	Known *Index
+	// Record takes what is known now.
+	Record *IndexWriter
+	// Synced is when the sync began that was made before.
+	Synced entry.Time
+	// Throttle slows the reading down.
+	Throttle Throttle
+	// Progress, where it is set, grows by the bytes that were read.
+	Progress *atomic.Int64
+}
+
+// Source is what can be listed and read: a tree, or a device.
+type Source interface {
+	List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error)
+	NewReader() Reader
+}
+
+// Reader opens contents, for one goroutine.
+type Reader interface {
+	Open(path string) (Content, error)
+	Close()
+}
+
+// NewReader makes a Reader.
+func (t *Tree) NewReader() Reader { return t.Cursor() }
+
+// Listed is what a list comes to.
+type Listed struct {
+	entry.Totals
+	// Root is the digest of all rows, where contents were read.
+	Root [32]byte
+}
+
+// List gives all entries in order to emit, with hard links told from files. What emit gets it may keep.
+func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error) {
+	l := lister{tree: t, options: options, hasher: NewHasher(options.Throttle), links: NewLinks(), root: blake3.New(), emit: emit}
+	group, ctx := errgroup.WithContext(ctx)
+	const ahead = 256 // entries whose content is being read
+	queue := make(chan *reading, ahead)
+	work := make(chan *reading, ahead)
+	group.Go(func() error {
+		defer close(queue)
+		defer close(work)
+		return l.walk(ctx, queue, work)
+	})
+	for range hashers() {
+		group.Go(func() error {
+			cursor := t.Cursor()
+			defer cursor.Close()
+			for r := range work {
+				r.digest, r.read, r.err = l.read(ctx, cursor, r.entry)
+				close(r.done)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error { return l.collect(ctx, queue) })
+	err := group.Wait()
+	l.totals.Unsettled += l.missed
+	if err != nil {
+		return Listed{Totals: l.totals}, err
+	}
+	return Listed{Totals: l.totals, Root: sum(l.root)}, nil
+}
+
+// reading is an entry on its way through a list.
+type reading struct {
+	entry  *entry.Entry
+	done   chan struct{} // nil: there is nothing to read
+	digest [32]byte
+	read   int64
+	synced entry.Time // what its digest is from
+	err    error
+}
+
+type lister struct {
+	tree    *Tree
+	options ListOptions
+	hasher  *Hasher
+	links   *Links
+	root    *blake3.Hasher
+	row     []byte
+	totals  entry.Totals
+	missed  uint64 // the walk's own
+	emit    func(*entry.Entry) error
+}
+
+func (l *lister) walk(ctx context.Context, queue, work chan<- *reading) error {
+	walk := l.tree.Walk("")
+	defer walk.Close()
+	defer func() { l.missed = walk.Vanished }()
+	for {
+		e, err := walk.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.links.Resolve(e); err != nil {
+			return err
+		}
+		r := &reading{entry: e, synced: l.options.Synced}
+		if err := l.prepare(r); err != nil {
+			return err
+		}
+		for _, to := range []chan<- *reading{queue, work} {
+			if r.done == nil && to == work {
+				continue
+			}
+			select {
+			case to <- r:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if l.options.Settled && walk.Vanished > 0 {
+		return fmt.Errorf("%d entries of %s vanished while it was listed: somebody else writes there; find who mounts the volume", walk.Vanished, l.tree.name)
+	}
+	return nil
+}
+
+// prepare says whether a content is to be read: not that of a file that has not changed since it was.
+func (l *lister) prepare(r *reading) error {
+	e := r.entry
+	if !l.options.Digest || e.Kind != entry.File {
+		return nil
+	}
+	if l.options.Known != nil {
+		record, err := l.options.Known.Find(e.Path)
+		if err != nil {
+			return err
+		}
+		if record != nil && differ.Trusted(l.tree.FileSystem, e, *record) {
+			e.Digest, r.synced = record.Digest, record.Synced
+			return nil
+		}
+	}
+	r.done = make(chan struct{})
+	return nil
+}
+
+func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (digest [32]byte, read int64, err error) {
+	content, err := cursor.Open(e.Path)
+	if err != nil {
+		return digest, 0, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	content.Drop()
+	defer content.Drop()
+	digest, read, err = l.hasher.Digest(ctx, content, e.Size)
+	if l.options.Progress != nil {
+		l.options.Progress.Add(read)
+	}
+	if err != nil {
+		return digest, read, err
+	}
+	now, err := content.Stat()
+	if err == nil && (now.Size != e.Size || now.Modified != e.Modified || now.Inode != e.Inode) {
+		err = ErrChanged
+	}
+	return digest, read, err
+}
+
+// collect takes the entries in their order, each once its content was read.
+func (l *lister) collect(ctx context.Context, queue <-chan *reading) error {
+	for r := range queue {
+		if r.done != nil {
+			select {
+			case <-r.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := l.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lister) add(r *reading) error {
+	e := r.entry
+	l.totals.Read += uint64(r.read)
+	if r.done != nil {
+		e.Digest = r.digest
+	}
+	if r.err != nil {
+		moving := errors.Is(r.err, ErrChanged) || Gone(r.err)
+		if l.options.Settled && moving {
+			return fmt.Errorf("%s/%s: %w: somebody else writes there; find who mounts the volume", l.tree.name, e.Path, r.err)
+		}
+		if !moving {
+			return fmt.Errorf("reading %s/%s: %w", l.tree.name, e.Path, r.err)
+		}
+		e.Digest = [32]byte{}
+		l.totals.Unsettled++
+	}
+	l.totals.Count(e)
+	if l.options.Digest {
+		l.row = entry.AppendRow(l.row[:0], e)
+		Roll(l.root, l.row)
+		if l.options.Record != nil && e.Kind == entry.File && r.err == nil {
+			record := differ.Record{Path: e.Path, Inode: e.Inode, Size: e.Size, Modified: e.Modified, Changed: e.Changed, Digest: e.Digest, Synced: r.synced}
+			if err := l.options.Record.Add(record); err != nil {
+				return err
+			}
+		}
+	}
+	return l.emit(e)
+}
+
+// Roll adds a row to the root of a list.
+func Roll(root *blake3.Hasher, row []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(row)))
+	_, _ = root.Write(length[:])
+	_, _ = root.Write(row)
+}

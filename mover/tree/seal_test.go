@@ -1,0 +1,226 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/differ"
+	"github.com/sliceshift/sliceshift/mover/entry"
+)
+
+func seal(t testing.TB, tr *Tree, options ListOptions) (Listed, error) {
+	t.Helper()
+	options.Digest = true
+	return tr.List(t.Context(), options, func(*entry.Entry) error { return nil })
+}
+
+func mustSeal(t testing.TB, tr *Tree, options ListOptions) Listed {
+	t.Helper()
+	listed, err := seal(t, tr, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listed
+}
+
+// TestHoles: the digest of a content does not depend on where its holes are; holes are not read.
+func TestHoles(t *testing.T) {
+	root := t.TempDir()
+	to := treetest.In(t, root)
+	const size = 20<<20 + 5
+	data := map[int64][]byte{3 << 20: treetest.Bytes(1, 3000), 19<<20 - 1: treetest.Bytes(2, 2)}
+	to.Sparse("sparse", size, data)
+	dense := make([]byte, size)
+	for at, content := range data {
+		copy(dense[at:], content)
+	}
+	to.File("dense", dense)
+	cursor := open(t, root).Cursor()
+	defer cursor.Close()
+	digests := map[string][32]byte{}
+	for _, name := range []string{"sparse", "dense"} {
+		content, err := cursor.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, read, err := NewHasher(nil).Digest(t.Context(), content, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "sparse" && read > 4*Leaf {
+			t.Errorf("%d bytes were read of a file that holds %d", read, 3002)
+		}
+		digests[name] = digest
+		if err := content.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if digests["sparse"] != digests["dense"] {
+		t.Errorf("%x with holes, %x without", digests["sparse"], digests["dense"])
+	}
+}
+
+// TestSealSees: what is kept changes the root, wherever it is.
+func TestSealSees(t *testing.T) {
+	root := t.TempDir()
+	to := treetest.In(t, root)
+	to.File("a/file", []byte("one"))
+	to.File("large", treetest.Bytes(1, 9<<20))
+	tr := open(t, root)
+	before := mustSeal(t, tr, ListOptions{Settled: true})
+	if again := mustSeal(t, tr, ListOptions{Settled: true}); again != before {
+		t.Fatalf("%v, then %v", before, again)
+	}
+	stat, err := os.Stat(root + "/large")
+	to.Must(err)
+	f, err := os.OpenFile(root+"/large", os.O_WRONLY, 0)
+	to.Must(err)
+	_, err = f.WriteAt([]byte{^treetest.Bytes(1, 9<<20)[8<<20+77]}, 8<<20+77)
+	to.Must(errors.Join(err, f.Close(), os.Chtimes(root+"/large", time.Time{}, stat.ModTime())))
+	if after := mustSeal(t, tr, ListOptions{Settled: true}); after.Root == before.Root {
+		t.Error("a bit of 9 MiB changed, and the root did not")
+	}
+}
+
+// TestKnown: what has not changed since it was read for an index is not read again, and a damaged index
+// knows nothing.
+func TestKnown(t *testing.T) {
+	root, path := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	to := treetest.In(t, root)
+	to.File("kept", treetest.Bytes(1, 5000))
+	to.File("later", treetest.Bytes(2, 700))
+	tr := open(t, root)
+	tr.FileSystem = "ext4" // whatever holds the temporary folder
+	future := entry.Time{Sec: time.Now().Unix() + 3600}
+	write := func(known *Index) Listed {
+		t.Helper()
+		record, err := CreateIndex(path)
+		to.Must(err)
+		listed := mustSeal(t, tr, ListOptions{Settled: true, Known: known, Record: record, Synced: future})
+		to.Must(record.Commit())
+		return listed
+	}
+	read := func() *Index {
+		t.Helper()
+		index, err := OpenIndex(path)
+		to.Must(err)
+		t.Cleanup(func() { _ = index.Close() })
+		return index
+	}
+	first := write(nil)
+	if first.Read != 5700 {
+		t.Errorf("%d bytes were read", first.Read)
+	}
+	second := write(read())
+	if second.Root != first.Root || second.Read != 0 {
+		t.Errorf("root %x and %x, %d bytes were read", first.Root, second.Root, second.Read)
+	}
+	to.File("later", treetest.Bytes(3, 700))
+	third := write(read())
+	if third.Root == first.Root || third.Read != 700 {
+		t.Errorf("the same root: %v, %d bytes were read", third.Root == first.Root, third.Read)
+	}
+	content, err := os.ReadFile(path)
+	to.Must(err)
+	for _, damaged := range [][]byte{nil, content[:len(content)-1], content[:40], append([]byte("x"), content[1:]...), []byte(strings.Replace(string(content), "kept", "left", 1))} {
+		to.Must(os.WriteFile(path, damaged, 0o600))
+		if _, err := OpenIndex(path); !errors.Is(err, ErrNoIndex) {
+			t.Errorf("an index of %d bytes that is damaged: %v", len(damaged), err)
+		}
+	}
+	if _, err := OpenIndex(path + "-none"); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestIndexOrder: records are found in order, and what is not there is not.
+func TestIndexOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	w, err := CreateIndex(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := differ.Record{Path: "a/x", Size: 5, Inode: entry.ID{Ino: 3}, Modified: entry.Time{Sec: -1, Nsec: 2}, Changed: entry.Time{Sec: 4}, Synced: entry.Time{Sec: 5, Nsec: 6}, Digest: [32]byte{7}}
+	for _, r := range []differ.Record{{Path: "a"}, want, {Path: "b"}} {
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := OpenIndex(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	for _, tc := range []struct {
+		path  string
+		there bool
+	}{{"a", true}, {"a/b", false}, {"a/x", true}, {"a.b", false}, {"b", true}, {"c", false}} {
+		r, err := x.Find(tc.path)
+		if err != nil || (r != nil) != tc.there {
+			t.Errorf("%q: %v, %v", tc.path, r, err)
+		}
+		if tc.path == want.Path && r != nil && *r != want {
+			t.Errorf("got %v, want %v", *r, want)
+		}
+	}
+}
+
+// TestSettled: a file that shrinks while it is read is an error where nobody may write, and has no digest
+// otherwise.
+func TestSettled(t *testing.T) {
+	root := t.TempDir()
+	to := treetest.In(t, root)
+	to.File("a", treetest.Bytes(1, 100))
+	tr := open(t, root)
+	for _, settled := range []bool{true, false} {
+		to.File("a", treetest.Bytes(1, 100))
+		options := ListOptions{Settled: settled, Digest: true, Throttle: func(context.Context, int) error { return os.Truncate(root+"/a", 10) }}
+		var last *entry.Entry
+		listed, err := tr.List(t.Context(), options, func(e *entry.Entry) error {
+			last = e
+			return nil
+		})
+		if settled && (!errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), root+"/a")) {
+			t.Errorf("got %v", err)
+		}
+		if !settled && (err != nil || listed.Unsettled != 1 || last.Digest != [32]byte{}) {
+			t.Errorf("got %v, %v", listed, err)
+		}
+	}
+}
+
+// TestLinks: names of a file that were met are forgotten once all of them were, and more than fit are refused.
+func TestLinks(t *testing.T) {
+	l := NewLinks()
+	for range 1000 {
+		for i, path := range []string{"a", "b"} {
+			e := entry.Entry{Path: path, Kind: entry.File, Names: 2, Inode: entry.ID{Ino: 5}}
+			if err := l.Resolve(&e); err != nil {
+				t.Fatal(err)
+			}
+			if (e.Kind == entry.Link) != (i == 1) || i == 1 && e.Target != "a" {
+				t.Fatalf("got %v", e)
+			}
+		}
+	}
+	if len(l.first) != 0 || l.size != 0 {
+		t.Errorf("%d files, %d bytes are remembered", len(l.first), l.size)
+	}
+	l.limit = 1000
+	var err error
+	for ino := uint64(0); err == nil && ino < 100; ino++ {
+		err = l.Resolve(&entry.Entry{Path: "x", Kind: entry.File, Names: 2, Inode: entry.ID{Ino: ino}})
+	}
+	if err == nil {
+		t.Error("it remembers without a limit")
+	}
+}
