@@ -31,6 +31,11 @@ type MigrationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Gates []GateStatus `json:"gates,omitempty"`
+	// hooks are the runs of spec.hooks that must not be forgotten, in the order in which they are due.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Hooks []HookRun `json:"hooks,omitempty"`
 	// source is the source slice as it was last seen.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`
@@ -145,6 +150,10 @@ type Fence struct {
 	Holder string `json:"holder"`
 	// direction is the way that ordinals take in this epoch.
 	Direction Direction `json:"direction"`
+	// turns is how often the direction has turned in a migration with hooks: what is run on another
+	// turn is another Job.
+	// +optional
+	Turns int32 `json:"turns,omitempty"`
 }
 
 // Step is where an ordinal is on its way.
