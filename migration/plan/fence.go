@@ -95,7 +95,11 @@ func (p fencePlanner) nextFence() *Decision {
 	turned := false
 	if p.Record.Fence != nil {
 		fence.Epoch = max(fence.Epoch, p.Record.Fence.Epoch+1)
-		turned = p.Record.Fence.Direction != fence.Direction
+		turned, fence.Turns = p.Record.Fence.Direction != fence.Direction, p.Record.Fence.Turns
+	}
+	if turned && len(p.Spec.Hooks)+len(p.Record.Hooks) > 0 {
+		fence.Turns++
+		next.Hooks = nil
 	}
 	next.Fence = &fence
 	if next.Handoff != nil {

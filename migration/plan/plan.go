@@ -89,7 +89,7 @@ func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, settleOf(v).settle,
+		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, hookPlanner{v}.end, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision

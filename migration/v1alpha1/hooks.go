@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -209,4 +210,29 @@ func (r HookRun) Broke() bool { return r.State == HookFailed || r.State == HookT
 // Over says whether nothing is waited for any more of a run of this hook.
 func (h Hook) Over(r HookRun) bool {
 	return r.State == HookSucceeded || r.State == HookSkipped || r.Broke() && h.OnFailure == HookFailureContinue
+}
+
+// leastTimeToLive is how many seconds a Job that has ended must be kept, so that its end is seen.
+const leastTimeToLive = 300
+
+// Unfit says why the hook's Job cannot be run as it is written, and what to do about it; empty: it can.
+func (h Hook) Unfit() string {
+	spec := h.Job.Spec
+	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < leastTimeToLive {
+		return fmt.Sprintf("job.spec.ttlSecondsAfterFinished: the Job may be gone before its end is seen; set at least %d", leastTimeToLive)
+	}
+	return UnfitJob(spec)
+}
+
+// UnfitJob says why no Job can be run as a spec says, and what to do about it; empty: one can.
+func UnfitJob(spec batchv1.JobSpec) string {
+	switch {
+	case len(spec.Template.Spec.Containers) == 0:
+		return "job.spec has no template with containers; write it as the spec of a Job"
+	case spec.Suspend != nil && *spec.Suspend:
+		return "job.spec.suspend: a Job that is suspended never ends; remove it"
+	case spec.Selector != nil || spec.ManualSelector != nil && *spec.ManualSelector:
+		return "job.spec.selector: Jobs of one spec would count each other's pods; remove it, and Kubernetes makes one for each"
+	}
+	return ""
 }
