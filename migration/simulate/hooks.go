@@ -9,15 +9,20 @@ import (
 
 // applyHook makes the Job of a hook. In a dry run it has done its work at once.
 func (a apiServer) applyHook(e plan.Effect) error {
-	jobs := &a.State.HookJobs.List
-	if slices.ContainsFunc(*jobs, func(job plan.HookJob) bool { return job.Name == e.Name && job.Presence == plan.Seen }) {
+	at := a.hookJob(e.Name)
+	if at >= 0 && a.State.HookJobs.List[at].Presence == plan.Seen {
 		return ErrConflict
 	}
 	state := api.HookRunning
 	if a.tally != nil {
 		state = api.HookSucceeded
 	}
-	*jobs = append(*jobs, plan.HookJob{Name: e.Name, Presence: plan.Seen, UID: a.NewUID(), Ours: true, State: state, Since: a.State.Now})
+	made := plan.HookJob{Name: e.Name, Presence: plan.Seen, UID: a.NewUID(), Ours: true, State: state, Since: a.State.Now}
+	if at >= 0 {
+		a.State.HookJobs.List[at] = made
+	} else {
+		a.State.HookJobs.List = append(a.State.HookJobs.List, made)
+	}
 	return nil
 }
 
@@ -31,13 +36,14 @@ func (w *World) EndHook(name string, state api.HookState) bool {
 	return true
 }
 
-// RemoveHook lets the Job of a hook go, as its time to live has it, and says whether there was one.
+// RemoveHook lets the Job of a hook go, as its time to live has it, and says whether there was one. That there was
+// is remembered.
 func (w *World) RemoveHook(name string) bool {
 	at := w.hookJob(name)
-	if at < 0 {
+	if at < 0 || w.State.HookJobs.List[at].Presence != plan.Seen {
 		return false
 	}
-	w.State.HookJobs.List = slices.Delete(w.State.HookJobs.List, at, at+1)
+	w.State.HookJobs.List[at] = plan.HookJob{Name: name, Presence: plan.Absent}
 	return true
 }
 
