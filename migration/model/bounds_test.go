@@ -38,7 +38,7 @@ var (
 	ofNative  = kindsOfFault{rolls, evicting, fails, turns, slow}
 	ofLate    = kindsOfFault{lateMade, slow, turns}
 	ofLives   = kindsOfFault{faulty, harm, turns, deletion}
-	ofHooks   = kindsOfFault{breaksHook, faulty, turns}
+	ofHooks   = kindsOfFault{breaksHook, faulty, slow, takeover, turns, deletion}
 )
 
 // Migrations that may follow on one: the rest, back again, and back again after the owner has

@@ -16,8 +16,7 @@ import (
 // remedies are what a person may have done about a hook that has failed.
 var remedies = []api.HookRemedy{api.HookRetry, api.HookSkip}
 
-// job lets the Job controller end a Job well, or remove one whose end is recorded. No time to live is so short
-// that a Job goes before that, or that the creation of another one of its name is still on its way.
+// job lets the Job controller end a Job well, or remove one whose end is recorded.
 func (m *machine) job(k kind) bool {
 	for _, job := range slices.Clone(m.State.HookJobs.List) {
 		switch {
@@ -28,6 +27,13 @@ func (m *machine) job(k kind) bool {
 		}
 	}
 	return false
+}
+
+// awaitsJob says whether the creation of a Job is on its way, so that none is removed: no time to live is that short.
+func (w *model) awaitsJob(s step) bool {
+	return s.kind == jobGoes && slices.ContainsFunc(w.leaders[:], func(l leader) bool {
+		return l.sent != nil && l.sent.Decision.Effect != nil && l.sent.Decision.Effect.Verb == plan.RunHook
+	})
 }
 
 // recordedAs says whether the run of a Job is recorded in one of these states.
@@ -101,9 +107,13 @@ func hook(name string, point api.HookPoint) api.Hook {
 // fails, is late and is removed, whatever becomes of a write: none is run twice for one ordinal, direction and
 // attempt, nobody is down while one is waited for, and each run comes to an end (I6, I7, I8).
 func TestModelOfHooks(t *testing.T) {
+	begin, leave, join, finish := hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)
 	for name, b := range map[string]bound{
-		"before": {"1, hook before", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{hook("leave", api.HookBeforeOrdinal)}}}, 1, ofHooks, nil},
-		"after":  {"1, hook after", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{hook("join", api.HookAfterOrdinal)}}}, 1, ofHooks, nil},
+		"before":            {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{leave}}}, 1, ofHooks, nil},
+		"before, processes": {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{leave}}}, 2, kindsOfFault{slow, takeover}, nil},
+		"after":             {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{join}}}, 1, ofHooks, nil},
+		"of the migration":  {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{begin, finish}}}, 1, kindsOfFault{breaksHook, turns, deletion}, nil},
+		"of 2 ordinals":     {"", plantest.Scenario{Replicas: 2, Spec: plan.Spec{Hooks: []api.Hook{leave, join}}}, 0, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newExplorer(b)

@@ -195,7 +195,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 func (w *model) try(m move) bool {
 	switch m.deed {
 	case acts:
-		return !w.blocks(w.steps[m.a]) && w.act(w.steps[m.a])
+		return !w.blocks(w.steps[m.a]) && !w.awaitsJob(w.steps[m.a]) && w.act(w.steps[m.a])
 	case goesOn, hears, faulty, slow, slowRead:
 		return w.tryLeader(m)
 	case arrives:

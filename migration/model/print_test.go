@@ -264,12 +264,12 @@ func (p *printer) record(w *model, r plan.Record) {
 		}
 		p.number(max(newer, 0)) // older is older, by how much is no matter
 		p.text(string(r.Fence.Direction))
-		p.number(int(r.Fence.Turns))
 		for i := range w.leaders {
 			l := &w.leaders[i]
 			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
+	p.number(int(r.HookTurns))
 	for _, run := range r.Hooks {
 		p.text(run.Job)
 		p.text(string(run.State))

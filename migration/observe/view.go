@@ -67,7 +67,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
-	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Hooks: m.Status.Hooks}
+	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}

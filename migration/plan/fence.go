@@ -95,11 +95,10 @@ func (p fencePlanner) nextFence() *Decision {
 	turned := false
 	if p.Record.Fence != nil {
 		fence.Epoch = max(fence.Epoch, p.Record.Fence.Epoch+1)
-		turned, fence.Turns = p.Record.Fence.Direction != fence.Direction, p.Record.Fence.Turns
+		turned = p.Record.Fence.Direction != fence.Direction
 	}
-	if turned && len(p.Spec.Hooks)+len(p.Record.Hooks) > 0 {
-		fence.Turns++
-		next.Hooks = nil
+	if turned {
+		next.Hooks, next.HookTurns = nil, p.hookTurn()
 	}
 	next.Fence = &fence
 	if next.Handoff != nil {

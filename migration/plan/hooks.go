@@ -184,13 +184,21 @@ func (p hookPlanner) jobName(run api.HookRun) string {
 	if run.Ordinal != nil {
 		ordinal = *run.Ordinal
 	}
-	identity, err := json.Marshal([]any{p.UID, p.Record.Baseline.StartTime.Unix(), p.Record.Fence.Turns, p.direction(), run.Name, run.Point, ordinal, run.Attempt})
+	identity, err := json.Marshal([]any{p.UID, p.Record.HookTurns, p.direction(), run.Name, run.Point, ordinal, run.Attempt})
 	if err != nil {
 		panic(err) // values of the API can be written as JSON
 	}
 	sum := sha256.Sum256(identity)
 	prefix := run.Name[:min(len(run.Name), longest-digits-1)]
 	return strings.TrimRight(prefix, "-") + "-" + hex.EncodeToString(sum[:])[:digits]
+}
+
+// hookTurn is the number of the next turn: without hooks it is not counted.
+func (p *View) hookTurn() int32 {
+	if len(p.Spec.Hooks)+len(p.Record.Hooks) == 0 {
+		return p.Record.HookTurns
+	}
+	return p.Record.HookTurns + 1
 }
 
 // recorded is where a run of the same hook for the same ordinal is among those that are recorded; -1: there is none.

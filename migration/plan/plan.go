@@ -134,7 +134,7 @@ func (p planner) finished() *Decision {
 		}
 	}
 	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
-		return &Decision{Record: &Record{Fence: p.Record.Fence}}
+		return &Decision{Record: &Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
 	}
 	decision := &Decision{Done: reason}
 	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {

@@ -14,6 +14,8 @@ type Record struct {
 	Handoff  *api.Handoff
 	// Hooks are the runs of hooks in the present direction that must not be forgotten.
 	Hooks []api.HookRun
+	// HookTurns is how often a migration with hooks has turned, or begun anew.
+	HookTurns int32
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

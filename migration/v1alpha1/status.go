@@ -36,6 +36,10 @@ type MigrationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Hooks []HookRun `json:"hooks,omitempty"`
+	// hookTurns is how often a migration with hooks has turned, or begun anew: what is run on another
+	// turn is another Job.
+	// +optional
+	HookTurns int32 `json:"hookTurns,omitempty"`
 	// source is the source slice as it was last seen.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`
@@ -150,10 +154,6 @@ type Fence struct {
 	Holder string `json:"holder"`
 	// direction is the way that ordinals take in this epoch.
 	Direction Direction `json:"direction"`
-	// turns is how often the direction has turned in a migration with hooks: what is run on another
-	// turn is another Job.
-	// +optional
-	Turns int32 `json:"turns,omitempty"`
 }
 
 // Step is where an ordinal is on its way.
