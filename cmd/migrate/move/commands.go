@@ -12,6 +12,6 @@ import (
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
 		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c),
 	}
 }

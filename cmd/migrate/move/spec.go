@@ -30,6 +30,7 @@ type specFlags struct {
 	exportOrdinals  bool
 	createNamespace bool
 	gates           string
+	hooks           string
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 }
@@ -50,6 +51,7 @@ const (
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
 	flagGates          = "gates"
+	flagHooks          = "hooks"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
@@ -74,6 +76,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
+	flags.StringVar(&f.hooks, flagHooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
@@ -128,6 +131,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		return spec, err
 	}
 	if spec.Handoff.ProgressDeadlineSeconds, err = seconds(flagDeadline, f.deadline, 1, longestDeadline); err != nil {
+		return spec, err
+	}
+	if spec.Hooks, err = readHooks(f.hooks); err != nil {
 		return spec, err
 	}
 	if spec.Gates, err = readGates(f.gates); err != nil {
