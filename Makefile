@@ -150,7 +150,7 @@ generate: ## Deep copies, the resource definitions, the lists of scenarios, mess
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -160,7 +160,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md docs/recipes.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
 .PHONY: verify-model mutants mutants-changed mutants-list
