@@ -10,20 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// migration is the Migration that the manager's pod acts upon, with credentials of west.
-func migration(west *api.SecretKeyReference) *api.Migration {
-	return &api.Migration{ObjectMeta: object(name), Spec: api.MigrationSpec{
+// migration is the Migration that the manager's pod acts upon, with credentials of west: what it knows
+// of etcd is the recipe's.
+func migration(west *api.SecretKeyReference) (*api.Migration, error) {
+	m := &api.Migration{ObjectMeta: object(name), Spec: api.MigrationSpec{
 		Source:             api.SourceReference{Name: name},
 		Destination:        api.DestinationReference{KubeConfigSecretRef: west},
-		Services:           api.ServicesSpec{PerOrdinal: api.PerOrdinalExport},
 		Volumes:            []api.VolumeSpec{{ClaimTemplate: "data", Shared: true}}, // one folder, mounted into all nodes
 		ServiceAccountName: setup.Mover,
 		Mode:               api.ModeRun,
 	}}
+	return m, fixture.ByRecipe(&m.Spec, "etcd", nil)
 }
 
 // moveAndTurn begins the move, and turns it round when one member has arrived and the next
@@ -33,7 +35,11 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := setup.Create(ctx, r.pair.East, migration(west)); err != nil {
+	m, err := migration(west)
+	if err != nil {
+		return err
+	}
+	if err := setup.Create(ctx, r.pair.East, m); err != nil {
 		return err
 	}
 	r.say("the Migration is created")

@@ -75,7 +75,8 @@ func (r *run) say(format string, args ...any) {
 // deploy starts etcd in east and gives whoever moves it what it needs.
 func (r *run) deploy(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
-		if err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace)); err != nil {
+		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.AsksPods))
+		if err != nil {
 			return err
 		}
 	}
