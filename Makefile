@@ -28,7 +28,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -80,6 +80,9 @@ kind-down: ## Remove the kind clusters that a killed run has left.
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...
 	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3)
+
+e2e-recipes: ## A PostgreSQL and a Redis move by their recipes between two kind clusters while clients write; ONLY=redis.
+	@$(GO) run ./e2e/recipes $(if $(ONLY),-only $(ONLY))
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
 	@$(GO) run ./e2e/kind/image
@@ -160,6 +163,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
+	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md docs/recipes.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
