@@ -28,7 +28,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -80,6 +80,9 @@ kind-down: ## Remove the kind clusters that a killed run has left.
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...
 	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3)
+
+e2e-recipes: ## A PostgreSQL and a Redis move by their recipes between two kind clusters while clients write; ONLY=redis.
+	@$(GO) run ./e2e/recipes $(if $(ONLY),-only $(ONLY))
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
 	@$(GO) run ./e2e/kind/image
@@ -150,7 +153,7 @@ generate: ## Deep copies, the resource definitions, the lists of scenarios, mess
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -160,7 +163,8 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	cd e2e/recipes/programs && $(GO) mod tidy -diff
+	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md docs/recipes.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 
 .PHONY: verify-model mutants mutants-changed mutants-list

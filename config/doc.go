@@ -11,5 +11,5 @@
 // value out of range are errors that say where the value came from.
 //
 // The folders below hold what is installed in a cluster (kustomize): crd, rbac
-// and manager are embedded, so that the command line can install them.
+// and manager are embedded, so that the command line can install them; recipes is data for it.
 package config

@@ -32,6 +32,9 @@ var authorFiles embed.FS
 //go:embed admission/volumes.yaml
 var volumeFiles embed.FS
 
+//go:embed recipes/*.yaml
+var recipeFiles embed.FS
+
 // ManagerImage is the image that the Deployment among the ManagerObjects names.
 // Whoever installs it puts a real one in its place.
 const ManagerImage = "sliceshift-manager:latest"
@@ -78,6 +81,9 @@ func AuthorObjects() ([]*unstructured.Unstructured, error) {
 func VolumeObjects() ([]*unstructured.Unstructured, error) {
 	return read(volumeFiles, "admission/*.yaml")
 }
+
+// Recipes returns the folder of the recipes, one file each, as package recipes reads them.
+func Recipes() (fs.FS, error) { return fs.Sub(recipeFiles, "recipes") }
 
 // read returns the objects of the files that match.
 func read(files fs.FS, patterns ...string) ([]*unstructured.Unstructured, error) {

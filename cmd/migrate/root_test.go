@@ -73,7 +73,7 @@ func TestCommandLines(t *testing.T) {
 
 // TestHelpNamesTheCommand: each command's help and examples call it as its user does.
 func TestHelpNamesTheCommand(t *testing.T) {
-	for _, verb := range []string{"preflight", "plan", "create", "run", "status", "pause", "resume", "rollback", "install", "uninstall", "version"} {
+	for _, verb := range []string{"preflight", "plan", "create", "run", "status", "pause", "resume", "rollback", "recipes", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
 			c := wholeConsole(verb, "--help")
 			c.Program = "kubectl migrate"

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
@@ -34,17 +35,11 @@ func demonstrate(ctx context.Context, runs int) (err error) {
 		return err
 	}
 	begin := time.Now()
-	s, err := newStage(ctx, dir)
+	s, err := newTheatre(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		cleanup := context.WithoutCancel(ctx)
-		if err != nil {
-			err = errors.Join(err, s.pair.KeepLogs(cleanup))
-		}
-		err = errors.Join(err, s.pair.Down(cleanup))
-	}()
+	defer func() { err = errors.Join(err, stage.Down(ctx, s.pair, err)) }()
 	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
 	var results []result
 	for i, what := range scenarios(runs) {

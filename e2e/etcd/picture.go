@@ -67,7 +67,7 @@ func (c *canvas) marks(phases []phase) {
 
 // members are a lane each: a bar for each time in which one was Ready, in the colour of the cluster.
 func (c *canvas) members(stays []stay) {
-	for i, member := range memberNames() {
+	for i, member := range app.Names() {
 		y := laneTop + i*laneStep
 		c.text(left-8, y+12, "end", member)
 		for _, s := range stays {

@@ -7,15 +7,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
 const (
@@ -27,15 +23,16 @@ const (
 
 // run is one scenario as it happens.
 type run struct {
-	*stage
+	*theatre
 	number   int
 	scenario scenario
 	begin    time.Time
 	timeline timeline
 	phases   []phase
 
-	// move counts the moves; struck are the troubles that have come, by their place.
+	// move counts the moves; last is what was said last; struck are the troubles that have come, by their place.
 	move     int
+	last     string
 	struck   map[int]bool
 	troubles errgroup.Group
 }
@@ -52,10 +49,10 @@ type result struct {
 
 // run deploys etcd to east, moves it to west under the eyes of clients and auditor, and
 // clears the stage.
-func (s *stage) run(ctx context.Context, number int, what scenario) (result, error) {
+func (s *theatre) run(ctx context.Context, number int, what scenario) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := &run{stage: s, number: number, scenario: what, begin: time.Now(), struck: map[int]bool{}}
+	r := &run{theatre: s, number: number, scenario: what, begin: time.Now(), struck: map[int]bool{}}
 	fmt.Printf("\n%s\n", what.name)
 	if err := r.deploy(ctx); err != nil {
 		return result{}, err
@@ -64,7 +61,7 @@ func (s *stage) run(ctx context.Context, number int, what scenario) (result, err
 	if err != nil {
 		return result{}, err
 	}
-	return shown, r.clear(ctx)
+	return shown, stage.Clear(ctx, r.pair, app)
 }
 
 // say prints a line with the seconds since the run began.
@@ -75,15 +72,12 @@ func (r *run) say(format string, args ...any) {
 // deploy starts etcd in east and gives whoever moves it what it needs.
 func (r *run) deploy(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
-		if err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace)); err != nil {
+		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.AsksPods))
+		if err != nil {
 			return err
 		}
 	}
-	objects := append(names(), governing(), budget(), statefulSet())
-	for _, member := range memberNames() {
-		objects = append([]client.Object{volume(r.number, member)}, objects...)
-	}
-	for _, object := range objects {
+	for _, object := range append(app.Objects(folder(r.number)), statefulSet()) {
 		if err := setup.Create(ctx, r.pair.East, object); err != nil {
 			return err
 		}
@@ -102,7 +96,7 @@ func (r *run) act(ctx context.Context) (result, error) {
 	for _, c := range r.pair.Both() {
 		go r.timeline.follow(following, c)
 	}
-	watching, err := r.audit(ctx)
+	watching, err := stage.Audit(ctx, r.pair, app)
 	if err != nil {
 		return result{}, err
 	}
@@ -166,39 +160,4 @@ func (r *run) question() question {
 		q.Histories = append(q.Histories, r.written(clientName(c)))
 	}
 	return q
-}
-
-func (r *run) audit(ctx context.Context) (*auditor.Auditor, error) {
-	side := func(c *kind.Cluster) auditor.Side {
-		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: namespace, Set: name}
-	}
-	return auditor.Start(ctx, auditor.Options{Source: side(r.pair.East), Destination: side(r.pair.West), Budget: 1})
-}
-
-// clear removes what the run made in both clusters. The folder with its data stays.
-func (r *run) clear(ctx context.Context) error {
-	if err := r.removeMigration(ctx); err != nil {
-		return err
-	}
-	for _, c := range r.pair.Both() {
-		if err := c.Client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-		if err := setup.RemoveMover(ctx, c, namespace); err != nil {
-			return err
-		}
-	}
-	for _, c := range r.pair.Both() {
-		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-			_, err := c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-		})
-		if err != nil {
-			return fmt.Errorf("cluster %s: namespace %s does not go: %w", c.Name, namespace, err)
-		}
-		if err := c.Client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

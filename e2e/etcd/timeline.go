@@ -42,7 +42,7 @@ func (l *timeline) follow(ctx context.Context, c *kind.Cluster) {
 
 // note begins a stay of a pod that has become Ready, and ends that of one that is no more.
 func (l *timeline) note(cluster string, pod *corev1.Pod, gone bool) {
-	if !slices.Contains(memberNames(), pod.Name) {
+	if !slices.Contains(app.Names(), pod.Name) {
 		return
 	}
 	ready := !gone && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

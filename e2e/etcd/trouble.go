@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -37,7 +38,7 @@ func scenarios(undisturbed int) []scenario {
 func (r *run) strikeDue(ctx context.Context, m *api.Migration) {
 	h := m.Status.Handoff
 	for i, s := range r.scenario.strikes {
-		if r.struck[i] || h == nil || r.move != s.move || h.Ordinal != s.ordinal || !isStopped(h.Step) {
+		if r.struck[i] || h == nil || r.move != s.move || h.Ordinal != s.ordinal || !stage.IsStopped(h.Step) {
 			continue
 		}
 		r.struck[i] = true

@@ -124,6 +124,7 @@ func (o *createOptions) Validate() error {
 
 // Run writes the Migration and prints it.
 func (o *createOptions) Run(ctx context.Context) error {
+	o.spec.warn(o.Common)
 	if !o.dryRun.Client() {
 		if err := o.write(ctx); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package move
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,42 @@ func TestCreateFormats(t *testing.T) {
 			c := newConsole("create", "sts/web", "--to-namespace", "store", "--dry-run=client", "-o", format, "--kubeconfig", apitest.SilentKubeconfig(t, "east"))
 			if code := c.Run(t); code != 0 || !strings.Contains(c.Stdout.String(), want) {
 				t.Errorf("exit code %d, output %q, want %q; %s", code, c.Stdout, want, c.Stderr)
+			}
+		})
+	}
+}
+
+// TestCreateByRecipe: the recipe is in the Migration, below what was asked for.
+func TestCreateByRecipe(t *testing.T) {
+	gates := filepath.Join(t.TempDir(), "gates.yaml")
+	own := "gates: [{name: etcd-linearizable, at: [AfterStart], grpc: {port: 2381}}, {name: ours, at: [AtEnd], cel: {objects: {apiVersion: v1, kind: ConfigMap, name: a}, expression: object != null}}]"
+	if err := os.WriteFile(gates, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args, want, without []string
+	}{
+		"alone": {nil, []string{"order: HighestFirst", "maxUnavailable: 1", "perOrdinal: Export", "name: etcd-linearizable", "path: /readyz", "port: 2379"}, []string{"grpc"}},
+		"below what was asked for": {
+			[]string{"--order", "lowest-first", "--max-unavailable", "2", "--export-ordinals=false", "--gates", gates},
+			[]string{"order: LowestFirst", "maxUnavailable: 2", "grpc:", "name: ours"}, []string{"perOrdinal", "/readyz"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"create", "web", "--to-namespace", "store", "--recipe", "etcd", "--dry-run=client", "-o", "yaml", "--kubeconfig", apitest.SilentKubeconfig(t, "east")}, tc.args...)
+			c := newConsole(args...)
+			if code := c.Run(t); code != 0 {
+				t.Fatalf("exit code %d: %s", code, c.Stderr)
+			}
+			for _, text := range tc.want {
+				if !strings.Contains(c.Stdout.String(), text) {
+					t.Errorf("the Migration lacks %q:\n%s", text, c.Stdout)
+				}
+			}
+			for _, text := range tc.without {
+				if strings.Contains(c.Stdout.String(), text) {
+					t.Errorf("the Migration has %q:\n%s", text, c.Stdout)
+				}
 			}
 		})
 	}

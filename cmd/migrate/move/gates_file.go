@@ -34,19 +34,24 @@ func readGates(path string) ([]api.HealthGate, error) {
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, command.Usagef("--%s: %s does not hold `gates:` with a list of health gates: %v", flagGates, path, err)
 	}
-	if len(file.Gates) > mostGates {
-		return nil, command.Usagef("--%s: %s has %d gates, and a migration may have %d", flagGates, path, len(file.Gates), mostGates)
+	return file.Gates, checkGates(fmt.Sprintf("--%s: %s", flagGates, path), file.Gates)
+}
+
+// checkGates refuses what the resource definition would refuse of gates that are given by something.
+func checkGates(by string, gates []api.HealthGate) error {
+	if len(gates) > mostGates {
+		return command.Usagef("%s: there are %d gates, and a migration may have %d", by, len(gates), mostGates)
 	}
-	for i, gate := range file.Gates {
-		twice := slices.ContainsFunc(file.Gates[:i], func(other api.HealthGate) bool { return other.Name == gate.Name })
+	for i, gate := range gates {
+		twice := slices.ContainsFunc(gates[:i], func(other api.HealthGate) bool { return other.Name == gate.Name })
 		if why := wrongGate(gate); why != "" || twice {
 			if twice {
 				why = "another one has its name"
 			}
-			return nil, command.Usagef("--%s: gate %d of %s, %q: %s", flagGates, i+1, path, gate.Name, why)
+			return command.Usagef("%s: gate %d, %q: %s", by, i+1, gate.Name, why)
 		}
 	}
-	return file.Gates, nil
+	return nil
 }
 
 // wrongGate is what the resource definition would refuse of a gate; empty: nothing.

@@ -101,7 +101,7 @@ func (t *task) differences() []string {
 	add(true, "destination", place(have.Destination), place(want.Destination))
 	add(t.spec.given(flagKind), flagKind, have.Source.APIVersion, want.Source.APIVersion)
 	add(t.spec.given(flagToKind), flagToKind, have.Destination.APIVersion, want.Destination.APIVersion)
-	add(t.spec.given(flagOrder), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
+	add(t.spec.given(flagOrder) || t.spec.orders(), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
 	add(t.spec.given(flagCount), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
 	if t.spec.given(flagMaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
 		recorded := "the PodDisruptionBudget's"
@@ -166,7 +166,7 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagSplitBudget) {
 		m.Spec.SplitBudget = t.requested.Spec.SplitBudget
 	}
-	if t.spec.given(flagGates) {
+	if t.spec.given(flagGates) || t.spec.cooked != nil {
 		m.Spec.Gates = t.requested.Spec.Gates
 	}
 	if t.spec.given(flagHooks) {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/recipe"
+	"github.com/sliceshift/sliceshift/migration/recipes"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -31,8 +34,12 @@ type specFlags struct {
 	createNamespace bool
 	gates           string
 	hooks           string
+	recipe          recipe.Flags
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
+
+	// cooked is the recipe that is in the spec; nil: none is.
+	cooked *recipes.Recipe
 }
 
 // Names of flags that are asked for again when a run is continued.
@@ -78,6 +85,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	flags.StringVar(&f.hooks, flagHooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
+	f.recipe.Add(flags)
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -139,8 +147,31 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 	if spec.Gates, err = readGates(f.gates); err != nil {
 		return spec, err
 	}
-	spec.Volumes, err = f.volumes()
-	return spec, err
+	if spec.Volumes, err = f.volumes(); err != nil {
+		return spec, err
+	}
+	return spec, f.cook(&spec)
+}
+
+// cook puts the recipe that was chosen into a spec, below what was asked for.
+func (f *specFlags) cook(spec *api.MigrationSpec) (err error) {
+	f.cooked, err = f.recipe.Apply(spec, spec.Source.Name, recipes.Given{
+		Order: f.given(flagOrder), MaxUnavailable: f.given(flagMaxUnavailable), MinReadySeconds: f.given(flagMinReady), ExportOrdinals: f.given(flagExportOrdinals),
+	})
+	if err != nil || f.cooked == nil {
+		return err
+	}
+	return checkGates("--"+recipe.Flag+" "+f.cooked.Name, spec.Gates)
+}
+
+// orders says whether the recipe that is in the spec chooses the order of the ordinals.
+func (f *specFlags) orders() bool { return f.cooked != nil && f.cooked.Settings.Order != "" }
+
+// warn says what somebody should know of the recipe that is in the spec.
+func (f *specFlags) warn(c *command.Common) {
+	if text := recipe.Warning(c.Program, f.cooked); text != "" {
+		fmt.Fprintln(c.ErrOut, "warning: "+text)
+	}
 }
 
 // volumes is what is asked for of each claim template that a flag names.

@@ -106,6 +106,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 		return nil, err
 	}
 	command.Distinguish(&from, &to)
+	o.spec.warn(o.Common)
 	t := &task{requested: o.requested, spec: &o.spec, program: o.Program}
 	if t.source, err = from.Connect(wrap); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/config"
-	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
@@ -42,6 +41,9 @@ func Manager(ctx context.Context, at *kind.Cluster, image string) error {
 	return nil
 }
 
+// moverRoles is how the names of the roles of whoever moves begin.
+const moverRoles = "sliceshift-mover"
+
 // Roles puts the roles of whoever moves into a cluster that has no manager.
 func Roles(ctx context.Context, at *kind.Cluster) error {
 	objects, err := config.ManagerObjects()
@@ -49,7 +51,7 @@ func Roles(ctx context.Context, at *kind.Cluster) error {
 		return err
 	}
 	for _, object := range objects {
-		if slices.Contains(fixture.MoverRoles, object.GetName()) {
+		if strings.HasPrefix(object.GetName(), moverRoles) {
 			if err := Create(ctx, at, object); err != nil {
 				return err
 			}

@@ -39,6 +39,21 @@ func MoverIn(ctx context.Context, at *kind.Cluster, namespace string) error {
 	return Create(ctx, at, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}, RoleRef: role(1), Subjects: subjects})
 }
 
+// Roles of whoever moves, besides those that every move needs.
+const (
+	AsksPods = moverRoles + "-gates"
+	RunsJobs = moverRoles + "-jobs"
+)
+
+// MoverMay gives the account of a namespace another role there.
+func MoverMay(ctx context.Context, at *kind.Cluster, namespace, role string) error {
+	return Create(ctx, at, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Mover}},
+	})
+}
+
 // RemoveMover takes the rights outside of the namespace back.
 func RemoveMover(ctx context.Context, at *kind.Cluster, namespace string) error {
 	err := at.Client.RbacV1().ClusterRoleBindings().Delete(ctx, namespace, metav1.DeleteOptions{})

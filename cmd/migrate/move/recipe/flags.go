@@ -1,0 +1,136 @@
+// Package recipe is what the commands that move have of recipes: the flags that choose one, and the
+// command that shows them.
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/migration/recipes"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Names of the flags.
+const (
+	Flag    = "recipe"
+	FlagSet = "recipe-set"
+)
+
+// Flags choose a recipe and say what differs in this installation.
+type Flags struct {
+	recipe string
+	set    []string
+}
+
+// Add adds them.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.recipe, Flag, "", "what is known of the system that moves, as `NAME|FILE`: its gates, order and names, below what you say yourself")
+	flags.StringArrayVar(&f.set, FlagSet, nil, "a parameter of the recipe, as `KEY=VALUE` (repeatable)")
+	flags.Lookup(FlagSet).DefValue = "" // [] says nothing to people
+}
+
+// Apply puts the recipe that was chosen into the spec of a move of the set. nil: none was chosen.
+func (f *Flags) Apply(spec *api.MigrationSpec, set string, given recipes.Given) (*recipes.Recipe, error) {
+	if f.recipe == "" {
+		if len(f.set) > 0 {
+			return nil, command.Usagef("--%s is for a recipe: give --%s", FlagSet, Flag)
+		}
+		return nil, nil //nolint:nilnil // nil is "none was chosen"
+	}
+	r, err := Find(f.recipe)
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := f.parameters()
+	if err != nil {
+		return nil, err
+	}
+	values, err := r.Values(set, parameters)
+	if err != nil {
+		return nil, command.Usagef("--%s %s: %v; parameters are given by --%s KEY=VALUE, and the command %q tells of them", Flag, f.recipe, oneLine(err), FlagSet, "recipes show "+r.Name)
+	}
+	gates, err := r.Fill(values)
+	if err != nil {
+		return nil, command.Usagef("--%s %s: %v", Flag, f.recipe, oneLine(err))
+	}
+	r.Apply(spec, gates, given)
+	return &r, nil
+}
+
+func (f *Flags) parameters() (map[string]string, error) {
+	parameters := map[string]string{}
+	for _, text := range f.set {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return nil, command.Usagef("--%s must be KEY=VALUE, not %q", FlagSet, text)
+		}
+		if _, twice := parameters[key]; twice {
+			return nil, command.Usagef("--%s gives %s twice", FlagSet, key)
+		}
+		parameters[key] = value
+	}
+	return parameters, nil
+}
+
+// oneLine joins what was joined by lines.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// Find is the recipe of a name, or that of a file: what has a slash or ends in .yaml is a file.
+func Find(name string) (recipes.Recipe, error) {
+	if strings.ContainsRune(name, os.PathSeparator) || slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
+		return ofFile(name)
+	}
+	all, err := All()
+	if err != nil {
+		return recipes.Recipe{}, err
+	}
+	names := make([]string, 0, len(all))
+	for _, r := range all {
+		if r.Called(name) {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return recipes.Recipe{}, command.Usagef("there is no recipe %q, only: %s; a file is given with its folder (./%s.yaml)", name, strings.Join(names, ", "), name)
+}
+
+func ofFile(path string) (recipes.Recipe, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return recipes.Recipe{}, command.Usagef("there is no file %s with a recipe", path)
+	}
+	if err != nil {
+		return recipes.Recipe{}, err
+	}
+	r, err := recipes.Parse(text)
+	if err != nil {
+		return r, command.Usagef("file %s holds no recipe: %s", path, oneLine(err))
+	}
+	return r, nil
+}
+
+// All are the recipes that this program carries.
+func All() ([]recipes.Recipe, error) {
+	files, err := config.Recipes()
+	if err != nil {
+		return nil, err
+	}
+	return recipes.All(files)
+}
+
+// Warning is what somebody should know who moves by a recipe; empty: it was tried.
+func Warning(program string, r *recipes.Recipe) string {
+	if r == nil || r.Trial.Status == recipes.Tried {
+		return ""
+	}
+	return fmt.Sprintf("recipe %s was written from what it cites, and has not been tried: rehearse it, and read %q first", r.Name, program+" recipes show "+r.Name)
+}

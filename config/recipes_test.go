@@ -1,0 +1,100 @@
+package config
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/recipes"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func allRecipes(t *testing.T) []recipes.Recipe {
+	t.Helper()
+	files, err := Recipes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := recipes.All(files)
+	if err != nil || len(all) < 8 {
+		t.Fatalf("%d recipes: %v", len(all), err)
+	}
+	return all
+}
+
+// TestRecipesAreAdmitted: what a recipe makes of a spec, an API server admits and the engine can ask.
+func TestRecipesAreAdmitted(t *testing.T) {
+	admission := newAdmission(t, api.GroupVersion.Group)
+	for _, r := range allRecipes(t) {
+		t.Run(r.Name, func(t *testing.T) {
+			gates, err := r.Fill(r.Sample())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := api.Migration{
+				TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "Migration"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+				Spec: api.MigrationSpec{
+					Source: api.SourceReference{Name: "web"}, Destination: api.DestinationReference{KubeConfigSecretRef: &api.SecretKeyReference{Name: "west"}},
+				},
+			}
+			r.Apply(&m.Spec, gates, recipes.Given{})
+			for _, gate := range m.Spec.Gates {
+				if _, err := health.New(gate, health.Sides{}); err != nil {
+					t.Errorf("gate %s cannot be asked: %v", gate.Name, err)
+				}
+			}
+			for _, problem := range admission.judge(t, objectOf(t, m)) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// objectOf is a Migration as somebody writes it, without a status.
+func objectOf(t *testing.T, m api.Migration) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	delete(object, "status")
+	return object
+}
+
+// TestRecipesScripts: every script of a Job is one that a shell can read, and stops at the first error.
+func TestRecipesScripts(t *testing.T) {
+	for _, r := range allRecipes(t) {
+		gates, err := r.Fill(r.Sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gate := range gates {
+			if gate.Job == nil {
+				continue
+			}
+			t.Run(r.Name+" "+gate.Name, func(t *testing.T) {
+				if gate.Job.Spec.ActiveDeadlineSeconds == nil || gate.Job.Spec.BackoffLimit == nil {
+					t.Error("it has no deadline, or no limit of attempts")
+				}
+				container := gate.Job.Spec.Template.Spec.Containers[0]
+				if got := strings.Join(container.Command, " "); got != "sh -euc" || len(container.Args) != 1 {
+					t.Fatalf("it runs %q with %d arguments", got, len(container.Args))
+				}
+				cmd := exec.CommandContext(t.Context(), "sh", "-n")
+				cmd.Stdin = strings.NewReader(container.Args[0])
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+	}
+}

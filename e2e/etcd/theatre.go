@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// The images of the demonstration.
+const (
+	etcdImage   = "sliceshift/etcd:e2e"
+	clientImage = "sliceshift/etcd-client:e2e"
+)
+
+// theatre is what all runs share.
+type theatre struct {
+	pair  *kind.Pair
+	judge string // the program
+}
+
+func newTheatre(ctx context.Context, dir string) (*theatre, error) {
+	t := &theatre{judge: filepath.Join(dir, "judge")}
+	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return t.build(ctx, dir) })
+	t.pair = pair
+	return t, err
+}
+
+// build makes the judge, and the images of what runs in pods.
+func (s *theatre) build(ctx context.Context, dir string) ([]string, error) {
+	programs, err := programsDir()
+	if err != nil {
+		return nil, err
+	}
+	for image, source := range map[string]string{etcdImage: "etcd", clientImage: "client"} {
+		if err := kind.BuildImage(ctx, dir, filepath.Join(programs, source), image); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := (program.In{Dir: filepath.Join(programs, "judge")}).Output(ctx, "go", "build", "-o", s.judge, "."); err != nil {
+		return nil, fmt.Errorf("build the judge: %w", err)
+	}
+	return []string{etcdImage, clientImage}, nil
+}
+
+// programsDir is the Go module of what runs in pods and of the judge: what it requires is
+// not required by the product.
+func programsDir() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("find the sources of e2e/etcd: build without -trimpath, inside the repository")
+	}
+	return filepath.Join(filepath.Dir(file), "programs"), nil
+}
+
+// ask has the judge answer.
+func (s *theatre) ask(ctx context.Context, q question) (answer, error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return answer{}, err
+	}
+	verdict, err := program.In{Stdin: bytes.NewReader(text)}.Output(ctx, s.judge)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask the judge: %w", err)
+	}
+	var a answer
+	return a, json.Unmarshal([]byte(verdict), &a)
+}

@@ -1,0 +1,68 @@
+// Package debian makes images of Debian packages, for what runs in pods of the tests where no registry
+// can be reached.
+package debian
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// release that the images are.
+const release = "bookworm"
+
+// fingerprintLabel is how an image is found again.
+const fingerprintLabel = "io.sliceshift.packages"
+
+// Image makes an image of a small Debian with these packages, unless it is there. It takes a minute or two,
+// and needs root.
+func Image(ctx context.Context, progress io.Writer, image string, packages ...string) error {
+	fingerprint := release + ":" + strings.Join(packages, ",")
+	label, err := docker.Output(ctx, "image", "inspect", "--format", `{{index .Config.Labels "`+fingerprintLabel+`"}}`, image)
+	if err == nil && label == fingerprint {
+		return nil
+	}
+	if err := docker.Install(ctx, progress, "debootstrap", "debootstrap"); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "sliceshift-debian-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	root := filepath.Join(dir, "root")
+	fmt.Fprintf(progress, "fetching %s and what they need\n", strings.Join(packages, ", "))
+	args := []string{"--variant=minbase", "--include=" + strings.Join(packages, ","), release, root}
+	if mirror := os.Getenv("DEBIAN_MIRROR"); mirror != "" {
+		args = append(args, mirror)
+	}
+	if _, err := (program.In{}).Output(ctx, "debootstrap", args...); err != nil {
+		return fmt.Errorf("debootstrap (it must run as root; DEBIAN_MIRROR names another mirror): %w", err)
+	}
+	for _, unused := range []string{"var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"} {
+		if err := os.RemoveAll(filepath.Join(root, unused)); err != nil {
+			return err
+		}
+	}
+	return load(ctx, dir, root, image, "LABEL "+fingerprintLabel+"="+fingerprint)
+}
+
+// load makes an image of a folder.
+func load(ctx context.Context, dir, root, image string, changes ...string) error {
+	archive := filepath.Join(dir, "root.tar")
+	if _, err := (program.In{}).Output(ctx, "tar", "-C", root, "--numeric-owner", "-cf", archive, "."); err != nil {
+		return err
+	}
+	args := []string{"import"}
+	for _, change := range changes {
+		args = append(args, "--change", change)
+	}
+	return docker.Run(ctx, slices.Concat(args, []string{archive, image})...)
+}

@@ -1,0 +1,125 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Audit begins to watch a move of the members.
+func Audit(ctx context.Context, pair *kind.Pair, m Members) (*auditor.Auditor, error) {
+	side := func(c *kind.Cluster) auditor.Side {
+		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: m.Namespace, Set: m.Name}
+	}
+	return auditor.Start(ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
+}
+
+// Await looks at the Migration of the members until it is as wanted. look is shown every state.
+func Await(ctx context.Context, pair *kind.Pair, m Members, look func(*api.Migration), reached func(*api.Migration) bool) error {
+	c, err := setup.Client(pair.East)
+	if err != nil {
+		return err
+	}
+	migration := &api.Migration{}
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, migration); err != nil {
+			return false, nil //nolint:nilerr // the API server may be away
+		}
+		look(migration)
+		return reached(migration), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s: %+v", err, m.State(migration), migration.Status.Conditions)
+	}
+	return nil
+}
+
+// Completed says that a Migration has ended for this reason, as its spec is now.
+func Completed(reason string) func(*api.Migration) bool {
+	return func(m *api.Migration) bool {
+		completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+		return completed != nil && completed.Reason == reason && m.Status.ObservedGeneration == m.Generation
+	}
+}
+
+// IsStopped says that a member is down at the source.
+func IsStopped(step api.Step) bool {
+	return step == api.StepAwaitRelease || step == api.StepCarryVolumes || step == api.StepScaleUp || step == api.StepAwaitReadiness
+}
+
+// State is what a person would look at.
+func (m Members) State(migration *api.Migration) string {
+	line := fmt.Sprintf("%d of %d members are in west", migration.Status.Moved, migration.Status.Total)
+	if h := migration.Status.Handoff; h != nil {
+		line += fmt.Sprintf(", %s-%d: %s", m.Name, h.Ordinal, h.Step)
+	}
+	if stalled := meta.FindStatusCondition(migration.Status.Conditions, api.ConditionStalled); stalled != nil && stalled.Status == "True" {
+		line += ", stalled: " + stalled.Message
+	}
+	return line
+}
+
+// SetMode sets the mode of the members' Migration.
+func SetMode(ctx context.Context, pair *kind.Pair, m Members, mode api.Mode) error {
+	c, err := setup.Client(pair.East)
+	if err != nil {
+		return err
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode))
+	return c.Patch(ctx, &api.Migration{ObjectMeta: m.Meta(m.Name)}, patch)
+}
+
+// Clear removes what was made of the members in both clusters. The folder with their data stays. The
+// Migration goes first: with the namespace its rights would go before it could let go of the sets.
+func Clear(ctx context.Context, pair *kind.Pair, m Members) error {
+	c, err := setup.Client(pair.East)
+	if err != nil {
+		return err
+	}
+	if err := removed(ctx, c, &api.Migration{ObjectMeta: m.Meta(m.Name)}); err != nil {
+		return err
+	}
+	for _, at := range pair.Both() {
+		if err := at.Client.CoreV1().Namespaces().Delete(ctx, m.Namespace, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		if err := setup.RemoveMover(ctx, at, m.Namespace); err != nil {
+			return err
+		}
+	}
+	for _, at := range pair.Both() {
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			_, err := at.Client.CoreV1().Namespaces().Get(ctx, m.Namespace, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
+		if err != nil {
+			return fmt.Errorf("cluster %s: namespace %s does not go: %w", at.Name, m.Namespace, err)
+		}
+		if err := at.Client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removed deletes an object and waits until it is gone.
+func removed(ctx context.Context, c client.Client, object client.Object) error {
+	if err := c.Delete(ctx, object); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}

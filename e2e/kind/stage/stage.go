@@ -1,0 +1,94 @@
+// Package stage is what the demonstrations share that move an application between two kind clusters while
+// clients use it: the clusters, with the names of the clusterset, the manager as it is shipped, members
+// that keep their names, and pods that do something.
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/e2e/mcs"
+)
+
+// The images of every stage.
+const (
+	dnsImage     = "sliceshift/coredns:e2e"
+	managerImage = "sliceshift/manager:e2e"
+)
+
+// poll is how often a condition is looked at.
+const poll = 100 * time.Millisecond
+
+// Up starts two clusters in which the names of the clusterset lead to pods of either, and the manager in
+// the first of them. build makes the images of what moves, and names them.
+func Up(ctx context.Context, dir string, build func(context.Context) ([]string, error)) (*kind.Pair, error) {
+	pair, err := kind.Up(ctx, dir, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	if pair.Own() {
+		return nil, errors.New("this needs clusters of its own: unset E2E_KUBECONFIGS")
+	}
+	if err := prepare(ctx, pair, dir, build); err != nil {
+		return nil, errors.Join(err, Down(ctx, pair, err))
+	}
+	return pair, nil
+}
+
+// Down removes the clusters, and keeps what they logged when something has failed.
+func Down(ctx context.Context, pair *kind.Pair, failed error) error {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if failed != nil {
+		err = pair.KeepLogs(ctx)
+	}
+	return errors.Join(err, pair.Down(ctx))
+}
+
+func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(context.Context) ([]string, error)) error {
+	images, err := build(ctx)
+	if err != nil {
+		return err
+	}
+	dns, err := mcs.CoreDNSSource()
+	if err != nil {
+		return err
+	}
+	if err := kind.BuildImage(ctx, dir, dns, dnsImage); err != nil {
+		return err
+	}
+	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
+		return err
+	}
+	if err := pair.Load(ctx, append(images, dnsImage, managerImage)...); err != nil {
+		return err
+	}
+	for _, c := range pair.Both() {
+		for _, step := range []func() error{
+			func() error { return setup.Storage(ctx, c) },
+			func() error { return setup.CRDs(ctx, c) },
+			func() error { return mcs.Install(ctx, c.Config) },
+			func() error { return mcs.InstallDNS(ctx, c.Config, dnsImage) },
+		} {
+			if err := step(); err != nil {
+				return fmt.Errorf("cluster %s: %w", c.Name, err)
+			}
+		}
+	}
+	east, west := pair.East, pair.West
+	for _, step := range []func() error{
+		func() error { return setup.Roles(ctx, west) },
+		func() error { return setup.Manager(ctx, east, managerImage) },
+		func() error { return setup.AwaitManager(ctx, east) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return mcs.Start(ctx, mcs.Member{Name: east.Name, Config: east.Config}, mcs.Member{Name: west.Name, Config: west.Config})
+}

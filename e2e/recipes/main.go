@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/debian"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// The images.
+const (
+	databaseImage = "sliceshift/databases:e2e"
+	clientImage   = "sliceshift/database-client:e2e"
+)
+
+func main() {
+	only := flag.String("only", "", "the one recipe that is tried")
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	program.Run("recipes", func(ctx context.Context) error { return try(ctx, *only) })
+}
+
+// try brings up the clusters once and tries every recipe on them.
+func try(ctx context.Context, only string) (err error) {
+	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.recipe != only })
+	if len(systems) == 0 {
+		return fmt.Errorf("recipe %q is none of those that can be tried here", only)
+	}
+	dir, err := kind.EmptyDir("e2e-recipes")
+	if err != nil {
+		return err
+	}
+	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.Down(ctx, pair, err)) }()
+	var failed []error
+	for _, s := range systems {
+		r := &run{pair: pair, system: s, begin: time.Now()}
+		shown, err := r.all(ctx)
+		if err != nil {
+			return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+		}
+		shown.print(os.Stdout)
+		failed = append(failed, shown.verdict())
+	}
+	return errors.Join(failed...)
+}
+
+func buildImages(ctx context.Context, dir string) ([]string, error) {
+	if err := debian.Image(ctx, os.Stderr, databaseImage, "postgresql-15", "redis-server"); err != nil {
+		return nil, err
+	}
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return nil, errors.New("find the sources of e2e/recipes: build without -trimpath, inside the repository")
+	}
+	return []string{databaseImage, clientImage}, kind.BuildImage(ctx, dir, filepath.Join(filepath.Dir(file), "programs", "client"), clientImage)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// found is what one member has.
+type found struct {
+	Member string   `json:"member"`
+	Values []string `json:"values"`
+}
+
+// final asks each member on its own for everything that was written. A replica gets some time to catch up
+// with the first member.
+func final(ctx context.Context, s settings) error {
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var all []found
+	for _, member := range s.members {
+		db, err := s.open(member)
+		if err != nil {
+			return err
+		}
+		values, err := caughtUp(ctx, db, all)
+		db.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", member, err)
+		}
+		all = append(all, found{member, values})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	partial := filepath.Join(filepath.Dir(s.out), "."+filepath.Base(s.out))
+	if err := os.WriteFile(partial, text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(partial, s.out)
+}
+
+// caughtUp are the values of a member, once it has as many as the first one, or when time is up.
+func caughtUp(ctx context.Context, db database, before []found) ([]string, error) {
+	for {
+		values, err := db.Values(ctx)
+		if err == nil && (len(before) == 0 || len(values) >= len(before[0].Values)) {
+			return values, nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return values, err
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+const (
+	// limit bounds a run.
+	limit = 12 * time.Minute
+	// steady is how long the database is watched before and after the moves.
+	steady = 10 * time.Second
+)
+
+// run is the trial of one recipe.
+type run struct {
+	system
+	pair   *kind.Pair
+	begin  time.Time
+	phases []phase
+	last   string
+}
+
+// say prints a line with the seconds since the run began.
+func (r *run) say(format string, args ...any) {
+	fmt.Printf("%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// all deploys the database to east, moves it under the eyes of clients and auditor, and judges its data.
+func (r *run) all(ctx context.Context) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	fmt.Printf("\nrecipe %s\n", r.recipe)
+	if err := r.deploy(ctx); err != nil {
+		return result{}, err
+	}
+	watching, err := stage.Audit(ctx, r.pair, r.members)
+	if err != nil {
+		return result{}, err
+	}
+	if err := r.startClients(ctx); err != nil {
+		return result{}, err
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.awaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
+	} {
+		from := time.Now()
+		if err := step.do(ctx); err != nil {
+			return result{}, fmt.Errorf("%s: %w", step.name, err)
+		}
+		r.phases = append(r.phases, phase{step.name, from, time.Now()})
+	}
+	if err := errors.Join(r.stopClients(ctx), r.final(ctx)); err != nil {
+		return result{}, err
+	}
+	shown, err := r.judge(r.written)
+	if err != nil {
+		return result{}, err
+	}
+	shown.audit = watching.Finish(ctx)
+	return shown, stage.Clear(ctx, r.pair, r.members)
+}
+
+// deploy starts the database in east and gives whoever moves it what it needs.
+func (r *run) deploy(ctx context.Context) error {
+	namespace := r.members.Namespace
+	for _, c := range r.pair.Both() {
+		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.RunsJobs))
+		if err != nil {
+			return err
+		}
+	}
+	for _, object := range append(r.members.Objects(r.recipe), r.statefulSet()) {
+		if err := setup.Create(ctx, r.pair.East, object); err != nil {
+			return err
+		}
+	}
+	if err := (fixture.App{Namespace: namespace, Name: r.members.Name}).AwaitReady(ctx, r.pair.East.Client); err != nil {
+		return err
+	}
+	r.say("%d members are Ready in east", r.members.Replicas)
+	return nil
+}
+
+// undisturbed lets the clients work.
+func undisturbed(ctx context.Context) error {
+	select {
+	case <-time.After(steady):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// moveAndTurn begins the move by the recipe, and turns it round when the primary is stopped.
+func (r *run) moveAndTurn(ctx context.Context) error {
+	west, err := setup.Credentials(ctx, r.pair.West, r.pair.East, r.members.Namespace)
+	if err != nil {
+		return err
+	}
+	m := &api.Migration{ObjectMeta: r.members.Meta(r.members.Name), Spec: api.MigrationSpec{
+		Source:             api.SourceReference{Name: r.members.Name},
+		Destination:        api.DestinationReference{KubeConfigSecretRef: west},
+		Volumes:            []api.VolumeSpec{{ClaimTemplate: "data", Shared: true}},
+		ServiceAccountName: setup.Mover,
+		Mode:               api.ModeRun,
+	}}
+	if err := fixture.ByRecipe(&m.Spec, r.recipe, r.parameters); err != nil {
+		return err
+	}
+	if err := setup.Create(ctx, r.pair.East, m); err != nil {
+		return err
+	}
+	r.say("the Migration is created")
+	err = r.await(ctx, func(m *api.Migration) bool {
+		h := m.Status.Handoff
+		return h != nil && h.Ordinal == 0 && stage.IsStopped(h.Step)
+	})
+	if err != nil {
+		return fmt.Errorf("the primary stopped: %w", err)
+	}
+	return r.setMode(ctx, api.ModeRollback)
+}
+
+func (r *run) awaitBack(ctx context.Context) error {
+	return r.await(ctx, stage.Completed(api.ReasonRolledBack))
+}
+
+func (r *run) moveAgain(ctx context.Context) error {
+	if err := r.setMode(ctx, api.ModeRun); err != nil {
+		return err
+	}
+	return r.await(ctx, stage.Completed(api.ReasonMoved))
+}
+
+func (r *run) setMode(ctx context.Context, mode api.Mode) error {
+	r.say("mode: %s", mode)
+	return stage.SetMode(ctx, r.pair, r.members, mode)
+}
+
+// await tells what the Migration does until it is as wanted.
+func (r *run) await(ctx context.Context, reached func(*api.Migration) bool) error {
+	return stage.Await(ctx, r.pair, r.members, func(m *api.Migration) {
+		if line := r.members.State(m); line != r.last {
+			r.last = line
+			r.say("%s", line)
+		}
+	}, reached)
+}
+
+func clientName(c *kind.Cluster) string { return "client-" + c.Name }
+
+// written is a file of the run, on this machine.
+func (r *run) written(name string) string {
+	return filepath.Join(r.pair.SharedDir(), r.recipe, name+".json")
+}
+
+// client is a pod that runs the client, as the name says, against these members.
+func (r *run) client(name, does string, members []string) *corev1.Pod {
+	hosts := make([]string, 0, len(members))
+	for _, member := range members {
+		hosts = append(hosts, r.members.Host(member))
+	}
+	return stage.Writer(r.members.Meta(name), r.recipe, clientImage, does,
+		"-system="+r.recipe, "-name="+name, "-members="+strings.Join(hosts, ","), "-out=/out/"+name+".json")
+}
+
+// startClients starts one in each cluster. They write to the primary.
+func (r *run) startClients(ctx context.Context) error {
+	for _, c := range r.pair.Both() {
+		if err := stage.RunPod(ctx, c, r.client(clientName(c), "run", r.members.Names()[:1]), corev1.PodRunning); err != nil {
+			return err
+		}
+	}
+	r.say("clients in both clusters write")
+	return nil
+}
+
+func (r *run) stopClients(ctx context.Context) error {
+	var errs []error
+	for _, c := range r.pair.Both() {
+		errs = append(errs, stage.StopPod(ctx, c, r.members.Namespace, clientName(c)))
+	}
+	return errors.Join(errs...)
+}
+
+// final asks every member, by a pod in west, for all that was written.
+func (r *run) final(ctx context.Context) error {
+	return stage.RunPod(ctx, r.pair.West, r.client("final", "final", r.members.Names()), corev1.PodSucceeded)
+}

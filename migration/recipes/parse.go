@@ -1,0 +1,221 @@
+package recipes
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// All reads the recipes of a folder, ordered by name. Names and aliases are each used once.
+func All(files fs.FS) ([]Recipe, error) {
+	paths, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []Recipe
+	owner := map[string]string{}
+	for _, path := range paths {
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return nil, err
+		}
+		r, err := Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, name := range append([]string{r.Name}, r.Aliases...) {
+			if other, taken := owner[name]; taken {
+				return nil, fmt.Errorf("%s: %q is a name of recipe %s already", path, name, other)
+			}
+			owner[name] = r.Name
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Recipe) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Parse reads a recipe. It is an error where it says what nobody knows, lacks what everybody needs to
+// know, or could not be used.
+func Parse(text []byte) (Recipe, error) {
+	r := Recipe{}
+	if err := yaml.UnmarshalStrict(text, &r); err != nil {
+		return r, err
+	}
+	return r, errors.Join(r.checkTexts(), r.checkParameters(), r.checkSources(), r.checkGates())
+}
+
+var word = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// checkTexts looks for what is missing.
+func (r Recipe) checkTexts() error {
+	var errs []error
+	for _, name := range append([]string{r.Name}, r.Aliases...) {
+		if !word.MatchString(name) {
+			errs = append(errs, fmt.Errorf("name %q must be of lower-case letters, digits and -", name))
+		}
+	}
+	for field, text := range map[string]string{"title": r.Title, "summary": r.Summary, "settings.why": r.Settings.Why} {
+		if text == "" {
+			errs = append(errs, fmt.Errorf("%s is empty", field))
+		}
+	}
+	order := r.Settings.Order
+	if order != "" && order != api.HighestFirst && order != api.LowestFirst {
+		errs = append(errs, fmt.Errorf("settings.order is %q and not HighestFirst or LowestFirst", order))
+	}
+	whole := r.Trial.Versions != "" && r.Trial.What != "" && r.Trial.By != ""
+	switch {
+	case r.Trial.Status == Tried && !whole:
+		errs = append(errs, errors.New("trial: one that was tried says with which versions, what was done, and by which command"))
+	case r.Trial.Status == Untried && r.Trial != Trial{Status: Untried}:
+		errs = append(errs, errors.New("trial: one that was not tried has nothing to say of it"))
+	case r.Trial.Status != Tried && r.Trial.Status != Untried:
+		errs = append(errs, fmt.Errorf("trial.status is %q and not tried or untried", r.Trial.Status))
+	}
+	for _, a := range slices.Concat(r.Needs, r.Never) {
+		if a.What == "" || a.Why == "" {
+			errs = append(errs, fmt.Errorf("%q does not say what and why", a.What+a.Why))
+		}
+	}
+	if len(r.Needs) == 0 || len(r.Never) == 0 || len(r.Limits) == 0 {
+		errs = append(errs, errors.New("needs, never and limits each say something"))
+	}
+	return errors.Join(errs...)
+}
+
+var identifier = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+
+func (r Recipe) checkParameters() error {
+	var errs []error
+	for i, p := range r.Parameters {
+		name := func(other Parameter) bool { return other.Name == p.Name }
+		switch {
+		case !identifier.MatchString(p.Name) || p.Name == statefulSet:
+			errs = append(errs, fmt.Errorf("parameter %q has no name that can be used", p.Name))
+		case slices.ContainsFunc(r.Parameters[:i], name):
+			errs = append(errs, fmt.Errorf("parameter %s is there twice", p.Name))
+		case p.Says == "":
+			errs = append(errs, fmt.Errorf("parameter %s does not say what it is", p.Name))
+		case p.Default == nil && p.Example == "":
+			errs = append(errs, fmt.Errorf("parameter %s must be given, and has no example", p.Name))
+		}
+		if _, err := p.parse(p.sample()); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sample is a value that can be had without asking anybody.
+func (p Parameter) sample() string {
+	if p.Default != nil {
+		return *p.Default
+	}
+	return p.Example
+}
+
+func (r Recipe) checkSources() error {
+	var errs []error
+	known := map[string]bool{}
+	for _, s := range r.Sources {
+		if s.ID == "" || s.Title == "" || !strings.HasPrefix(s.URL, "https://") || known[s.ID] {
+			errs = append(errs, fmt.Errorf("source %q must have an ID of its own, a title and a URL by https", s.ID))
+		}
+		known[s.ID] = true
+	}
+	if len(r.Sources) == 0 {
+		errs = append(errs, errors.New("it names no sources"))
+	}
+	cite := func(what string, ids []string) {
+		for _, id := range ids {
+			if !known[id] {
+				errs = append(errs, fmt.Errorf("%s cites %q, which is no source", what, id))
+			}
+		}
+	}
+	for i, g := range r.Gates {
+		if len(g.Sources) == 0 {
+			errs = append(errs, fmt.Errorf("gate %d cites no source", i+1))
+		}
+		cite(fmt.Sprintf("gate %d", i+1), g.Sources)
+	}
+	for _, a := range slices.Concat(r.Needs, r.Never) {
+		cite(fmt.Sprintf("%q", a.What), a.Sources)
+	}
+	return errors.Join(errs...)
+}
+
+// Sample are values with which every gate of a recipe can be looked at: the defaults, the examples of what
+// must be given, and every gate that can be wanted.
+func (r Recipe) Sample() Values {
+	values := Values{statefulSet: "web"}
+	for _, p := range r.Parameters {
+		values[p.Name], _ = p.parse(strings.ReplaceAll(p.sample(), "{{"+statefulSet+"}}", "web"))
+		if p.Type == Boolean {
+			values[p.Name] = true
+		}
+	}
+	return values
+}
+
+func (r Recipe) checkGates() error {
+	var errs []error
+	for i, g := range r.Gates {
+		isBoolean := func(p Parameter) bool { return p.Name == g.When && p.Type == Boolean }
+		if g.When != "" && !slices.ContainsFunc(r.Parameters, isBoolean) {
+			errs = append(errs, fmt.Errorf("gate %d depends on %q, which is no boolean parameter", i+1, g.When))
+		}
+		if g.Why == "" {
+			errs = append(errs, fmt.Errorf("gate %d does not say why", i+1))
+		}
+		if script := mixed(g.Gate); script != "" {
+			errs = append(errs, fmt.Errorf("gate %d: a parameter would become a part of a command: give it by a variable: %s", i+1, script))
+		}
+	}
+	gates, err := r.Fill(r.Sample())
+	errs = append(errs, err)
+	names := map[string]bool{}
+	for _, gate := range gates {
+		if names[gate.Name] {
+			errs = append(errs, fmt.Errorf("two gates are called %q", gate.Name))
+		}
+		names[gate.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// mixed is an argument of a command that holds a placeholder beside other text; empty: there is none.
+func mixed(node any) string {
+	switch node := node.(type) {
+	case map[string]any:
+		for key, value := range node {
+			if arguments, isList := value.([]any); isList && (key == "command" || key == "args") {
+				for _, argument := range arguments {
+					text, _ := argument.(string)
+					if whole := placeholder.FindString(text); whole != "" && whole != text {
+						return text
+					}
+				}
+			}
+			if found := mixed(value); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, value := range node {
+			if found := mixed(value); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
