@@ -54,6 +54,12 @@ func stalled(m *api.Migration) bool {
 	return meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 }
 
+// outsideWindow says whether a Migration was last seen to wait for its window.
+func outsideWindow(m *api.Migration) bool {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	return progressing != nil && progressing.Reason == api.ReasonOutsideWindow
+}
+
 // standsAside says whether a Migration neither moves nor would: it is at its end, or waits for somebody,
 // who must not hold up the line.
 func standsAside(m *api.Migration) bool {
@@ -63,7 +69,7 @@ func standsAside(m *api.Migration) bool {
 	case m.Status.Baseline == nil:
 		return m.Spec.Mode != api.ModeRun
 	default:
-		return m.Spec.Mode == api.ModePause && m.Status.Handoff == nil
+		return m.Status.Handoff == nil && (m.Spec.Mode == api.ModePause || outsideWindow(m))
 	}
 }
 

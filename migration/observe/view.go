@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/workload"
@@ -35,6 +36,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
+		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
@@ -65,7 +67,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
-	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff}
+	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}

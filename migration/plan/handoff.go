@@ -59,7 +59,7 @@ func (p handoffPlanner) begin() *Decision {
 		}
 		return p.held(api.StepGate, *hold)
 	}
-	return p.start(k)
+	return p.start(k, p.Record)
 }
 
 func paused(k int32, more bool) *Decision {
@@ -70,8 +70,7 @@ func paused(k int32, more bool) *Decision {
 	return &Decision{Hold: &Hold{Reason: api.ReasonPaused, Message: "mode is Pause; " + next}}
 }
 
-func (p handoffPlanner) start(k int32) *Decision {
-	next := p.Record
+func (p handoffPlanner) start(k int32, next Record) *Decision {
 	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k)}
 	next.Baseline = p.engagedBaseline()
 	return &Decision{Record: &next, Step: api.StepGate}
@@ -174,12 +173,14 @@ func (p handoffPlanner) receive(k int32) *Decision {
 	if waits := p.comingUp(p.taker, k); waits != nil {
 		return waits
 	}
+	arrived := p.Record
+	arrived.Pace = p.paceWith(*p.Record.Handoff)
+	p.Record.Pace = arrived.Pace // what comes next is judged by it
 	if next, more := p.next(); more && !p.resting() && p.gates.gate(next) == nil {
-		return p.start(next)
+		return p.start(next, arrived)
 	}
-	next := p.Record
-	next.Handoff = nil
-	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
+	arrived.Handoff = nil
+	return &Decision{Record: &arrived, Step: api.StepAwaitReadiness}
 }
 
 // comingUp waits until the ordinal is available at a side; nil when it is.

@@ -12,6 +12,8 @@ type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
 	Handoff  *api.Handoff
+	// Pace is how long handoffs took; nil: none has come to the destination yet.
+	Pace *api.Pace
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

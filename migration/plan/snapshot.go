@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -72,6 +73,8 @@ type Spec struct {
 	MinReady time.Duration
 	// Deadline is how long one ordinal may take.
 	Deadline time.Duration
+	// Schedule is when a handoff may begin; nil: at any time.
+	Schedule *schedule.Schedule
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
 	// Export asks for ServiceExports on both sides.

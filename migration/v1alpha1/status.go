@@ -26,6 +26,12 @@ type MigrationStatus struct {
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// pace is how long handoffs took; absent until one has come to the destination.
+	// +optional
+	Pace *Pace `json:"pace,omitempty"`
+	// schedule is where the migration is in its schedule, while that decides about the next handoff.
+	// +optional
+	Schedule *ScheduleStatus `json:"schedule,omitempty"`
 	// gates are those of spec.gates that are asked now.
 	// +optional
 	// +listType=atomic

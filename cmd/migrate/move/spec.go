@@ -30,6 +30,7 @@ type specFlags struct {
 	exportOrdinals  bool
 	createNamespace bool
 	gates           string
+	schedule        scheduleFlags
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 }
@@ -75,6 +76,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
+	f.schedule.add(flags)
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -131,6 +133,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		return spec, err
 	}
 	if spec.Gates, err = readGates(f.gates); err != nil {
+		return spec, err
+	}
+	if spec.Schedule, err = f.schedule.spec(f.given); err != nil {
 		return spec, err
 	}
 	spec.Volumes, err = f.volumes()
