@@ -157,7 +157,7 @@ func (r *Reconciler) destination(m *api.Migration) string {
 // leave is for a Migration that is gone.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.mu.Lock()
-	called := r.line.leave(key)
+	called := append(r.line.leave(key), r.ledger.leave(key)...)
 	r.mu.Unlock()
 	r.call(called)
 }
@@ -174,7 +174,7 @@ func (r *Reconciler) call(called calls) {
 func (r *Reconciler) seed(ctx context.Context) error {
 	r.seeding.Lock()
 	defer r.seeding.Unlock()
-	if r.seeded || r.line.most == 0 {
+	if r.seeded || r.line.most == 0 && r.ledger == nil {
 		return nil
 	}
 	all := &api.MigrationList{}
@@ -185,7 +185,8 @@ func (r *Reconciler) seed(ctx context.Context) error {
 	defer cancel()
 	for i := range all.Items {
 		m := &all.Items[i]
-		if m.Status.Baseline == nil || standsAside(m) {
+		r.book(m, false)
+		if m.Status.Baseline == nil || standsAside(m) || r.line.most == 0 {
 			continue
 		}
 		_, to, err := r.Connector.keys(ctx, m)

@@ -88,6 +88,7 @@ var embeddedOnly = map[string]string{
 	"TestLine":                         ownServers,
 	"TestSuccessor":                    ownServers,
 	"TestWaves":                        ownServers,
+	"TestHandoffsAtOnce":               "what the manager lets be under way: kubelets have no part in it",
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

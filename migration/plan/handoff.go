@@ -71,7 +71,7 @@ func paused(k int32, more bool) *Decision {
 }
 
 func (p handoffPlanner) start(k int32, next Record) *Decision {
-	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k)}
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k), Load: loadPlanner{p.View}.loadOf(k)}
 	next.Baseline = p.engagedBaseline()
 	return &Decision{Record: &next, Step: api.StepGate}
 }

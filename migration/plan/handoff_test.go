@@ -149,6 +149,7 @@ func TestStart(t *testing.T) {
 	want.Handoff = &api.Handoff{
 		Ordinal: 2, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(epoch), Attempts: 1,
 		Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-2", Disk: volumes.Disk("disk-data-web-2")}},
+		Load:    &api.HandoffLoad{Cluster: p.Source.ClusterID, Node: p.Source.Pods[len(p.Source.Pods)-1].Node},
 	}
 	if diff := cmp.Diff(&Decision{Record: &want, Step: api.StepGate}, p.start(2, p.Record)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -56,6 +56,8 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
+	Load *Load
 	// Gates are the user's health gates, in their order, with what they have answered. Without
 	// them nothing waits for their answers: so are dry runs.
 	Gates []Health

@@ -87,6 +87,7 @@ const (
 	ReasonPaused              = "Paused"
 	ReasonQueued              = "Queued"
 	ReasonOutsideWindow       = "OutsideWindow"
+	ReasonTooManyHandoffs     = "TooManyHandoffs"
 	ReasonMoving              = "Moving"
 	ReasonRollingBack         = "RollingBack"
 	ReasonReady               = "Ready"
