@@ -26,6 +26,12 @@ type Config struct {
 	// ActivePerDestination is how many Migrations to one destination cluster are active at once;
 	// the others wait in line until they may begin. 0: there is no limit.
 	ActivePerDestination int `mapstructure:"activePerDestination"`
+	// HandoffsPerNode, HandoffsPerLink and HandoffsPerStorageClass are how many handoffs of all Migrations
+	// may be under way at once that leave one node, go between the same two clusters, or carry volumes of
+	// one class. 0: there is no limit.
+	HandoffsPerNode         int `mapstructure:"handoffsPerNode"`
+	HandoffsPerLink         int `mapstructure:"handoffsPerLink"`
+	HandoffsPerStorageClass int `mapstructure:"handoffsPerStorageClass"`
 	// Slices is the controller of StatefulSets of our own kind.
 	Slices Slices `mapstructure:"slices"`
 	// ClusterClient bounds the clients of every remote cluster.

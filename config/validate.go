@@ -37,8 +37,16 @@ func (c Config) Validate() field.ErrorList {
 		problems = append(problems, field.Invalid(field.NewPath("concurrency"), c.Concurrency, validation.InclusiveRangeError(1, maxConcurrency)))
 	}
 	problems = append(problems, c.validateNamespaceConcurrency(field.NewPath("namespaceConcurrency"))...)
-	if c.ActivePerDestination < 0 {
-		problems = append(problems, field.Invalid(field.NewPath("activePerDestination"), c.ActivePerDestination, "must be 0, for no limit, or at least 1"))
+	for _, limit := range []struct {
+		name string
+		most int
+	}{
+		{"activePerDestination", c.ActivePerDestination}, {"handoffsPerNode", c.HandoffsPerNode},
+		{"handoffsPerLink", c.HandoffsPerLink}, {"handoffsPerStorageClass", c.HandoffsPerStorageClass},
+	} {
+		if limit.most < 0 {
+			problems = append(problems, field.Invalid(field.NewPath(limit.name), limit.most, "must be 0, for no limit, or at least 1"))
+		}
 	}
 	problems = append(problems, name(field.NewPath("defaultServiceAccount"), c.DefaultServiceAccount)...)
 	problems = append(problems, oneOf(field.NewPath("logLevel"), c.LogLevel, LogLevelInfo, LogLevelDebug)...)

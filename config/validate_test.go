@@ -31,6 +31,8 @@ func TestValidate(t *testing.T) {
 		"less than none":         {change: func(c *Config) { c.NamespaceConcurrency = -1 }, want: []string{"namespaceConcurrency"}},
 		"no limit in line":       {change: func(c *Config) { c.ActivePerDestination = 0 }},
 		"a line for each":        {change: func(c *Config) { c.ActivePerDestination = 1 }},
+		"handoffs one by one":    {change: func(c *Config) { c.HandoffsPerNode, c.HandoffsPerLink, c.HandoffsPerStorageClass = 1, 1, 1 }},
+		"handoffs below nothing": {change: func(c *Config) { c.HandoffsPerNode, c.HandoffsPerLink, c.HandoffsPerStorageClass = -1, -1, -1 }, want: []string{"handoffsPerNode", "handoffsPerLink", "handoffsPerStorageClass"}},
 		"a line below nothing":   {change: func(c *Config) { c.ActivePerDestination = -1 }, want: []string{"activePerDestination"}},
 		"concurrency too large":  {change: func(c *Config) { c.Concurrency = 101 }, want: []string{"concurrency"}},
 		"a rate below nothing":   {change: func(c *Config) { c.ClusterClient.QPS = -1 }, want: []string{"clusterClient.qps"}},

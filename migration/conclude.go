@@ -32,6 +32,9 @@ func unreachable(err error) plan.Decision {
 // conclude carries out what a pass has come to: the record, or one effect, or only the status.
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
+	if step.Do == pass.SaveRecord && !e.begins(step) {
+		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueUnobserved}, nil
+	}
 	if step.Do == pass.Confirm {
 		err := e.records.Save(ctx, m)
 		if step = e.save(step, m, err); err != nil {

@@ -64,6 +64,8 @@ type Engine struct {
 	// askers make who asks a health gate, and gates ask what is to be known.
 	askers askers
 	gates  *inquiries
+	// traffic is what handoffs share; nil: nothing is bounded.
+	traffic Traffic
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
 }
@@ -91,6 +93,8 @@ type Options struct {
 	// these may ask a Prometheus.
 	Secrets   client.Reader
 	Addresses health.Addresses
+	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
+	Traffic Traffic
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -114,7 +118,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
-		clock: options.Clock, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy,
+		clock: options.Clock, traffic: options.Traffic, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {
@@ -177,6 +181,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	for step.Do == pass.Read {
 		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight, snapshot.Queued, snapshot.Gates = findings, e.queued, e.gates.known(m.Spec.Gates)
+		snapshot.Load = e.load()
 		step = e.state.Next(step, snapshot)
 	}
 	e.observer.EndPass()

@@ -51,6 +51,7 @@ type Reconciler struct {
 	rota     *rota
 	silences *silences
 	line     *line
+	ledger   *ledger
 
 	seeding sync.Mutex
 	seeded  bool
@@ -65,6 +66,8 @@ type Limits struct {
 	// Destination is how many Migrations to one destination are active; 0: as many as there are.
 	// DestinationShare is how many of those are of one namespace.
 	Destination, DestinationShare int
+	// Handoffs is how many handoffs use one thing at once.
+	Handoffs plan.Limits
 }
 
 // driven is an engine with what it holds.
@@ -94,6 +97,7 @@ func (d *driven) close() {
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination, limits.DestinationShare)
+	r.ledger = newLedger(limits.Handoffs)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -127,6 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.step(ctx, m)
 	r.settle(m, err != nil)
+	r.book(m, err != nil)
 	result.Priority = new(priority(m))
 	return result, err
 }
@@ -169,6 +174,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.announce(m, outcome)
+	r.queueFor(m, outcome.Decision.Hold)
 	return r.result(ctx, m, outcome)
 }
 
@@ -247,7 +253,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
-		Secrets: r.Connector.Secrets, Addresses: r.Addresses,
+		Secrets: r.Connector.Secrets, Addresses: r.Addresses, Traffic: traffic{r, key},
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify: func() {
 			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // applyRecord writes what must not be forgotten into the status.
 func applyRecord(m *api.Migration, record plan.Record) {
-	m.Status.Baseline, m.Status.Fence, m.Status.Handoff = record.Baseline, record.Fence, record.Handoff
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
+	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}
@@ -88,6 +90,7 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	}
 	renderSlices(m, s)
 	renderGates(m, s)
+	renderSchedule(m, s)
 	renderStalled(m, decision)
 	if decision.Done != "" {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
@@ -157,7 +160,7 @@ func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		status, reason, message = metav1.ConditionFalse, completed.Reason, completed.Message
 	case hold != nil:
 		reason, message = hold.Reason, hold.Message
-		if hold.Stalled || hold.Reason == api.ReasonPaused {
+		if hold.Stalled || hold.Reason == api.ReasonPaused || hold.Reason == api.ReasonOutsideWindow {
 			status = metav1.ConditionFalse
 		}
 	}
@@ -175,6 +178,28 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
+}
+
+// renderSchedule says when the next handoff may begin, while a schedule decides about it.
+func renderSchedule(m *api.Migration, s plan.Snapshot) {
+	if s.Now.IsZero() {
+		return // nothing was looked at
+	}
+	m.Status.Schedule = nil
+	timing, asked := plan.TimingOf(s)
+	if !asked {
+		return
+	}
+	answer := timing.Answer
+	status := &api.ScheduleStatus{Open: answer.Verdict == schedule.Open, HandoffSeconds: int32(timing.Needs / time.Second), Left: timing.Left}
+	waits := answer.Verdict == schedule.Closed || answer.Verdict == schedule.Short
+	if waits {
+		status.OpensTime = new(metav1.NewTime(answer.Slot.Opens))
+	}
+	if closes := answer.Slot.Closes; (waits || status.Open) && !closes.IsZero() {
+		status.ClosesTime = new(metav1.NewTime(closes))
+	}
+	m.Status.Schedule = status
 }
 
 // longestAnswer bounds what the status says of one gate, in bytes.

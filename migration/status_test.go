@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -28,7 +30,7 @@ func said(m *api.Migration, kind string) string {
 // TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
 // takes with it what was told of the former one.
 func TestRecordIsWritten(t *testing.T) {
-	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Accepted: true, Completed: api.ReasonMoved}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
 	if diff := cmp.Diff(record, observe.RecordOf(m)); diff != "" {
@@ -41,8 +43,40 @@ func TestRecordIsWritten(t *testing.T) {
 	}
 	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{}
 	applyRecord(m, plan.Record{})
-	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Fence != nil || m.Status.Handoff != nil {
+	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Fence != nil || m.Status.Handoff != nil || m.Status.Pace != nil {
 		t.Errorf("begun anew: %+v", m.Status)
+	}
+}
+
+// TestScheduleIsShown: the status says when the next handoff may begin and how many ordinals are left, and nothing
+// where no schedule decides.
+func TestScheduleIsShown(t *testing.T) {
+	s := plantest.Scenario{Replicas: 3}.Build()
+	nightly := &api.ScheduleSpec{Windows: []api.Window{{From: "22:00", Duration: metav1.Duration{Duration: time.Hour}}}}
+	time := func(day, hour int) *metav1.Time {
+		return new(metav1.NewTime(time.Date(2026, 1, day, hour, 0, 0, 0, time.UTC)))
+	}
+	for name, tc := range map[string]struct {
+		by   *api.ScheduleSpec
+		mode api.Mode
+		want *api.ScheduleStatus
+	}{
+		"none":      {nil, api.ModeRun, nil},
+		"closed":    {nightly, api.ModeRun, &api.ScheduleStatus{OpensTime: time(1, 22), ClosesTime: time(1, 23), HandoffSeconds: 60, Left: 3}},
+		"open":      {&api.ScheduleSpec{NotAfter: time(1, 12)}, api.ModeRun, &api.ScheduleStatus{Open: true, ClosesTime: time(1, 12), HandoffSeconds: 60, Left: 3}},
+		"always":    {&api.ScheduleSpec{ExpectedHandoffSeconds: new(int32(5))}, api.ModeRun, &api.ScheduleStatus{Open: true, HandoffSeconds: 5, Left: 3}},
+		"never":     {&api.ScheduleSpec{NotAfter: time(1, 0)}, api.ModeRun, &api.ScheduleStatus{HandoffSeconds: 60, Left: 3}},
+		"paused":    {nightly, api.ModePause, nil},
+		"back":      {nightly, api.ModeRollback, nil},
+		"too short": {&api.ScheduleSpec{Windows: nightly.Windows, ExpectedHandoffSeconds: new(int32(7200))}, api.ModeRun, &api.ScheduleStatus{HandoffSeconds: 7200, Left: 3}},
+	} {
+		m := &api.Migration{}
+		m.Status.Schedule = &api.ScheduleStatus{Left: 99}
+		s.Spec.Mode, s.Spec.Schedule = tc.mode, schedule.Of(tc.by)
+		render(m, s, plan.Decision{})
+		if diff := cmp.Diff(tc.want, m.Status.Schedule, cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

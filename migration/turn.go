@@ -54,6 +54,12 @@ func stalled(m *api.Migration) bool {
 	return meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 }
 
+// outsideWindow says whether a Migration was last seen to wait for its window.
+func outsideWindow(m *api.Migration) bool {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	return progressing != nil && progressing.Reason == api.ReasonOutsideWindow
+}
+
 // standsAside says whether a Migration neither moves nor would: it is at its end, or waits for somebody,
 // who must not hold up the line.
 func standsAside(m *api.Migration) bool {
@@ -63,7 +69,7 @@ func standsAside(m *api.Migration) bool {
 	case m.Status.Baseline == nil:
 		return m.Spec.Mode != api.ModeRun
 	default:
-		return m.Spec.Mode == api.ModePause && m.Status.Handoff == nil
+		return m.Status.Handoff == nil && (m.Spec.Mode == api.ModePause || outsideWindow(m))
 	}
 }
 
@@ -151,7 +157,7 @@ func (r *Reconciler) destination(m *api.Migration) string {
 // leave is for a Migration that is gone.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.mu.Lock()
-	called := r.line.leave(key)
+	called := append(r.line.leave(key), r.ledger.leave(key)...)
 	r.mu.Unlock()
 	r.call(called)
 }
@@ -168,7 +174,7 @@ func (r *Reconciler) call(called calls) {
 func (r *Reconciler) seed(ctx context.Context) error {
 	r.seeding.Lock()
 	defer r.seeding.Unlock()
-	if r.seeded || r.line.most == 0 {
+	if r.seeded || r.line.most == 0 && r.ledger == nil {
 		return nil
 	}
 	all := &api.MigrationList{}
@@ -179,7 +185,8 @@ func (r *Reconciler) seed(ctx context.Context) error {
 	defer cancel()
 	for i := range all.Items {
 		m := &all.Items[i]
-		if m.Status.Baseline == nil || standsAside(m) {
+		r.book(m, false)
+		if m.Status.Baseline == nil || standsAside(m) || r.line.most == 0 {
 			continue
 		}
 		_, to, err := r.Connector.keys(ctx, m)

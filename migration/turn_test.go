@@ -71,6 +71,10 @@ func west(name string, second int64, changes ...func(*api.Migration)) *api.Migra
 
 func hasBegun(m *api.Migration) { m.Status.Baseline = &api.Baseline{Replicas: 1} }
 
+func waitsForWindow(m *api.Migration) {
+	condition(m, api.ConditionProgressing, metav1.ConditionFalse, api.ReasonOutsideWindow, "it opens at night")
+}
+
 func isStalled(m *api.Migration) {
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, api.ReasonSourceMissing, "it is gone")
 }
@@ -173,6 +177,7 @@ func TestSeed(t *testing.T) {
 		"not begun":     {west("other", 1), false},
 		"stalled":       {west("other", 1, hasBegun, isStalled), false},
 		"paused":        {west("other", 1, hasBegun, func(m *api.Migration) { m.Spec.Mode = api.ModePause }), false},
+		"its window":    {west("other", 1, hasBegun, waitsForWindow), false},
 		"not yet still": {west("other", 1, hasBegun, func(m *api.Migration) { m.Spec.Mode, m.Status.Handoff = api.ModePause, &api.Handoff{} }), true},
 		"recovers":      {west("other", 1, hasBegun, func(m *api.Migration) { m.Spec.Mode = api.ModeRecover }), false},
 		"rolls back":    {west("other", 1, hasBegun, func(m *api.Migration) { m.Spec.Mode = api.ModeRollback }), true},

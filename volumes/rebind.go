@@ -81,8 +81,10 @@ type Volume struct {
 	Phase           corev1.PersistentVolumePhase
 	Policy          corev1.PersistentVolumeReclaimPolicy
 	// Note is the policy to go back to, as some migration has noted it.
-	Note        Note
-	ClaimRef    Ref
+	Note     Note
+	ClaimRef Ref
+	// Class is its storage class; empty: it has none.
+	Class       string
 	Handle      string
 	Terminating bool
 	// Ours is true when this migration created it.

@@ -65,6 +65,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Phase:  volume.Status.Phase,
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
 		Note:   parseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
+		Class:  volume.Spec.StorageClassName,
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 	}

@@ -68,6 +68,10 @@ var embeddedOnly = map[string]string{
 	"TestFenceByHand":                  byOthers,
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
+	"TestWindows":                      byClock,
+	"TestWindowCloses":                 byClock,
+	"TestRollbackInNoWindow":           byClock,
+	"TestWindowsAreKept":               refused,
 	"TestGates":                        asksAPI,
 	"TestGateJobs":                     endsJobs,
 	"TestHooks":                        endsJobs,
@@ -91,6 +95,7 @@ var embeddedOnly = map[string]string{
 	"TestLine":                         ownServers,
 	"TestSuccessor":                    ownServers,
 	"TestWaves":                        ownServers,
+	"TestHandoffsAtOnce":               "what the manager lets be under way: kubelets have no part in it",
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,
@@ -122,6 +127,7 @@ const (
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
 	endsJobs   = "the test ends the pods of the Jobs: their images are nowhere"
+	byClock    = "it is about when something is stopped: the kubelets have no part in it"
 	asksAPI    = "health gates ask API servers and a server of the test: the kubelets have no part in it"
 	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )

@@ -87,6 +87,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 		ObjectMeta: slimMeta(volume.ObjectMeta),
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeSource: volume.Spec.PersistentVolumeSource, PersistentVolumeReclaimPolicy: volume.Spec.PersistentVolumeReclaimPolicy,
+			StorageClassName: volume.Spec.StorageClassName,
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase},
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/workload"
@@ -37,6 +38,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SameCluster:     sameCluster,
 		Hooks:           in.Hooks,
 		HookAnswer:      in.HookAnswer,
+		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
@@ -67,7 +69,10 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
-	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns}
+	record := plan.Record{
+		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace,
+		Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns,
+	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}

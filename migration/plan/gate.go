@@ -40,6 +40,9 @@ var gates = []Gate{
 	{"volumes", false, func(v *View, k int32) *Hold { return gatePlanner{v}.shared(k) }},
 	{"health after the start", true, func(v *View, _ int32) *Hold { return healthPlanner{v}.afterStartHold() }},
 	{healthBeforeStop, true, func(v *View, k int32) *Hold { return healthPlanner{v}.beforeStopHold(k) }},
+	{"load", true, func(v *View, k int32) *Hold { return loadPlanner{v}.hold(k) }},
+	// Last: what the others find, a rollback by itself above all, waits for no window.
+	{"schedule", true, func(v *View, k int32) *Hold { return schedulePlanner{v}.hold(k) }},
 }
 
 // RegisterGate has one more gate asked, after all others. It is for the start of a program: a

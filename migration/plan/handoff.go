@@ -64,7 +64,7 @@ func (p handoffPlanner) begin() *Decision {
 		}
 	}
 	if waits == nil {
-		return p.start(k)
+		return p.start(k, p.Record)
 	}
 	return cmp.Or(p.budget.reserveBudget(0), waits)
 }
@@ -77,9 +77,8 @@ func paused(k int32, more bool) *Decision {
 	return &Decision{Hold: &Hold{Reason: api.ReasonPaused, Message: "mode is Pause; " + next}}
 }
 
-func (p handoffPlanner) start(k int32) *Decision {
-	next := p.Record
-	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k)}
+func (p handoffPlanner) start(k int32, next Record) *Decision {
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k), Load: loadPlanner{p.View}.loadOf(k)}
 	next.Baseline, next.Hooks = p.engagedBaseline(), p.hooks.begun(k)
 	return &Decision{Record: &next, Step: api.StepGate}
 }
@@ -181,12 +180,14 @@ func (p handoffPlanner) receive(k int32) *Decision {
 	if waits := p.comingUp(p.taker, k); waits != nil {
 		return waits
 	}
+	arrived := p.Record
+	arrived.Pace = p.paceWith(*p.Record.Handoff)
+	p.Record.Pace = arrived.Pace // what comes next is judged by it
 	if next, more := p.next(); more && !p.resting() && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
-		return p.start(next)
+		return p.start(next, arrived)
 	}
-	next := p.Record
-	next.Handoff, next.Hooks = nil, p.hooks.arrived(k)
-	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
+	arrived.Handoff, arrived.Hooks = nil, p.hooks.arrived(k)
+	return &Decision{Record: &arrived, Step: api.StepAwaitReadiness}
 }
 
 // comingUp waits until the ordinal is available at a side; nil when it is.

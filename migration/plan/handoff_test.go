@@ -149,8 +149,9 @@ func TestStart(t *testing.T) {
 	want.Handoff = &api.Handoff{
 		Ordinal: 2, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(epoch), Attempts: 1,
 		Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-2", Disk: volumes.Disk("disk-data-web-2")}},
+		Load:    &api.HandoffLoad{Cluster: p.Source.ClusterID, Node: p.Source.Pods[len(p.Source.Pods)-1].Node},
 	}
-	if diff := cmp.Diff(&Decision{Record: &want, Step: api.StepGate}, p.start(2)); diff != "" {
+	if diff := cmp.Diff(&Decision{Record: &want, Step: api.StepGate}, p.start(2, p.Record)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for name, tc := range map[string]struct {
@@ -166,7 +167,7 @@ func TestStart(t *testing.T) {
 		p := midway(func(s *Snapshot) {
 			s.Record.Baseline.DestinationUID, s.Destination.Set.UID, s.Destination.Set.Presence = tc.known, "seen", tc.presence
 		})
-		if got := p.start(2).Record.Baseline.DestinationUID; got != tc.want {
+		if got := p.start(2, p.Record).Record.Baseline.DestinationUID; got != tc.want {
 			t.Errorf("%s: %q is recorded, want %q", name, got, tc.want)
 		}
 		if p.Record.Baseline.DestinationUID != tc.known {

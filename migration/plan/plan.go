@@ -72,6 +72,8 @@ type Hold struct {
 	Stalled bool
 	// TurnBack is true when the user has asked for a rollback in this case.
 	TurnBack bool
+	// Until is when it is over by itself though nothing has changed; zero: nobody knows.
+	Until time.Time
 }
 
 // Plan returns the next step of a migration. Same input, same output.

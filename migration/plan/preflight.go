@@ -37,6 +37,7 @@ const (
 	CheckVolumes     = "claims"
 	CheckServices    = "services of ordinals"
 	CheckCopies      = "copies of dependencies"
+	CheckSchedule    = "schedule"
 )
 
 func (s Side) object() string {
@@ -108,6 +109,7 @@ func Preflight(s Snapshot) []Finding {
 		check string
 		at    func(Snapshot) []Finding
 	}{
+		{CheckSchedule, scheduleFindings},
 		{CheckSource, sourceFindings},
 		{CheckBudget, budgetFindings},
 		{CheckForm, formFindings},

@@ -16,6 +16,8 @@ type Record struct {
 	Hooks []api.HookRun
 	// HookTurns is how often a migration with hooks has turned, or begun anew.
 	HookTurns int32
+	// Pace is how long handoffs took; nil: none has come to the destination yet.
+	Pace *api.Pace
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

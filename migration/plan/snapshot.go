@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -55,6 +56,8 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
+	Load *Load
 	// Gates are the user's health gates, in their order, with what they have answered. Without
 	// them nothing waits for their answers: so are dry runs.
 	Gates []Health
@@ -74,6 +77,8 @@ type Spec struct {
 	MinReady time.Duration
 	// Deadline is how long one ordinal may take.
 	Deadline time.Duration
+	// Schedule is when a handoff may begin; nil: at any time.
+	Schedule *schedule.Schedule
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
 	// Export asks for ServiceExports on both sides.

@@ -68,12 +68,12 @@ func (p *View) at(step api.Step, decision *Decision) *Decision {
 
 // held is a wait in a step. It stalls when the step has taken too long (I6).
 func (p *View) held(step api.Step, hold Hold) *Decision {
-	decision := &Decision{Hold: &hold, Step: step}
+	decision := &Decision{Hold: &hold, Step: step, Wait: max(0, hold.Until.Sub(p.Now))}
 	if p.Record.Handoff == nil {
 		return decision
 	}
 	if left := p.Spec.Deadline - p.spent(step); left > 0 {
-		decision.Wait = left
+		decision.Wait = min(left, cmp.Or(decision.Wait, left))
 		return decision
 	}
 	hold.Stalled = true

@@ -103,6 +103,12 @@ var others = []Check{
 		Why:    "The moved ordinals would not get what the others get, or others would get what is not meant for them.",
 		Remedy: "Make both sides equal, or set spec.dependencies.onConflict or selectsOthers.",
 	},
+	{
+		Name: plan.CheckSchedule, Group: GroupOther,
+		Looks:  "at the windows of spec.schedule: whether they can be read, whether one opens ever again, and whether one is long enough for a handoff.",
+		Why:    "The move would begin, and no ordinal would ever be moved.",
+		Remedy: "Correct the window, the time zone, or notBefore and notAfter; say with expectedHandoffSeconds how long a handoff takes.",
+	},
 }
 
 // Catalogue are all checks, group by group; those of a group in the order in which they are done.

@@ -56,6 +56,9 @@ const (
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"
 	ReasonNoNodeFits           = "NoNodeFits"
+	ReasonScheduleInvalid      = "ScheduleInvalid"
+	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
+	ReasonWindowTooShort       = "WindowTooShort"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.
@@ -83,6 +86,8 @@ const (
 	ReasonMinReady            = "MinReadySeconds"
 	ReasonPaused              = "Paused"
 	ReasonQueued              = "Queued"
+	ReasonOutsideWindow       = "OutsideWindow"
+	ReasonTooManyHandoffs     = "TooManyHandoffs"
 	ReasonMoving              = "Moving"
 	ReasonRollingBack         = "RollingBack"
 	ReasonReady               = "Ready"

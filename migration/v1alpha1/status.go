@@ -26,6 +26,12 @@ type MigrationStatus struct {
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// pace is how long handoffs took; absent until one has come to the destination.
+	// +optional
+	Pace *Pace `json:"pace,omitempty"`
+	// schedule is where the migration is in its schedule, while that decides about the next handoff.
+	// +optional
+	Schedule *ScheduleStatus `json:"schedule,omitempty"`
 	// gates are those of spec.gates that are asked now.
 	// +optional
 	// +listType=atomic
@@ -193,12 +199,29 @@ type Handoff struct {
 	StartTime metav1.MicroTime `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.
 	Attempts int32 `json:"attempts"`
+	// load is what it uses that the handoffs of other migrations use, too.
+	// +optional
+	Load *HandoffLoad `json:"load,omitempty"`
 	// volumes are those that the ordinal had when its handoff began: it arrives when it
 	// runs on them again. A claim may be deleted meanwhile, and made again on an empty volume.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate
 	Volumes []HandoffVolume `json:"volumes,omitempty"`
+}
+
+// HandoffLoad is what a handoff uses that the handoffs of other migrations use, too.
+type HandoffLoad struct {
+	// cluster that the ordinal leaves: the UID of its namespace kube-system.
+	// +optional
+	Cluster types.UID `json:"cluster,omitempty"`
+	// node that it leaves.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// storageClasses of its volumes there.
+	// +optional
+	// +listType=atomic
+	StorageClasses []string `json:"storageClasses,omitempty"`
 }
 
 // HandoffVolume is the volume of one claim of the ordinal on its way.

@@ -178,6 +178,9 @@ type MigrationSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Wave int32 `json:"wave,omitempty"`
+	// schedule says when ordinals may be stopped to be moved. Default: at any time.
+	// +optional
+	Schedule *ScheduleSpec `json:"schedule,omitempty"`
 	// handoff bounds one ordinal's way.
 	// +optional
 	// +kubebuilder:default={}

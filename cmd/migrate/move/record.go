@@ -172,6 +172,9 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagHooks) {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
+	if t.spec.schedule.any(t.spec.given) {
+		m.Spec.Schedule = t.requested.Spec.Schedule
+	}
 	t.spec.dependencies.set(&m.Spec.Dependencies, t.spec.given)
 	if t.spec.given(flagCleanup) {
 		m.Spec.Cleanup = t.requested.Spec.Cleanup

@@ -3,9 +3,11 @@ package move
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
@@ -81,6 +83,28 @@ func TestResolve(t *testing.T) {
 }
 
 // TestGoOn: what is recorded counts, less what may be changed in mid-move.
+// TestWindowsAreChanged: the windows of a run may be changed in mid-move, all of them together.
+func TestWindowsAreChanged(t *testing.T) {
+	recorded := recordOf(movetest.InFlight(), "--window", "22:00/4h", "--time-zone", "Europe/Berlin")(t)
+	for name, tc := range map[string]struct {
+		args []string
+		want *api.ScheduleSpec
+	}{
+		"not said":   {nil, recorded.Spec.Schedule},
+		"others":     {[]string{"--window", "12:00/1h"}, &api.ScheduleSpec{Windows: []api.Window{{From: "12:00", Duration: metav1.Duration{Duration: time.Hour}}}}},
+		"none":       {[]string{"--window", ""}, &api.ScheduleSpec{}},
+		"from where": {[]string{"--time-zone", "Asia/Tokyo"}, &api.ScheduleSpec{TimeZone: "Asia/Tokyo"}},
+	} {
+		m, _, err := taskOf(t, recorded, tc.args...).resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, m.Spec.Schedule); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestGoOn(t *testing.T) {
 	m, _, err := taskOf(t, recordOf(movetest.InFlight(), "--min-ready", "5s", "--count", "4")(t), "--deadline", "1h", "--cleanup", "delete").resolve(t.Context())
 	if err != nil {

@@ -35,6 +35,7 @@ type specFlags struct {
 	gates           string
 	hooks           string
 	recipe          recipe.Flags
+	schedule        scheduleFlags
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 
@@ -86,6 +87,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.hooks, flagHooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.recipe.Add(flags)
+	f.schedule.add(flags)
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -145,6 +147,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		return spec, err
 	}
 	if spec.Gates, err = readGates(f.gates); err != nil {
+		return spec, err
+	}
+	if spec.Schedule, err = f.schedule.spec(f.given); err != nil {
 		return spec, err
 	}
 	if spec.Volumes, err = f.volumes(); err != nil {

@@ -3,9 +3,11 @@ package move
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -34,6 +36,10 @@ func parseSpec(args ...string) (api.MigrationSpec, error) {
 	return f.spec("web", destinationFlags{namespace: "store", name: "web2"})
 }
 
+func utc(year int, month time.Month, day, hour int) *metav1.Time {
+	return new(metav1.NewTime(time.Date(year, month, day, hour, 0, 0, 0, time.UTC)))
+}
+
 func TestSpecFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -58,6 +64,17 @@ func TestSpecFlags(t *testing.T) {
 				Mode: api.DependenciesCopy, OnConflict: api.ConflictOverwrite, OnChange: api.ChangeStall, SelectsOthers: api.SelectsOthersLeave, Cleanup: api.CleanupDelete,
 			}
 		}},
+		"schedule": {[]string{"--window", "Sat,Sun 22:00/4h", "--window", "*/30 1 * * 1-5/20m", "--window=12:30/90m", "--time-zone", "Europe/Berlin", "--not-before", "2026-11-28 22:00", "--not-after", "2026-12-28T22:00:00Z", "--expected-handoff", "90s"}, func(s *api.MigrationSpec) {
+			s.Schedule = &api.ScheduleSpec{
+				TimeZone: "Europe/Berlin", NotBefore: utc(2026, 11, 28, 21), NotAfter: utc(2026, 12, 28, 22), ExpectedHandoffSeconds: ptr.To[int32](90),
+				Windows: []api.Window{
+					{Days: []api.Weekday{"Sat", "Sun"}, From: "22:00", Duration: metav1.Duration{Duration: 4 * time.Hour}},
+					{Start: "*/30 1 * * 1-5", Duration: metav1.Duration{Duration: 20 * time.Minute}},
+					{From: "12:30", Duration: metav1.Duration{Duration: 90 * time.Minute}},
+				},
+			}
+		}},
+		"windows taken back": {[]string{"--window", ""}, func(s *api.MigrationSpec) { s.Schedule = &api.ScheduleSpec{} }},
 		"storage classes": {[]string{"--storage-class", "wal=slow", "--storage-class", "data=fast"}, func(s *api.MigrationSpec) {
 			s.Volumes = []api.VolumeSpec{
 				{ClaimTemplate: "data", Method: api.MethodRebind, StorageClassName: new("fast")},
@@ -72,7 +89,7 @@ func TestSpecFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 		})
@@ -94,6 +111,15 @@ func TestSpecFlagsRefused(t *testing.T) {
 		"min-ready of days":   {[]string{"--min-ready", "48h"}, "to 24h0m0s"},
 		"no deadline":         {[]string{"--deadline", "0"}, "from 1s"},
 		"cleanup":             {[]string{"--cleanup", "all"}, "retain, delete"},
+		"window of no time":   {[]string{"--window", "22:00"}, "START/DURATION"},
+		"window of words":     {[]string{"--window", "22:00/long"}, "START/DURATION"},
+		"half a cron":         {[]string{"--window", "22 */4h"}, "windows[0]"},
+		"window of seconds":   {[]string{"--window", "22:00/5s"}, "from 1m0s"},
+		"no such day":         {[]string{"--window", "Someday 22:00/4h"}, "windows[0]"},
+		"zone":                {[]string{"--time-zone", "Atlantis"}, "Europe/Berlin"},
+		"not before words":    {[]string{"--not-before", "tomorrow"}, "not-before"},
+		"not after words":     {[]string{"--not-after", "some day"}, "not-after"},
+		"no time at all":      {[]string{"--expected-handoff", "0s"}, "from 1s"},
 		"half a class":        {[]string{"--storage-class", "data="}, "TEMPLATE=CLASS"},
 		"class of what":       {[]string{"--storage-class", "=fast"}, "TEMPLATE=CLASS"},
 		"conflicts":           {[]string{"--copy-dependencies", "--on-conflict", "merge"}, "stall, keep, overwrite"},

@@ -36,6 +36,8 @@ type Plan struct {
 	Summary  Summary        `json:"summary"`
 	// Gates are the health gates that it waits for on its way; here they are taken to pass.
 	Gates []api.HealthGate `json:"gates,omitempty"`
+	// Schedule is how much fits into which windows; absent: it moves at any time.
+	Schedule *Schedule `json:"schedule,omitempty"`
 	// Outcome is how it ends: Moved or RolledBack.
 	Outcome string `json:"outcome,omitempty"`
 	// Stalled is why it does not get to its end.
@@ -96,6 +98,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	if first := plan.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
 		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
+	d.Schedule = scheduleOf(s)
 	steps := newSteps(s)
 	simulation := toTheEnd(s, steps.add)
 	d.Steps, d.Summary.Ordinals, d.Summary.Volumes = steps.phased(), steps.started, len(steps.carried)
@@ -109,11 +112,16 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 
 // toTheEnd runs the planner to the end, as a resumed migration would, and shows each step.
 func toTheEnd(s plan.Snapshot, show func(simulate.Step)) simulate.Result {
+	return simulate.Each(resumed(s), show)
+}
+
+// resumed is a migration as it goes on after a pause.
+func resumed(s plan.Snapshot) plan.Snapshot {
 	if s.Spec.Mode == api.ModePause {
 		s.Spec.Mode = api.ModeRun
 		if fence := s.Record.Fence; fence != nil && fence.Direction == api.Back {
 			s.Spec.Mode = api.ModeRollback
 		}
 	}
-	return simulate.Each(s, show)
+	return s
 }

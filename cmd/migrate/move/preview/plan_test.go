@@ -6,8 +6,10 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -38,6 +41,13 @@ func TestPlanTable(t *testing.T) {
 	sick := movetest.Application{Replicas: 2}.Snapshot()
 	sick.Source.Pods[1].Ready = false
 	sick.Preflight = warned.Preflight
+	scheduled := movetest.Application{Replicas: 3}.Snapshot()
+	scheduled.Spec.Schedule = schedule.Of(&api.ScheduleSpec{
+		TimeZone: "Europe/Berlin", NotBefore: new(metav1.NewTime(scheduled.Now.Add(time.Hour))), ExpectedHandoffSeconds: new(int32(1800)),
+		Windows: []api.Window{{From: "22:00", Duration: metav1.Duration{Duration: time.Hour}}},
+	})
+	over := movetest.Application{Replicas: 1}.Snapshot()
+	over.Spec.Schedule = schedule.Of(&api.ScheduleSpec{NotAfter: new(metav1.NewTime(over.Now))})
 	for name, tc := range map[string]struct {
 		snapshot plan.Snapshot
 		wide     bool
@@ -47,6 +57,8 @@ func TestPlanTable(t *testing.T) {
 		"plan_wide.txt":    {snapshot: whole, wide: true},
 		"plan_color.txt":   {snapshot: warned, paint: terminal.Painter{On: true}},
 		"plan_refused.txt": {snapshot: sick},
+		"plan_windows.txt": {snapshot: scheduled},
+		"plan_never.txt":   {snapshot: over},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden.Compare(t, name, printPlan(t, NewPlan(fresh(), Beginning, tc.snapshot), tc.paint, tc.wide))

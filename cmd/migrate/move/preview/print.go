@@ -152,6 +152,9 @@ func (p Printer) conclusion(d Plan) []string {
 	if len(d.Gates) > 0 && len(d.Steps) > 0 {
 		lines = append(lines, "It waits until its health gates pass, which are not asked here: "+gatesText(d.Gates))
 	}
+	if d.Schedule != nil && len(d.Steps) > 0 {
+		lines = append(lines, d.Schedule.text())
+	}
 	if d.Stalled != nil {
 		lines = append(lines, p.Paint.Red("It would stall there: "+d.Stalled.Reason)+"\n  "+d.Stalled.Message)
 		if d.Stalled.Remedy != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -67,6 +68,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	g.field("Handoff", handoffText(status.Handoff, g.Now))
+	if status.Schedule != nil {
+		g.field("Schedule", scheduleText(*status.Schedule, schedule.Of(m.Spec.Schedule)))
+	}
 	for i, gate := range status.Gates {
 		g.gate(i, gate)
 	}
@@ -142,6 +146,24 @@ func (g *Page) hook(nth int, run api.HookRun) {
 		paint = g.Paint.Red
 	}
 	g.line(terminal.Pad(name, fieldWidth), text, paint)
+}
+
+// scheduleText says when the next handoff may begin, in the zone of the schedule, and how many are left.
+func scheduleText(s api.ScheduleStatus, by *schedule.Schedule) string {
+	if by == nil {
+		return "changed since this was written"
+	}
+	text := "no window opens any more that a handoff fits into"
+	switch {
+	case s.Open:
+		text = "a handoff may begin now"
+	case s.OpensTime != nil:
+		text = "the next handoff may begin at " + by.Text(s.OpensTime.Time)
+	}
+	if s.ClosesTime != nil {
+		text += ", the window closes at " + by.Text(s.ClosesTime.Time)
+	}
+	return text + fmt.Sprintf("; %s left, %s each", terminal.Count(int(s.Left), "ordinal"), time.Duration(s.HandoffSeconds)*time.Second)
 }
 
 func recoveryText(m *api.Migration) string {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -25,6 +27,11 @@ func TestStatusText(t *testing.T) {
 		{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Message: "StatefulSet shop/web in cluster east is tracked by Argo CD"},
 		{Check: "release", Reason: "ReleaseNotSeen", Message: "nothing shows when the machine has let go of the disk"},
 	}
+	waits := movetest.Moving(1, 4)
+	waits.Spec.Schedule = &api.ScheduleSpec{TimeZone: "Europe/Berlin"}
+	waits.Status.Schedule = &api.ScheduleStatus{
+		OpensTime: new(metav1.NewTime(commandtest.Noon.Add(10 * time.Hour))), ClosesTime: new(metav1.NewTime(commandtest.Noon.Add(14 * time.Hour))), HandoffSeconds: 90, Left: 3,
+	}
 	for name, tc := range map[string]struct {
 		m       *api.Migration
 		record  string
@@ -36,11 +43,32 @@ func TestStatusText(t *testing.T) {
 		"status_completed.txt": {m: movetest.Completed()},
 		"status_unbegun.txt":   {m: unbegun},
 		"status_gates.txt":     {m: gated},
+		"status_windows.txt":   {m: waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}
 			golden.Compare(t, name, g.Show(tc.m, "east", tc.record))
 		})
+	}
+}
+
+// TestScheduleText: whether a handoff may begin now, when the next may, and that none may.
+func TestScheduleText(t *testing.T) {
+	by := schedule.Of(&api.ScheduleSpec{})
+	closes := new(metav1.NewTime(commandtest.Noon))
+	for name, tc := range map[string]struct {
+		s    api.ScheduleStatus
+		by   *schedule.Schedule
+		want string
+	}{
+		"open":       {api.ScheduleStatus{Open: true, ClosesTime: closes, HandoffSeconds: 60, Left: 1}, by, "a handoff may begin now, the window closes at " + by.Text(commandtest.Noon) + "; 1 ordinal left, 1m0s each"},
+		"always":     {api.ScheduleStatus{Open: true, HandoffSeconds: 60, Left: 2}, by, "a handoff may begin now; 2 ordinals left, 1m0s each"},
+		"never":      {api.ScheduleStatus{HandoffSeconds: 60, Left: 2}, by, "no window opens any more that a handoff fits into; 2 ordinals left, 1m0s each"},
+		"taken back": {api.ScheduleStatus{}, nil, "changed since this was written"},
+	} {
+		if got := scheduleText(tc.s, tc.by); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

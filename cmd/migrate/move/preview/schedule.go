@@ -1,0 +1,84 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/schedule"
+)
+
+// Schedule is how much of a move fits into which windows, if each handoff takes as long as is expected.
+type Schedule struct {
+	HandoffSeconds int64     `json:"handoffSeconds"`
+	Windows        []Opening `json:"windows"`
+	// Left are the ordinals that fit into none of these windows.
+	Left int32 `json:"left"`
+
+	by *schedule.Schedule
+}
+
+// Opening is what fits into one window; a time that is absent is no bound.
+type Opening struct {
+	Opens    *time.Time `json:"opens,omitempty"`
+	Closes   *time.Time `json:"closes,omitempty"`
+	Ordinals int32      `json:"ordinals"`
+}
+
+// scheduleOf is nil where no schedule decides when ordinals move.
+func scheduleOf(s plan.Snapshot) *Schedule {
+	s = resumed(s)
+	timing, asked := plan.TimingOf(s)
+	if !asked {
+		return nil
+	}
+	d := &Schedule{HandoffSeconds: int64(timing.Needs / time.Second), Windows: []Opening{}, by: s.Spec.Schedule}
+	shares, left := s.Spec.Schedule.Forecast(s.Now, timing.Needs, timing.Left)
+	d.Left = left
+	for _, share := range shares {
+		d.Windows = append(d.Windows, Opening{optional(share.Slot.Opens), optional(share.Slot.Closes), share.Ordinals})
+	}
+	return d
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// text is what people read of it: the first windows, and when the last ordinals move.
+func (d Schedule) text() string {
+	const shown = 5
+	lines := []string{fmt.Sprintf("By its schedule, with %s for a handoff:", time.Duration(d.HandoffSeconds)*time.Second)}
+	for i, opening := range d.Windows {
+		if i >= shown-1 && i < len(d.Windows)-1 {
+			if i == shown-1 {
+				lines = append(lines, "  ...")
+			}
+			continue
+		}
+		lines = append(lines, "  "+d.line(opening))
+	}
+	if d.Left > 0 {
+		lines = append(lines, fmt.Sprintf("  %s after that", terminal.Count(int(d.Left), "ordinal")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (d Schedule) line(s Opening) string {
+	text := terminal.Count(int(s.Ordinals), "ordinal")
+	switch {
+	case s.Opens == nil && s.Closes == nil:
+		return text + " at any time"
+	case s.Opens == nil:
+		return text + " up to " + d.by.Text(*s.Closes)
+	case s.Closes == nil:
+		return text + " from " + d.by.Text(*s.Opens) + " on"
+	default:
+		return text + " from " + d.by.Text(*s.Opens) + " to " + d.by.Text(*s.Closes)
+	}
+}

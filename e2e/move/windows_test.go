@@ -1,0 +1,166 @@
+package move
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// hourly is a window that is open now and for the next hours, in a zone that has no round hours.
+func hourly() *api.ScheduleSpec {
+	return &api.ScheduleSpec{TimeZone: "Asia/Kathmandu", Windows: []api.Window{{Start: "*/10 * * * *", Duration: metav1.Duration{Duration: time.Hour}}}}
+}
+
+func withSchedule(s *api.ScheduleSpec) harness.Setting {
+	return harness.WithSpec(func(spec *api.MigrationSpec) { spec.Schedule = s })
+}
+
+// reschedule gives a migration another schedule in mid-move.
+func reschedule(ctx context.Context, mover *fixture.Mover, s *api.ScheduleSpec) error {
+	return rewrite(ctx, mover, func(m *api.Migration) { m.Spec.Schedule = s })
+}
+
+// TestWindows: no ordinal is stopped outside of a window, whatever is prepared; every replica runs meanwhile; and
+// the migration goes on when its window opens, here by an edit (I5, I6).
+func TestWindows(t *testing.T) {
+	later := metav1.NewTime(time.Now().Add(time.Hour))
+	before := &api.ScheduleSpec{NotBefore: &later}
+	short := hourly()
+	short.Windows[0].Start, short.Windows[0].Duration, short.ExpectedHandoffSeconds = "0 0 1 1 *", metav1.Duration{Duration: time.Hour}, new(int32(7200))
+	for name, tc := range map[string]struct {
+		schedule *api.ScheduleSpec
+		reason   string
+		stalls   bool
+	}{
+		"not yet":             {before, api.ReasonOutsideWindow, false},
+		"not any more":        {&api.ScheduleSpec{NotAfter: new(metav1.NewTime(time.Now()))}, api.ReasonScheduleNeverOpens, true},
+		"not for so long":     {short, api.ReasonWindowTooShort, true},
+		"by no clock at all":  {&api.ScheduleSpec{TimeZone: "Middle-Earth/Shire"}, api.ReasonScheduleInvalid, true},
+		"nor by half a clock": {&api.ScheduleSpec{Windows: []api.Window{{Start: "soon", Duration: metav1.Duration{Duration: time.Hour}}}}, api.ReasonScheduleInvalid, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
+			mover := v.Mover()
+			held := false
+			holds := harness.HeldWith(tc.reason)
+			if tc.stalls {
+				holds = harness.StalledWith(tc.reason)
+			}
+			v.Drive(mover, harness.Arrival(2)(func() error { return reschedule(v.Ctx, mover, tc.schedule) }), holds(func() error {
+				held = true
+				m, err := mover.Store.Load(v.Ctx)
+				if err != nil {
+					return err
+				}
+				if m.Status.Source.Available+m.Status.Destination.Available != 3 || m.Status.Handoff != nil {
+					t.Errorf("it holds at %+v and %+v, with %+v", m.Status.Source, m.Status.Destination, m.Status.Handoff)
+				}
+				if at := m.Status.Schedule; at == nil || at.Open || at.Left == 0 || tc.stalls != (at.OpensTime == nil) {
+					t.Errorf("the status says %+v", at)
+				}
+				return reschedule(v.Ctx, mover, hourly())
+			}))
+			if !held {
+				t.Error("nothing has held it")
+			}
+			m, err := mover.Store.Load(v.Ctx)
+			v.Must(err)
+			if m.Status.Schedule != nil || m.Status.Pace == nil {
+				t.Errorf("at its end the status says %+v and %+v", m.Status.Schedule, m.Status.Pace)
+			}
+			v.ExpectMovedCleanly()
+			v.Audit()
+		})
+	}
+}
+
+// TestWindowCloses: an ordinal that is down when its window closes is brought up, and the next one is not stopped
+// (I6).
+func TestWindowCloses(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
+	mover := v.Mover()
+	closed, held := false, false
+	v.Drive(mover, harness.WroteOn("source", "ScaleDown")(func() error {
+		closed = true
+		return reschedule(v.Ctx, mover, &api.ScheduleSpec{NotBefore: new(metav1.NewTime(time.Now().Add(time.Hour)))})
+	}), harness.HeldWith(api.ReasonOutsideWindow)(func() error {
+		held = true
+		m, err := mover.Store.Load(v.Ctx)
+		if err != nil {
+			return err
+		}
+		if m.Status.Moved != 1 || m.Status.Destination.Available != 1 || m.Status.Source.Available != 2 {
+			t.Errorf("it holds at %+v and %+v", m.Status.Source, m.Status.Destination)
+		}
+		return reschedule(v.Ctx, mover, nil)
+	}))
+	if !closed || !held {
+		t.Errorf("the window closed: %t, and it was waited for: %t", closed, held)
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestRollbackInNoWindow: what a person takes back is not held by a window that is closed (I8).
+func TestRollbackInNoWindow(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
+	mover := v.Mover()
+	v.Drive(mover, harness.Arrival(2)(func() error {
+		return reschedule(v.Ctx, mover, &api.ScheduleSpec{NotAfter: new(metav1.NewTime(time.Now()))})
+	}), harness.StalledWith(api.ReasonScheduleNeverOpens)(func() error {
+		return rewrite(v.Ctx, mover, func(m *api.Migration) { m.Spec.Mode = api.ModeRollback })
+	}))
+	m, err := mover.Store.Load(v.Ctx)
+	v.Must(err)
+	if m.Status.Moved != 0 || m.Status.Source.Available != 3 {
+		t.Errorf("it has come back to %+v", m.Status.Source)
+	}
+	v.Audit()
+}
+
+// TestWindowsAreKept: an API server keeps a schedule as it was written, and refuses what is none.
+func TestWindowsAreKept(t *testing.T) {
+	n := startTenancy(t, "windows")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "windows-"}}
+	ctx := t.Context()
+	if err := n.client.Create(ctx, namespace); err != nil {
+		t.Fatal(err)
+	}
+	window := func(change func(*api.Window)) *api.ScheduleSpec {
+		w := api.Window{From: "22:00", Days: []api.Weekday{"Sat", "Sun"}, Duration: metav1.Duration{Duration: 4 * time.Hour}}
+		change(&w)
+		return &api.ScheduleSpec{TimeZone: "Europe/Berlin", Windows: []api.Window{w}}
+	}
+	for name, tc := range map[string]struct {
+		schedule *api.ScheduleSpec
+		kept     bool
+	}{
+		"days and hours":   {window(func(*api.Window) {}), true},
+		"cron":             {window(func(w *api.Window) { w.Start, w.From, w.Days = "0 22 * * 6", "", nil }), true},
+		"both":             {window(func(w *api.Window) { w.Start = "0 22 * * 6" }), false},
+		"neither":          {window(func(w *api.Window) { w.From, w.Days = "", nil }), false},
+		"days of cron":     {window(func(w *api.Window) { w.Start, w.From = "0 22 * * 6", "" }), false},
+		"no such day":      {window(func(w *api.Window) { w.Days[0] = "Caturday" }), false},
+		"no such hour":     {window(func(w *api.Window) { w.From = "24:00" }), false},
+		"seconds":          {window(func(w *api.Window) { w.Duration.Duration = time.Second }), false},
+		"more than a week": {window(func(w *api.Window) { w.Duration.Duration = 169 * time.Hour }), false},
+	} {
+		m := fixture.NewMigration(namespace.Name, "web")
+		m.Spec.Destination.Namespace, m.Spec.Schedule = "elsewhere", tc.schedule
+		err := n.client.Create(ctx, m, client.DryRunAll)
+		if (err == nil) != tc.kept {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package migration
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+// onNode is what a handoff off a node uses.
+func onNode(name, node string) plan.Berth {
+	return plan.Berth{Migration: named(name), HandoffLoad: api.HandoffLoad{Node: node}}
+}
+
+// TestLedger: of two that want the last place one gets it. Whoever takes another place gives the former one back, and
+// who waits is called when one is free.
+func TestLedger(t *testing.T) {
+	l := newLedger(plan.Limits{Node: 1})
+	if !l.take(onNode("a", "n1")) || l.take(onNode("b", "n1")) || !l.take(onNode("b", "n2")) {
+		t.Error("one place was given twice, or none")
+	}
+	if !l.take(onNode("a", "n3")) || !l.take(onNode("c", "n1")) {
+		t.Error("a place was not given back")
+	}
+	if others := l.load(named("a")).Others; len(others) != 2 {
+		t.Errorf("others use %+v", others)
+	}
+	l.note(onNode("d", "n1")) // it has begun before the limit was set
+	if l.take(onNode("e", "n1")) {
+		t.Error("there are two already")
+	}
+	l.wait(named("e"))
+	if called := l.leave(named("f")); called != nil {
+		t.Errorf("it had nothing: %v", called)
+	}
+	if called := l.leave(named("c")); !slices.Equal(called, calls{named("e")}) {
+		t.Errorf("called were %v", called)
+	}
+	if called := l.leave(named("d")); called != nil || !l.take(onNode("e", "n1")) {
+		t.Errorf("it was called once: %v", called)
+	}
+}
+
+// TestNoLedger: without limits nothing is bounded.
+func TestNoLedger(t *testing.T) {
+	l := newLedger(plan.Limits{})
+	l.note(onNode("a", "n1"))
+	l.wait(named("a"))
+	if l != nil || !l.take(onNode("b", "n1")) || l.load(named("b")) != nil || l.leave(named("a")) != nil {
+		t.Error("something is bounded")
+	}
+}
+
+// TestHandoffsAreCounted: a manager that begins counts what is under way before anything else begins; what has ended
+// counts no more, unless it is not known whether it has.
+func TestHandoffsAreCounted(t *testing.T) {
+	under := func(m *api.Migration) {
+		m.Status.Baseline = &api.Baseline{SourceCluster: "east", DestinationCluster: "west"}
+		m.Status.Handoff = &api.Handoff{Load: &api.HandoffLoad{Cluster: "east", Node: "n1"}}
+	}
+	other := west("other", 1, under)
+	d := newDesk(t, other)
+	d.line, d.ledger = newLine(0, 0), newLedger(plan.Limits{Node: 1})
+	if err := d.seed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mine := traffic{d.Reconciler, named("mine")}
+	berth := plan.Berth{Migration: named("mine"), HandoffLoad: api.HandoffLoad{Cluster: "east", Node: "n1"}}
+	if mine.Take(berth) || len(mine.Load().Others) != 1 {
+		t.Error("what has begun before the manager does not count")
+	}
+	other.Status.Handoff = nil
+	if d.book(other, true); mine.Take(berth) {
+		t.Error("nobody knows whether it has ended")
+	}
+	if d.book(other, false); !mine.Take(berth) {
+		t.Error("it has ended")
+	}
+	if d.Reconciler.leave(named("mine")); len(d.ledger.berths) > 0 {
+		t.Errorf("it is gone, and has %+v", d.ledger.berths)
+	}
+}

@@ -1,0 +1,82 @@
+package migration
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Traffic is what the handoffs of all migrations share.
+type Traffic interface {
+	// Load is what others use than the migration that asks; nil: nothing is bounded.
+	Load() *plan.Load
+	// Take is asked before a handoff is recorded. It is false where it would be one too many.
+	Take(plan.Berth) bool
+}
+
+// traffic is the Traffic of one Migration of a Reconciler.
+type traffic struct {
+	*Reconciler
+	who types.NamespacedName
+}
+
+func (t traffic) Load() *plan.Load {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.load(t.who)
+}
+
+func (t traffic) Take(b plan.Berth) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.take(b)
+}
+
+// load is what the handoffs of others use.
+func (e *Engine) load() *plan.Load {
+	if e.traffic == nil {
+		return nil
+	}
+	return e.traffic.Load()
+}
+
+// begins says whether a record may be written as far as others are concerned: two that look at the same time
+// may both find room for one more handoff. What goes back is not held.
+func (e *Engine) begins(step pass.Step) bool {
+	before, after := step.Snapshot.Record.Handoff, step.Decision.Record.Handoff
+	if e.traffic == nil || after == nil || before != nil && before.Ordinal == after.Ordinal {
+		return true
+	}
+	berth, begun := plan.BerthOf(step.Snapshot.Migration, *step.Decision.Record)
+	return !begun || e.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
+}
+
+// book notes what a Migration's handoff uses as it is recorded. Where it is not known what became of a record,
+// what was taken stays so.
+func (r *Reconciler) book(m *api.Migration, failed bool) {
+	key := client.ObjectKeyFromObject(m)
+	var called calls
+	r.mu.Lock()
+	switch berth, under := plan.BerthOf(key, observe.RecordOf(m)); {
+	case under && !ended(m):
+		r.ledger.note(berth)
+	case !failed:
+		called = r.ledger.leave(key)
+	}
+	r.mu.Unlock()
+	r.call(called)
+}
+
+// queueFor has a Migration looked at again when a handoff has ended, where it waits for that.
+func (r *Reconciler) queueFor(m *api.Migration, hold *plan.Hold) {
+	if hold == nil || hold.Reason != api.ReasonTooManyHandoffs {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.wait(client.ObjectKeyFromObject(m))
+}
