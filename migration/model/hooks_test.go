@@ -85,11 +85,35 @@ func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
 	}
 }
 
-// waitsForNobodyDown checks that no hook is run or waited for while an ordinal is in neither slice.
+// waitsForNobodyDown checks that no hook is run or waited for while an ordinal is in neither slice, and that nothing
+// is done that is to wait for one.
 func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
 	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.Verb == plan.RunHook
 	if waits && isDown(s) {
 		m.breaks("a hook is waited for while an ordinal is down: %+v", d)
+	}
+	if e := d.Effect; e != nil && e.Verb == plan.ScaleDown {
+		if pod, found := s.Side(e.Side).Pod(e.Ordinal); found && pod.Ready && !pod.Terminating {
+			m.over(s, e.String(), api.HookBeforeMigration, api.HookBeforeOrdinal)
+		}
+	}
+	if r := d.Record; r != nil && s.Record.Completed == "" && (r.Completed == api.ReasonMoved || r.Completed == api.ReasonRolledBack) && s.Record.Baseline != nil {
+		m.over(s, "completed", api.HookAfterMigration)
+		for _, run := range s.Record.Hooks {
+			if run.State == api.HookPending || run.State == api.HookRunning {
+				m.breaks("I6: completed while hook %s is %s", run.Name, run.State)
+			}
+		}
+	}
+}
+
+// over checks that the hooks of these points have been run before something is done.
+func (m *machine) over(s plan.Snapshot, what string, points ...api.HookPoint) {
+	for _, hook := range s.Spec.Hooks {
+		ran := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Name == hook.Name && hook.Over(run) })
+		if slices.Contains(points, hook.Point) && !ran {
+			m.breaks("I6: %s, and hook %s has not been run", what, hook.Name)
+		}
 	}
 }
 

@@ -133,6 +133,8 @@ func notDown(t interface{ Fatalf(string, ...any) }) func(plan.Snapshot, plan.Dec
 		switch {
 		case (runs || d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook")) && (down || s.Record.Handoff != nil):
 			t.Fatalf("an ordinal is down: %+v", d)
+		case runs && !slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Job == d.Effect.Name }):
+			t.Fatalf("nobody could answer for it: %+v", d.Effect)
 		case runs && slices.ContainsFunc([]plan.Set{s.Source.Set, s.Destination.Set}, func(set plan.Set) bool {
 			return set.Presence == plan.Seen && set.Fence != plan.Fence(s.UID, s.Record.Fence.Epoch)
 		}):
