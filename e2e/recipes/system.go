@@ -105,8 +105,10 @@ func (s system) statefulSet() *appsv1.StatefulSet {
 	container := corev1.Container{
 		Name: s.recipe, Image: s.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: shell(s.start).Command,
 		Env: []corev1.EnvVar{
-			field("ORDINAL", "metadata.labels['"+appsv1.PodIndexLabel+"']"), field("POD_IP", "status.podIP"),
-			{Name: "PRIMARY", Value: s.members.Host(s.members.Names()[0])}, {Name: "MEMBERS", Value: strings.Join(s.hosts(s.members.Names()), " ")},
+			field("ORDINAL", "metadata.labels['"+appsv1.PodIndexLabel+"']"),
+			field("POD_IP", "status.podIP"),
+			{Name: "PRIMARY", Value: s.members.Host(s.members.Names()[0])},
+			{Name: "MEMBERS", Value: strings.Join(s.hosts(s.members.Names()), " ")},
 		},
 		VolumeMounts:   []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
 		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: shell(s.ready)}, PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3},
