@@ -22,8 +22,9 @@ import (
 
 // The images.
 const (
-	databaseImage = "sliceshift/databases:e2e"
-	clientImage   = "sliceshift/database-client:e2e"
+	databaseImage  = "sliceshift/databases:e2e"
+	zookeeperImage = "sliceshift/zookeeper:e2e"
+	clientImage    = "sliceshift/database-client:e2e"
 )
 
 func main() {
@@ -43,7 +44,7 @@ func try(ctx context.Context, only string) (err error) {
 	if err != nil {
 		return err
 	}
-	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir) })
+	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir, systems) })
 	if err != nil {
 		return err
 	}
@@ -61,13 +62,24 @@ func try(ctx context.Context, only string) (err error) {
 	return errors.Join(failed...)
 }
 
-func buildImages(ctx context.Context, dir string) ([]string, error) {
-	if err := debian.Image(ctx, os.Stderr, databaseImage, "postgresql-15", "redis-server"); err != nil {
-		return nil, err
+// packages are what an image of Debian holds.
+var packages = map[string][]string{databaseImage: {"postgresql-15", "redis-server"}, zookeeperImage: {"zookeeper"}}
+
+// buildImages makes what these systems need.
+func buildImages(ctx context.Context, dir string, systems []system) ([]string, error) {
+	images := []string{clientImage}
+	for _, s := range systems {
+		if slices.Contains(images, s.image) {
+			continue
+		}
+		if err := debian.Image(ctx, os.Stderr, s.image, packages[s.image]...); err != nil {
+			return nil, err
+		}
+		images = append(images, s.image)
 	}
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
 		return nil, errors.New("find the sources of e2e/recipes: build without -trimpath, inside the repository")
 	}
-	return []string{databaseImage, clientImage}, kind.BuildImage(ctx, dir, filepath.Join(filepath.Dir(file), "programs", "client"), clientImage)
+	return images, kind.BuildImage(ctx, dir, filepath.Join(filepath.Dir(file), "programs", "client"), clientImage)
 }

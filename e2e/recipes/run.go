@@ -80,7 +80,8 @@ func (r *run) all(ctx context.Context) (result, error) {
 func (r *run) deploy(ctx context.Context) error {
 	namespace := r.members.Namespace
 	for _, c := range r.pair.Both() {
-		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.RunsJobs))
+		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace),
+			setup.MoverMay(ctx, c, namespace, setup.RunsJobs), setup.MoverMay(ctx, c, namespace, setup.AsksPods))
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,18 @@ func (r *run) deploy(ctx context.Context) error {
 		return err
 	}
 	r.say("%d members are Ready in east", r.members.Replicas)
-	return nil
+	return r.putTogether(ctx)
+}
+
+// putTogether makes one database of members that need it.
+func (r *run) putTogether(ctx context.Context) error {
+	if r.form == "" {
+		return nil
+	}
+	pod := stage.Writer(r.members.Meta("form"), r.recipe, r.image)
+	pod.Spec.Containers[0].Command = []string{"sh", "-euc", r.form}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MEMBERS", Value: strings.Join(r.hosts(r.members.Names()), " ")}}
+	return stage.RunPod(ctx, r.pair.East, pod, corev1.PodSucceeded)
 }
 
 // undisturbed lets the clients work.
@@ -107,7 +119,8 @@ func undisturbed(ctx context.Context) error {
 	}
 }
 
-// moveAndTurn begins the move by the recipe, and turns it round when the primary is stopped.
+// moveAndTurn begins the move by the recipe, and turns it round when a member is stopped: the primary, where
+// there is one.
 func (r *run) moveAndTurn(ctx context.Context) error {
 	west, err := setup.Credentials(ctx, r.pair.West, r.pair.East, r.members.Namespace)
 	if err != nil {
@@ -129,10 +142,10 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	r.say("the Migration is created")
 	err = r.await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
-		return h != nil && h.Ordinal == 0 && stage.IsStopped(h.Step)
+		return h != nil && h.Ordinal == r.turn && stage.IsStopped(h.Step)
 	})
 	if err != nil {
-		return fmt.Errorf("the primary stopped: %w", err)
+		return fmt.Errorf("a member stopped: %w", err)
 	}
 	return r.setMode(ctx, api.ModeRollback)
 }
@@ -172,18 +185,14 @@ func (r *run) written(name string) string {
 
 // client is a pod that runs the client, as the name says, against these members.
 func (r *run) client(name, does string, members []string) *corev1.Pod {
-	hosts := make([]string, 0, len(members))
-	for _, member := range members {
-		hosts = append(hosts, r.members.Host(member))
-	}
 	return stage.Writer(r.members.Meta(name), r.recipe, clientImage, does,
-		"-system="+r.recipe, "-name="+name, "-members="+strings.Join(hosts, ","), "-out=/out/"+name+".json")
+		"-system="+r.recipe, "-name="+name, "-members="+strings.Join(r.hosts(members), ","), "-out=/out/"+name+".json")
 }
 
-// startClients starts one in each cluster. They write to the primary.
+// startClients starts one in each cluster.
 func (r *run) startClients(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
-		if err := stage.RunPod(ctx, c, r.client(clientName(c), "run", r.members.Names()[:1]), corev1.PodRunning); err != nil {
+		if err := stage.RunPod(ctx, c, r.client(clientName(c), "run", r.clients()), corev1.PodRunning); err != nil {
 			return err
 		}
 	}

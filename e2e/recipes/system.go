@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,29 +21,75 @@ var stopPostgreSQL string
 //go:embed scripts/redis.sh
 var startRedis string
 
-// system is a database of a primary and a replica, and the recipe by which it moves.
+//go:embed scripts/redis-cluster.sh
+var startRedisCluster string
+
+//go:embed scripts/redis-cluster-form.sh
+var formRedisCluster string
+
+//go:embed scripts/zookeeper.sh
+var startZooKeeper string
+
+//go:embed scripts/zookeeper-ready.sh
+var readyZooKeeper string
+
+// system is a database and the recipe by which it moves.
 type system struct {
 	recipe     string
 	parameters map[string]string
 	members    stage.Members
-	// start is run by a member, stop before it is asked to end, ready to see whether it answers.
-	start, stop, ready string
+	image      string
+	// start is run by a member, stop before it is asked to end, ready to see whether it answers, and form
+	// once when all are.
+	start, stop, ready, form string
+	// anywhere says that clients know all members, and not the first alone.
+	anywhere bool
+	// turn is the ordinal at whose stop the move is turned round.
+	turn int32
+}
+
+// clients are the members that clients know.
+func (s system) clients() []string {
+	if s.anywhere {
+		return s.members.Names()
+	}
+	return s.members.Names()[:1]
+}
+
+// hosts are the host names of members.
+func (s system) hosts(members []string) []string {
+	hosts := make([]string, 0, len(members))
+	for _, member := range members {
+		hosts = append(hosts, s.members.Host(member))
+	}
+	return hosts
 }
 
 // systems are those that can be tried here.
 func systems() []system {
-	members := func(name string, port int32) stage.Members {
-		return stage.Members{Namespace: "shop", Name: name, Replicas: 2, Ports: []corev1.ServicePort{{Name: "clients", Port: port}}}
+	members := func(name string, replicas, port int32) stage.Members {
+		return stage.Members{Namespace: "shop", Name: name, Replicas: replicas, Ports: []corev1.ServicePort{{Name: "clients", Port: port}}}
 	}
 	parameters := map[string]string{"image": databaseImage}
+	const pong = "redis-cli ping | grep -qx PONG"
+	ensemble := members("zk", 3, 2181)
+	ensemble.Ports = append(ensemble.Ports, corev1.ServicePort{Name: "peers", Port: 2888}, corev1.ServicePort{Name: "election", Port: 3888})
 	return []system{
 		{
-			recipe: "postgresql", parameters: parameters, members: members("db", 5432),
+			recipe: "postgresql", parameters: parameters, members: members("db", 2, 5432), image: databaseImage,
 			start: startPostgreSQL, stop: stopPostgreSQL, ready: "pg_isready -q -h 127.0.0.1 -U postgres",
 		},
 		{
-			recipe: "redis", parameters: parameters, members: members("cache", 6379),
-			start: startRedis, ready: "redis-cli ping | grep -qx PONG",
+			recipe: "redis", parameters: parameters, members: members("cache", 2, 6379), image: databaseImage,
+			start: startRedis, ready: pong,
+		},
+		{
+			recipe: "redis-cluster", parameters: parameters, members: members("shards", 6, 6379), image: databaseImage,
+			start: startRedisCluster, ready: pong, form: formRedisCluster, anywhere: true, turn: 3,
+		},
+		{
+			recipe: "zookeeper", members: ensemble, image: zookeeperImage,
+			start: startZooKeeper, ready: readyZooKeeper, anywhere: true, turn: 1,
 		},
 	}
 }
@@ -56,9 +103,12 @@ func (s system) statefulSet() *appsv1.StatefulSet {
 		return &corev1.ExecAction{Command: []string{"sh", "-euc", script}}
 	}
 	container := corev1.Container{
-		Name: s.recipe, Image: databaseImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: shell(s.start).Command,
+		Name: s.recipe, Image: s.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: shell(s.start).Command,
 		Env: []corev1.EnvVar{
-			field("ORDINAL", "metadata.labels['"+appsv1.PodIndexLabel+"']"), {Name: "PRIMARY", Value: s.members.Host(s.members.Names()[0])},
+			field("ORDINAL", "metadata.labels['"+appsv1.PodIndexLabel+"']"),
+			field("POD_IP", "status.podIP"),
+			{Name: "PRIMARY", Value: s.members.Host(s.members.Names()[0])},
+			{Name: "MEMBERS", Value: strings.Join(s.hosts(s.members.Names()), " ")},
 		},
 		VolumeMounts:   []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
 		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: shell(s.ready)}, PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3},

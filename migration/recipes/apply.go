@@ -36,5 +36,5 @@ func (r Recipe) Apply(spec *api.MigrationSpec, gates []api.HealthGate, given Giv
 			merged = append(merged, gate)
 		}
 	}
-	spec.Gates = append(merged, own...)
+	spec.Gates = slices.Concat(merged, own)
 }

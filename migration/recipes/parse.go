@@ -50,7 +50,7 @@ func Parse(text []byte) (Recipe, error) {
 	if err := yaml.UnmarshalStrict(text, &r); err != nil {
 		return r, err
 	}
-	return r, errors.Join(r.checkTexts(), r.checkParameters(), r.checkSources(), r.checkGates())
+	return r, errors.Join(r.checkTexts(), r.checkTrial(), r.checkParameters(), r.checkSources(), r.checkGates())
 }
 
 var word = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -72,15 +72,6 @@ func (r Recipe) checkTexts() error {
 	if order != "" && order != api.HighestFirst && order != api.LowestFirst {
 		errs = append(errs, fmt.Errorf("settings.order is %q and not HighestFirst or LowestFirst", order))
 	}
-	whole := r.Trial.Versions != "" && r.Trial.What != "" && r.Trial.By != ""
-	switch {
-	case r.Trial.Status == Tried && !whole:
-		errs = append(errs, errors.New("trial: one that was tried says with which versions, what was done, and by which command"))
-	case r.Trial.Status == Untried && r.Trial != Trial{Status: Untried}:
-		errs = append(errs, errors.New("trial: one that was not tried has nothing to say of it"))
-	case r.Trial.Status != Tried && r.Trial.Status != Untried:
-		errs = append(errs, fmt.Errorf("trial.status is %q and not tried or untried", r.Trial.Status))
-	}
 	for _, a := range slices.Concat(r.Needs, r.Never) {
 		if a.What == "" || a.Why == "" {
 			errs = append(errs, fmt.Errorf("%q does not say what and why", a.What+a.Why))
@@ -90,6 +81,20 @@ func (r Recipe) checkTexts() error {
 		errs = append(errs, errors.New("needs, never and limits each say something"))
 	}
 	return errors.Join(errs...)
+}
+
+// checkTrial looks whether what is said of a trial is all of it.
+func (r Recipe) checkTrial() error {
+	whole := r.Trial.Versions != "" && r.Trial.What != "" && r.Trial.By != ""
+	switch {
+	case r.Trial.Status == Tried && !whole:
+		return errors.New("trial: one that was tried says with which versions, what was done, and by which command")
+	case r.Trial.Status == Untried && r.Trial != Trial{Status: Untried}:
+		return errors.New("trial: one that was not tried has nothing to say of it")
+	case r.Trial.Status != Tried && r.Trial.Status != Untried:
+		return fmt.Errorf("trial.status is %q and not tried or untried", r.Trial.Status)
+	}
+	return nil
 }
 
 var identifier = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)

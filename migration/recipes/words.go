@@ -31,13 +31,14 @@ func (s Settings) Words() []string {
 
 // Shown is a default as people read it.
 func (p Parameter) Shown() string {
-	switch text := *p.Default; {
-	case text == "":
+	const set = "{{" + statefulSet + "}}"
+	switch *p.Default {
+	case "":
 		return "empty"
-	case text == "{{"+statefulSet+"}}":
+	case set:
 		return "the StatefulSet's name"
 	default:
-		return strings.ReplaceAll(text, "{{"+statefulSet+"}}", "STATEFULSET")
+		return strings.ReplaceAll(*p.Default, set, "STATEFULSET")
 	}
 }
 

@@ -21,14 +21,22 @@ const release = "bookworm"
 // fingerprintLabel is how an image is found again.
 const fingerprintLabel = "io.sliceshift.packages"
 
-// Image makes an image of a small Debian with these packages, unless it is there. It takes a minute or two,
-// and needs root.
+// Image makes an image of a small Debian with these packages. It takes a minute or two and needs root, the first
+// time; afterwards what it made is found again, under a name that nobody removes.
 func Image(ctx context.Context, progress io.Writer, image string, packages ...string) error {
 	fingerprint := release + ":" + strings.Join(packages, ",")
-	label, err := docker.Output(ctx, "image", "inspect", "--format", `{{index .Config.Labels "`+fingerprintLabel+`"}}`, image)
-	if err == nil && label == fingerprint {
-		return nil
+	kept := "sliceshift/debian:" + strings.Join(packages, "-")
+	label, err := docker.Output(ctx, "image", "inspect", "--format", `{{index .Config.Labels "`+fingerprintLabel+`"}}`, kept)
+	if err != nil || label != fingerprint {
+		if err := fetch(ctx, progress, kept, fingerprint, packages); err != nil {
+			return err
+		}
 	}
+	return docker.Run(ctx, "tag", kept, image)
+}
+
+// fetch gets the packages and what they need.
+func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, packages []string) error {
 	if err := docker.Install(ctx, progress, "debootstrap", "debootstrap"); err != nil {
 		return err
 	}

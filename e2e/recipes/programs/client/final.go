@@ -9,21 +9,22 @@ import (
 	"time"
 )
 
-// found is what one member has.
+// found is what one copy has.
 type found struct {
 	Member string   `json:"member"`
 	Values []string `json:"values"`
 }
 
-// final asks each member on its own for everything that was written. A replica gets some time to catch up
-// with the first member.
+// final asks each copy on its own for everything that was written. A replica gets some time to catch up with
+// the first one.
 func final(ctx context.Context, s settings) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var all []found
-	for _, member := range s.members {
-		db, err := s.open(member)
+	names, open := s.copies()
+	for _, member := range names {
+		db, err := open[member]()
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func final(ctx context.Context, s settings) error {
 	return os.Rename(partial, s.out)
 }
 
-// caughtUp are the values of a member, once it has as many as the first one, or when time is up.
+// caughtUp are the values of a copy, once it has as many as the first one, or when time is up.
 func caughtUp(ctx context.Context, db database, before []found) ([]string, error) {
 	for {
 		values, err := db.Values(ctx)

@@ -1,7 +1,7 @@
 // Command client writes to a database at a steady rate, and records every write.
 //
-//	client run     until it is asked to end: writes to the first member, one line of -out each
-//	client final   what each member has now, into -out
+//	client run     until it is asked to end: writes, one line of -out each
+//	client final   what each member has now, into -out; of a cluster, all masters and all replicas
 package main
 
 import (
@@ -51,7 +51,7 @@ func command(ctx context.Context, args []string) error {
 	}
 	s := settings{}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	flags.StringVar(&s.system, "system", "", "postgresql or redis")
+	flags.StringVar(&s.system, "system", "", "postgresql, redis, redis-cluster or zookeeper")
 	flags.StringVar(&s.name, "name", "client", "how the writes are signed")
 	flags.StringVar(&s.out, "out", "", "the file to write")
 	members := flags.String("members", "", "host names, with commas")
@@ -71,12 +71,32 @@ func command(ctx context.Context, args []string) error {
 	return fmt.Errorf("%q is neither run nor final", args[0])
 }
 
-func (s settings) open(member string) (database, error) {
+// open connects to members that are one database.
+func (s settings) open(members ...string) (database, error) {
 	switch s.system {
 	case "postgresql":
-		return openPostgreSQL(member)
+		return openPostgreSQL(members[0])
 	case "redis":
-		return openRedis(member), nil
+		return openRedis(members[0]), nil
+	case "redis-cluster":
+		return openCluster(members, false), nil
+	case "zookeeper":
+		return openZooKeeper(members)
 	}
-	return nil, fmt.Errorf("%q is neither postgresql nor redis", s.system)
+	return nil, fmt.Errorf("%q is no system that this client knows", s.system)
+}
+
+// copies are the databases that each hold all that was written, by their names, the first of them the one
+// that takes writes.
+func (s settings) copies() (names []string, open map[string]func() (database, error)) {
+	if s.system == "redis-cluster" {
+		masters := func() (database, error) { return openCluster(s.members, false), nil }
+		replicas := func() (database, error) { return openCluster(s.members, true), nil }
+		return []string{"masters", "replicas"}, map[string]func() (database, error){"masters": masters, "replicas": replicas}
+	}
+	open = map[string]func() (database, error){}
+	for _, member := range s.members {
+		open[member] = func() (database, error) { return s.open(member) }
+	}
+	return s.members, open
 }

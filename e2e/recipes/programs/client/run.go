@@ -22,7 +22,7 @@ type write struct {
 
 // run writes until ctx ends. Whatever was begun is recorded.
 func run(ctx context.Context, s settings) error {
-	db, err := s.open(s.members[0])
+	db, err := s.open(s.members...)
 	if err != nil {
 		return err
 	}

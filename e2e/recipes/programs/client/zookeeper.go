@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ensemble is ZooKeeper: each value is a node below one.
+type ensemble struct{ conn *zk.Conn }
+
+const parent = "/entries"
+
+func openZooKeeper(hosts []string) (database, error) {
+	addresses := make([]string, 0, len(hosts))
+	for _, host := range hosts {
+		addresses = append(addresses, host+":2181")
+	}
+	conn, _, err := zk.Connect(addresses, 10*time.Second, zk.WithLogInfo(false), zk.WithHostProvider(zk.NewDNSHostProvider()))
+	return &ensemble{conn}, err
+}
+
+func (e *ensemble) Prepare(context.Context) error {
+	_, err := e.conn.Create(parent, nil, 0, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// Write waits no longer than ctx; one that is not answered then may still be done.
+func (e *ensemble) Write(ctx context.Context, value string) error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := e.conn.Create(parent+"/"+value, nil, 0, zk.WorldACL(zk.PermAll))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Values are those of a server that has caught up with the leader.
+func (e *ensemble) Values(context.Context) ([]string, error) {
+	if _, err := e.conn.Sync(parent); err != nil {
+		return nil, err
+	}
+	children, _, err := e.conn.Children(parent)
+	return children, err
+}
+
+func (e *ensemble) Close() { e.conn.Close() }
