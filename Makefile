@@ -28,7 +28,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -68,6 +68,16 @@ bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manag
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(GO) run ./e2e/benchslices
 
+bench-copy: rsync ## The mover against rsync over TLS and the floor, 10 GiB of disk; out/bench-copy.json. SCALE=16 is a sixteenth.
+	@$(GO) run ./e2e/benchcopy -scale $(or $(SCALE),1)
+
+e2e-mover: rsync ## A tree with all that a file system holds is copied, and judged by rsync and go-mtree; needs root.
+	@SLICESHIFT_MOVER_JUDGES=yes $(GO) test -race -count=1 ./mover/... ./cmd/mover
+
+.PHONY: rsync
+rsync: # what judges the mover, and what it is measured against
+	@command -v rsync >/dev/null || apt-get install -y --no-install-recommends rsync
+
 e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
 	@$(STAGES) kind-quickstart kind-slices kind-moves kind-suite kind-machines
 
@@ -94,8 +104,9 @@ image: ## The manager's image, as IMAGE.
 	$(MAKE) build
 	docker build -t $(IMAGE) -f Dockerfile $(BIN)
 
-build: ## The manager and the CLI, into bin/.
+build: ## The manager, the mover and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mover ./cmd/mover
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ The stages of .ci/stages.yaml, each by itself
@@ -198,6 +209,8 @@ fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is bu
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzText$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzPath$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzAddress$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./mover/wire -run '^$$' -fuzz '^FuzzFrame$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./mover/wire -run '^$$' -fuzz '^FuzzMessages$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 
 licences: ## The licences of what is linked in, docs/licences.md; one that is not allowed fails.
 	$(GO) run ./hack/licences docs/licences.md

@@ -20,8 +20,10 @@ func BuildManager(ctx context.Context, dir, image string) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	if err := buildStatic(ctx, filepath.Join(root, "cmd", "manager"), filepath.Join(bin, "manager")); err != nil {
-		return err
+	for _, name := range []string{"manager", "mover"} {
+		if err := buildStatic(ctx, filepath.Join(root, "cmd", name), filepath.Join(bin, name)); err != nil {
+			return err
+		}
 	}
 	return docker.Run(ctx, "build", "--quiet", "--tag", image, "--file", filepath.Join(root, "Dockerfile"), bin)
 }

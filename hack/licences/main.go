@@ -21,10 +21,11 @@ import (
 )
 
 // programs are what is shipped.
-var programs = []string{"./cmd/manager", "./cmd/migrate"}
+var programs = []string{"./cmd/manager", "./cmd/mover", "./cmd/migrate"}
 
-// allowed are the licences that may be linked into what is given away under Apache 2.0.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+// allowed are the licences that may be linked into what is given away under Apache 2.0. CC0 gives a work to
+// the public, and asks for nothing.
+var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT"}
 
 func main() {
 	check := flag.Bool("check", false, "compare, do not write")

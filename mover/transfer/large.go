@@ -179,7 +179,7 @@ func (r *Receiver) release(cursor *tree.Cursor, f *large) error {
 	if err != nil {
 		return full(err)
 	}
-	return errors.Join(r.settle(cursor, f.entry, f.status()), f.finish(cursor))
+	return errors.Join(r.settle(cursor.SetMetadata, f.entry, f.status()), f.finish(cursor))
 }
 
 func (f *large) status() wire.Status {
@@ -197,18 +197,18 @@ func (f *large) status() wire.Status {
 var unsettled = entry.Time{Sec: 0, Nsec: 1}
 
 // settle writes a file's metadata, and leaves a mark for the next pass on one that was changed meanwhile.
-func (r *Receiver) settle(cursor *tree.Cursor, e *entry.Entry, status wire.Status) error {
+func (r *Receiver) settle(set func(*entry.Entry) error, e *entry.Entry, status wire.Status) error {
 	switch status {
 	case wire.Vanished:
 		r.Counts.Vanished.Add(1)
 	case wire.Changed:
 		r.Counts.Changed.Add(1)
 	default:
-		return cursor.SetMetadata(e)
+		return set(e)
 	}
 	marked := *e
 	marked.Modified = unsettled
-	return cursor.SetMetadata(&marked)
+	return set(&marked)
 }
 
 // device compares a whole device.

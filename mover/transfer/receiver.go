@@ -110,10 +110,10 @@ func NewReceiver(options ReceiverOptions) (*Receiver, error) {
 func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error) {
 	r.link = connector
 	r.advance()
-	err := r.pass(ctx)
+	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
 	if err == nil {
-		err = r.sync()
+		err = r.timed("written to the disk", r.sync)
 	}
 	if err == nil && r.options.Verify != VerifyNone {
 		r.verifying.Store(true)
@@ -123,6 +123,16 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	}
 	err = broken(err)
 	return outcome, err
+}
+
+// timed says in the log how long a step took.
+func (r *Receiver) timed(what string, step func() error) error {
+	begin := time.Now()
+	err := step()
+	if err == nil {
+		r.options.Log.Info(what, "seconds", time.Since(begin).Seconds())
+	}
+	return err
 }
 
 // Report tells the sender how it went, so that it can go. A sender that is gone already is no error.

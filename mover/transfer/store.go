@@ -25,16 +25,14 @@ func (w *worker) store(f *small, content wire.Content) error {
 		r.Counts.Vanished.Add(1)
 		return f.finish(w.cursor)
 	}
-	if err := w.write(f, content.Data); err != nil {
-		return err
-	}
-	if err := r.settle(w.cursor, f.entry, content.Status); err != nil {
+	if err := w.write(f, content); err != nil {
 		return err
 	}
 	return f.finish(w.cursor)
 }
 
-func (w *worker) write(f *small, data []byte) (err error) {
+// write writes a content and the metadata.
+func (w *worker) write(f *small, content wire.Content) (err error) {
 	open := w.cursor.OpenToWrite
 	if f.missing {
 		open = w.cursor.Create
@@ -44,10 +42,14 @@ func (w *worker) write(f *small, data []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	data := content.Data
 	if !f.missing {
 		same, err := w.holds(file, data)
-		if err != nil || same {
+		if err != nil {
 			return err
+		}
+		if same {
+			return w.receiver.settle(file.SetMetadata, f.entry, content.Status)
 		}
 	}
 	if err := fill(file, data, f); err != nil {
@@ -58,9 +60,10 @@ func (w *worker) write(f *small, data []byte) (err error) {
 		// Its errors come with the sync at the end, and so does its place on the disk: an fsync for each
 		// of many small files would take longer than all else.
 		file.StartWriting()
-		return nil
+	} else if err := file.Sync(); err != nil {
+		return err
 	}
-	return file.Sync()
+	return w.receiver.settle(file.SetMetadata, f.entry, content.Status)
 }
 
 // fill writes a content. Of a file that has holes at the source pages of zeros become holes: to ask where they

@@ -14,8 +14,9 @@ import (
 // File is the content of a file in a tree.
 type File struct {
 	*os.File
-	tree *Tree
-	path string
+	tree   *Tree
+	cursor *Cursor // for who opened it, while it stays there
+	path   string
 }
 
 // Open opens a file to read it. Its time of access stays where that is allowed.
@@ -60,7 +61,7 @@ func (c *Cursor) file(path string, fd int) (*File, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.Join(c.tree.wrap("open", path, ErrChanged), unix.Close(fd))
 	}
-	return &File{File: os.NewFile(uintptr(fd), c.tree.name+"/"+path), tree: c.tree, path: path}, nil
+	return &File{File: os.NewFile(uintptr(fd), c.tree.name+"/"+path), tree: c.tree, cursor: c, path: path}, nil
 }
 
 // Stat is what is known of it now, without its extended attributes.

@@ -134,6 +134,46 @@ func (c *Cursor) SetMetadata(e *entry.Entry) error {
 	return c.tree.wrap("set the metadata of", e.Path, setMetadata(folder, name, e))
 }
 
+// SetMetadata writes all that is kept beside the content of an open file, which costs no look at its path.
+func (f *File) SetMetadata(e *entry.Entry) error {
+	return f.tree.wrap("set the metadata of", f.path, f.setMetadata(e))
+}
+
+func (f *File) setMetadata(e *entry.Entry) error {
+	fd := int(f.Fd())
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Uid != e.UID || stat.Gid != e.GID {
+		if err := unix.Fchown(fd, int(e.UID), int(e.GID)); err != nil {
+			return fmt.Errorf("owner %d:%d: %w", e.UID, e.GID, err)
+		}
+		if err := unix.Fstat(fd, &stat); err != nil { // that may have changed the mode
+			return err
+		}
+	}
+	if stat.Mode&0o7777 != e.Mode {
+		if err := unix.Fchmod(fd, e.Mode); err != nil {
+			return fmt.Errorf("mode %04o: %w", e.Mode, err)
+		}
+	}
+	if size, err := unix.Flistxattr(fd, nil); len(e.Xattrs) > 0 || size > 0 || err != nil {
+		folder, name, err := f.cursor.at(f.path)
+		if err != nil {
+			return err
+		}
+		if err := setXattrs(link(folder, name), e.Xattrs); err != nil {
+			return err
+		}
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: e.Modified.Sec, Nsec: int64(e.Modified.Nsec)}}
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), times, 0); err != nil {
+		return fmt.Errorf("time of modification: %w", err)
+	}
+	return nil
+}
+
 func setMetadata(folder int, name string, e *entry.Entry) error {
 	if err := unix.Fchownat(folder, name, int(e.UID), int(e.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return fmt.Errorf("owner %d:%d: %w", e.UID, e.GID, err)

@@ -19,6 +19,7 @@ type Tree struct {
 	dev  uint64
 	// FileSystem is its type, as mount(8) calls it, or a number.
 	FileSystem string
+	keeps      bool // errors for syncfs
 	stepwise   bool // openat2 is not there
 }
 
@@ -41,6 +42,7 @@ func Open(path string) (*Tree, error) {
 		return nil, errors.Join(&fs.PathError{Op: "statfs", Path: path, Err: err}, unix.Close(fd))
 	}
 	t.FileSystem = fileSystem(int64(system.Type))
+	t.keeps = kernelAtLeast(5, 8)
 	t.detect()
 	return t, nil
 }
@@ -65,7 +67,7 @@ func (t *Tree) Sync() error {
 func (t *Tree) ReportsErrors() bool {
 	switch t.FileSystem {
 	case "ext4", "xfs", "btrfs":
-		return kernelAtLeast(5, 8)
+		return t.keeps
 	default:
 		return false
 	}

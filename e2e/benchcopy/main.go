@@ -1,0 +1,131 @@
+// Command benchcopy measures the mover against rsync over TLS and against the least that any copy has to do,
+// on one machine: one large file, many small ones, and a large one of which a part was changed in place.
+//
+// All three read from a cold cache and end when the copy is on the disk. Only the mover reads both sides
+// again and compares them; its time is with that.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/measure"
+)
+
+// errMissed is what a run ends with whose figures are not all good enough.
+var errMissed = errors.New("a goal was missed")
+
+// limit bounds the whole run.
+const limit = time.Hour
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "benchcopy:", err)
+		os.Exit(1)
+	}
+}
+
+// times are seconds.
+type times struct {
+	Ours  float64 `json:"ours"`
+	Rsync float64 `json:"rsync"`
+	Floor float64 `json:"floor"`
+	// Verifying is how much of ours is the comparison of both sides.
+	Verifying float64 `json:"verifying"`
+}
+
+// figures are what is written.
+type figures struct {
+	// Scale is by how much the sizes are divided: 1 is the real thing.
+	Scale int   `json:"scale"`
+	Big   times `json:"big"`
+	Small times `json:"small"`
+	Delta times `json:"delta"`
+	// Peak is the most memory that a mover had resident (VmHWM).
+	Peak float64 `json:"mover_peak_mib"`
+}
+
+// scene is one thing to copy.
+type scene struct {
+	name string
+	// prepare makes the source, and what is there at the destination already.
+	prepare func(source, destination string) error
+	// goal is by how much ours must be faster than rsync.
+	goal  float64
+	times *times
+}
+
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	flags := flag.NewFlagSet("benchcopy", flag.ContinueOnError)
+	scale := flags.Int("scale", 1, "divide all sizes by this")
+	dir := flags.String("dir", "", "a folder on the disk to measure; the system's temporary one by default")
+	path := flags.String("out", "out/bench-copy.json", "the file to write")
+	only := flags.String("only", "", "one scene: big, small or delta")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	workshop, remove, err := measure.NewWorkshop(measure.NewProgress(progress))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = remove() }()
+	mover, err := workshop.Command(ctx, "mover")
+	if err != nil {
+		return err
+	}
+	place, err := os.MkdirTemp(*dir, "benchcopy-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(place) }()
+	f := figures{Scale: max(*scale, 1)}
+	b := &bench{Workshop: workshop, mover: mover, place: place, peak: &f.Peak}
+	for _, s := range scenes(&f) {
+		if *only != "" && s.name != *only {
+			continue
+		}
+		if err := b.play(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if *only == "" {
+		if err := measure.WriteJSON(*path, &f); err != nil {
+			return err
+		}
+	}
+	if !f.show(out, *only) {
+		return errMissed
+	}
+	return nil
+}
+
+// show prints the figures, and says whether each goal was reached.
+func (f *figures) show(out io.Writer, only string) bool {
+	const most = 128 // MiB
+	good := f.Peak <= most
+	for _, s := range scenes(f) {
+		if only != "" && s.name != only {
+			continue
+		}
+		factor := s.times.Rsync / s.times.Ours
+		good = good && factor >= s.goal
+		fmt.Fprintf(out, "%-6s ours %7.2f s (%.2f s of it comparing)  rsync %7.2f s  floor %7.2f s  %.1fx, goal %.0fx\n", s.name, s.times.Ours, s.times.Verifying, s.times.Rsync, s.times.Floor, factor, s.goal)
+	}
+	fmt.Fprintf(out, "peak   %.0f MiB, goal %d MiB\n", f.Peak, most)
+	return good
+}
