@@ -81,6 +81,7 @@ var embeddedOnly = map[string]string{
 	"TestHookWhoseJobIsRemoved":        endsJobs,
 	"TestHookTurnsBack":                endsJobs,
 	"TestHooksOfARun":                  endsJobs,
+	"TestManagedHooks":                 endsJobs,
 	"TestGateInDryRun":                 asksAPI,
 	"TestGatesCommand":                 asksAPI,
 	"TestGateTurnsBack":                asksAPI,

@@ -3,8 +3,6 @@ package move
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/e2e/child"
-	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
@@ -50,7 +46,7 @@ var everyHook = []api.Hook{
 	hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration),
 }
 
-// runHook ends the pods of Jobs on a side as their containers would, until the test ends; says is what one that
+// runHooks ends the pods of Jobs on a side as their containers would, until the test ends; says is what one that
 // fails writes, and empty for one that ends well. Where it says "-" the pod runs on.
 func (v *move) runHooks(t *testing.T, side kubernetes.Interface, says func(told map[string]string) string) {
 	pods, ended := side.CoreV1().Pods(v.App.Namespace), make(chan struct{})
@@ -117,6 +113,7 @@ func ordered(into *[]string) harness.Report {
 			*into = append(*into, fmt.Sprintf("%s %d", e.Hook.Hook.Name, e.Ordinal))
 		case plan.ScaleDown, plan.ScaleUp:
 			*into = append(*into, fmt.Sprintf("%s %d", e.Verb, e.Ordinal))
+		default:
 		}
 		return nil
 	}
@@ -237,107 +234,6 @@ func TestHookRefused(t *testing.T) {
 			v.Audit()
 		})
 	}
-}
-
-// TestHookAfterACrash: a process that dies when it has made a Job, or before it has noted how that has ended, has it
-// run once all the same; so has one that finds it gone after that (I7).
-func TestHookAfterACrash(t *testing.T) {
-	for name, dies := range map[string]func(*http.Request) bool{
-		"made": func(r *http.Request) bool {
-			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs")
-		},
-		"seen": func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Running")
-		},
-		"ended": func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Succeeded")
-		},
-	} {
-		for _, f := range []fate{diesBefore, diesAfter} {
-			t.Run(fmt.Sprintf("%s, it %s", name, f), func(t *testing.T) {
-				t.Parallel()
-				v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
-				v.runHooks(t, v.Source, func(map[string]string) string { return "" })
-				ctx, die := context.WithCancel(v.Ctx)
-				defer die()
-				c := &crasher{fate: f, at: 1, die: die}
-				through := func(config *rest.Config) *rest.Config {
-					config = rest.CopyConfig(config)
-					config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-						return roundTrip(func(r *http.Request) (*http.Response, error) {
-							if !c.dead.Load() && !(changes(r) && dies(r)) {
-								return next.RoundTrip(r)
-							}
-							return c.pass(next, r)
-						})
-					})
-					return config
-				}
-				_, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
-				v.Must(err)
-				mover, err := fixture.Rejoin(through(v.From.RESTConfig()), through(v.To.RESTConfig()), v.Migration)
-				v.Must(err)
-				err = mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil })
-				if !c.dead.Load() {
-					t.Fatalf("it has not crashed, and ended with %v", err)
-				}
-				again, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
-				v.Must(err)
-				v.Drive(again)
-				if diff := cmp.Diff([]string{"leave BeforeOrdinal web-0 0 Source Forward 1"}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
-				v.ExpectMovedCleanly()
-				v.Audit()
-			})
-		}
-	}
-}
-
-// hookIs says whether a request writes a hook's run in a state.
-func hookIs(r *http.Request, state string) bool {
-	body, err := r.GetBody()
-	if err != nil {
-		return false
-	}
-	defer body.Close() //nolint:errcheck // it is in memory
-	text, err := io.ReadAll(body)
-	return err == nil && strings.Contains(string(text), "state: "+state)
-}
-
-// TestHookWhoseJobIsRemoved: a Job that is gone once its end was noted is not run again, and one that somebody has
-// deleted before stalls, because nobody knows what it has done.
-func TestHookWhoseJobIsRemoved(t *testing.T) {
-	t.Parallel()
-	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), hook("finish", api.HookAfterMigration)))
-	v.runHooks(t, v.Source, func(map[string]string) string { return "" })
-	v.runHooks(t, v.Destination, func(told map[string]string) string {
-		if told["ATTEMPT"] == "1" {
-			return "-"
-		}
-		return ""
-	})
-	removes := func(side kubernetes.Interface, namespace string) func() error {
-		return func() error {
-			return side.BatchV1().Jobs(namespace).DeleteCollection(v.Ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
-		}
-	}
-	is := func(name string, state api.HookState) harness.Moment {
-		return harness.When(func(m *api.Migration, _ migration.Outcome) bool {
-			return slices.ContainsFunc(m.Status.Hooks, func(run api.HookRun) bool { return run.Name == name && run.State == state })
-		})
-	}
-	var order []string
-	v.Run(ordered(&order), is("leave", api.HookSucceeded)(removes(v.Source, v.App.Namespace)), is("finish", api.HookRunning)(removes(v.Destination, v.ToNamespace)),
-		harness.StalledWith(api.ReasonHookFailed)(func() error {
-			v.exits(v.hooksCommand("retry"), 0)
-			return nil
-		}))
-	if want := []string{"leave 0", "ScaleDown 0", "ScaleUp 0", "finish -1", "finish -1"}; !cmp.Equal(want, order) {
-		t.Errorf("-want +got:\n%s", cmp.Diff(want, order))
-	}
-	v.ExpectMovedCleanly()
-	v.Audit()
 }
 
 // TestHookTurnsBack: one that fails takes the migration back where that is asked for; on the way back hooks run from

@@ -29,6 +29,17 @@ func (m *machine) job(k kind) bool {
 	return false
 }
 
+// tryHook answers a hook, or breaks one.
+func (w *model) tryHook(m move) bool {
+	if m.deed == answers {
+		return w.answerHook(remedies[m.a])
+	}
+	return w.breakHook(m.a == 1)
+}
+
+// tryAct lets a controller act that nothing keeps from it.
+func (w *model) tryAct(s step) bool { return !w.blocks(s) && !w.awaitsJob(s) && w.act(s) }
+
 // awaitsJob says whether the creation of a Job is on its way, so that none is removed: no time to live is that short.
 func (w *model) awaitsJob(s step) bool {
 	return s.kind == jobGoes && slices.ContainsFunc(w.leaders[:], func(l leader) bool {
@@ -73,6 +84,9 @@ func (w *model) answerHook(do api.HookRemedy) bool {
 // hooked checks the creation of a hook's Job: it is the first of its name, of a hook that was asked for, and nobody
 // is down, unless it comes late.
 func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
+	if e.Verb != plan.RunHook {
+		return
+	}
 	asked := slices.ContainsFunc(before.Spec.Hooks, func(hook api.Hook) bool { return hook.Name == e.Hook.Hook.Name })
 	twice := slices.ContainsFunc(before.HookJobs.List, func(job plan.HookJob) bool { return job.Name == e.Name })
 	switch {

@@ -187,9 +187,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 		}
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
 		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
-		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
-	case plan.RunHook:
-		m.hooked(e, before, late)
+		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -198,6 +196,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 		}
 	}
 	m.copied(e, before, late)
+	m.hooked(e, before, late)
 	m.mannerly(e, *side)
 }
 

@@ -195,7 +195,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 func (w *model) try(m move) bool {
 	switch m.deed {
 	case acts:
-		return !w.blocks(w.steps[m.a]) && !w.awaitsJob(w.steps[m.a]) && w.act(w.steps[m.a])
+		return w.tryAct(w.steps[m.a])
 	case goesOn, hears, faulty, slow, slowRead:
 		return w.tryLeader(m)
 	case arrives:
@@ -208,10 +208,8 @@ func (w *model) try(m move) bool {
 		return w.turn(modes[m.a])
 	case lives:
 		return w.nextLife(w.lives[m.a])
-	case answers:
-		return w.answerHook(remedies[m.a])
-	case breaksHook:
-		return w.breakHook(m.a == 1)
+	case answers, breaksHook:
+		return w.tryHook(m)
 	case harm:
 		return w.doEdit(&harms[m.a])
 	case sickens, pins, lateMade:

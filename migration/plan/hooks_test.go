@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"pgregory.net/rapid"
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
@@ -57,7 +56,8 @@ func (w *hooked) step() (plan.Decision, bool) {
 		return decision, false
 	}
 	for _, name := range plan.SideNames {
-		for w.Learn(name) || w.ControlSet(name) || w.ControlBudgets(name) {
+		for acted := true; acted; {
+			acted = w.Learn(name) || w.ControlSet(name) || w.ControlBudgets(name)
 		}
 		for k := range int32(8) {
 			_ = w.Gone(name, k) || name != w.sick && w.Ready(name, k)
@@ -78,6 +78,7 @@ func (w *hooked) note(e plan.Effect) {
 		w.log = append(w.log, fmt.Sprintf("stop %d", e.Ordinal))
 	case plan.ScaleUp:
 		w.log = append(w.log, fmt.Sprintf("start %d", e.Ordinal))
+	default:
 	}
 }
 
@@ -338,71 +339,4 @@ func TestPausedHooks(t *testing.T) {
 	if decision := w.run(); decision.Done != api.ReasonMoved || len(w.log) != 6 {
 		t.Errorf("got %+v after %q", decision.Hold, w.log)
 	}
-}
-
-// TestHooksRunOnce: whatever ends, is removed or is answered when, and however often the migration turns or is
-// driven by another process, no Job is made twice, none while an ordinal is down, and it comes to its end (I6, I7, I8).
-func TestHooksRunOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		hooks := slices.Clone(allPoints)
-		for i := range hooks {
-			hooks[i].OnFailure = rapid.SampledFrom([]api.HookFailure{"", api.HookFailureContinue, api.HookFailureRollback}).Draw(t, "failure")
-			hooks[i].OnRollback = rapid.SampledFrom([]api.HookRollback{"", api.HookRollbackSkip}).Draw(t, "rollback")
-		}
-		w := newHooked(int32(rapid.IntRange(1, 3).Draw(t, "replicas")), hooks...)
-		made := map[string]bool{}
-		w.ends = func(turn plan.HookTurn) api.HookState {
-			if made[turn.Run.Job] {
-				t.Fatalf("%s is made twice: %q", turn.Run.Job, w.log)
-			}
-			made[turn.Run.Job] = true
-			return rapid.SampledFrom([]api.HookState{"", api.HookSucceeded, api.HookFailed, api.HookTimedOut}).Draw(t, "ends")
-		}
-		w.check = notDown(t)
-		upset := func() {
-			for _, job := range slices.Clone(w.State.HookJobs.List) {
-				seen := slices.ContainsFunc(w.State.Record.Hooks, func(run api.HookRun) bool { return run.Job == job.Name && run.UID == job.UID })
-				if seen && rapid.IntRange(0, 5).Draw(t, "removed") == 0 {
-					w.RemoveHook(job.Name)
-				}
-			}
-			switch rapid.IntRange(0, 30).Draw(t, "upset") {
-			case 0:
-				w.State.Spec.Mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}).Draw(t, "mode")
-			case 1:
-				w.State.Engaged = false
-				w.State.Holder += "x"
-			}
-			if w.State.Record.Fence != nil && w.State.Record.Fence.Holder == w.State.Holder {
-				w.State.Engaged = true
-			}
-		}
-		for range 60 {
-			w.step()
-			upset()
-			if turn, due := plan.DueHook(w.Snapshot()); due && rapid.IntRange(0, 3).Draw(t, "answers") == 0 {
-				w.State.Spec.HookAnswer = &api.HookAnswer{Job: turn.Run.Job, Do: rapid.SampledFrom([]api.HookRemedy{api.HookRetry, api.HookSkip}).Draw(t, "do")}
-			}
-		}
-		w.State.Engaged, w.State.Spec.Mode = false, api.ModeRun
-		w.State.Holder += "y"
-		w.ends = func(turn plan.HookTurn) api.HookState {
-			if made[turn.Run.Job] {
-				t.Fatalf("%s is made twice: %q", turn.Run.Job, w.log)
-			}
-			made[turn.Run.Job] = true
-			return api.HookSucceeded
-		}
-		for range 500 {
-			decision, _ := w.step()
-			if w.State.Record.Fence != nil && w.State.Record.Fence.Holder == w.State.Holder {
-				w.State.Engaged = true
-			}
-			if decision.Done == api.ReasonMoved {
-				return
-			}
-			w.answer(api.HookSkip)
-		}
-		t.Fatalf("it does not come to its end: %q", w.log)
-	})
 }

@@ -14,7 +14,7 @@ import (
 
 func hookAt(point api.HookPoint) api.Hook {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}
-	return api.Hook{Name: "hook", Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
+	return api.Hook{Name: "tell", Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
 }
 
 // TestDryRunOfHooks: a dry run shows each hook where it runs, and none keeps it from its end; one that runs already
@@ -33,11 +33,11 @@ func TestDryRunOfHooks(t *testing.T) {
 		}
 	}
 	want := []string{
-		"run hook hook (BeforeMigration) on the source",
-		"run hook hook (BeforeOrdinal 2) on the source", "stop ordinal 2 on the source: StatefulSet web becomes [0,2)", "run hook hook (AfterOrdinal 2) on the destination",
-		"run hook hook (BeforeOrdinal 1) on the source", "stop ordinal 1 on the source: StatefulSet web becomes [0,1)", "run hook hook (AfterOrdinal 1) on the destination",
-		"run hook hook (BeforeOrdinal 0) on the source", "stop ordinal 0 on the source: StatefulSet web becomes [0,0)", "run hook hook (AfterOrdinal 0) on the destination",
-		"run hook hook (AfterMigration) on the destination",
+		"run hook tell (BeforeMigration) on the source",
+		"run hook tell (BeforeOrdinal 2) on the source", "stop ordinal 2 on the source: StatefulSet web becomes [0,2)", "run hook tell (AfterOrdinal 2) on the destination",
+		"run hook tell (BeforeOrdinal 1) on the source", "stop ordinal 1 on the source: StatefulSet web becomes [0,1)", "run hook tell (AfterOrdinal 1) on the destination",
+		"run hook tell (BeforeOrdinal 0) on the source", "stop ordinal 0 on the source: StatefulSet web becomes [0,0)", "run hook tell (AfterOrdinal 0) on the destination",
+		"run hook tell (AfterMigration) on the destination",
 	}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -45,7 +45,10 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	if completed != "" || m.Status.Baseline == nil {
 		m.Spec, m.Annotations = t.requested.Spec, t.requested.Annotations
 		// The epoch goes on counting: a process of before must find itself superseded.
-		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns + 1} // its hooks run anew
+		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns}
+		if len(m.Spec.Hooks) > 0 {
+			m.Status.HookTurns++ // they are run anew
+		}
 		return m, preview.Beginning, nil
 	}
 	if different := t.differences(); len(different) > 0 {

@@ -1,0 +1,124 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestHookAfterACrash: a process that dies when it has made a Job, or before it has noted how that has ended, has it
+// run once all the same; so has one that finds it gone after that (I7).
+func TestHookAfterACrash(t *testing.T) {
+	for name, dies := range map[string]func(*http.Request) bool{
+		"made": func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs")
+		},
+		"seen": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Running")
+		},
+		"ended": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Succeeded")
+		},
+	} {
+		for _, f := range []fate{diesBefore, diesAfter} {
+			t.Run(fmt.Sprintf("%s, it %s", name, f), func(t *testing.T) {
+				t.Parallel()
+				v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
+				v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+				ctx, die := context.WithCancel(v.Ctx)
+				defer die()
+				c := &crasher{fate: f, at: 1, die: die}
+				through := func(config *rest.Config) *rest.Config {
+					config = rest.CopyConfig(config)
+					config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+						return roundTrip(func(r *http.Request) (*http.Response, error) {
+							if !c.dead.Load() && (!changes(r) || !dies(r)) {
+								return next.RoundTrip(r)
+							}
+							return c.pass(next, r)
+						})
+					})
+					return config
+				}
+				_, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+				v.Must(err)
+				mover, err := fixture.Rejoin(through(v.From.RESTConfig()), through(v.To.RESTConfig()), v.Migration)
+				v.Must(err)
+				err = mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil })
+				if !c.dead.Load() {
+					t.Fatalf("it has not crashed, and ended with %v", err)
+				}
+				again, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+				v.Must(err)
+				v.Drive(again)
+				if diff := cmp.Diff([]string{"leave BeforeOrdinal web-0 0 Source Forward 1"}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				v.ExpectMovedCleanly()
+				v.Audit()
+			})
+		}
+	}
+}
+
+// hookIs says whether a request writes a hook's run in a state.
+func hookIs(r *http.Request, state string) bool {
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	text, err := io.ReadAll(body)
+	if closed := body.Close(); closed != nil {
+		return false
+	}
+	return err == nil && strings.Contains(string(text), "state: "+state)
+}
+
+// TestHookWhoseJobIsRemoved: a Job that is gone once its end was noted is not run again, and one that somebody has
+// deleted before stalls, because nobody knows what it has done.
+func TestHookWhoseJobIsRemoved(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), hook("finish", api.HookAfterMigration)))
+	v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+	v.runHooks(t, v.Destination, func(told map[string]string) string {
+		if told["ATTEMPT"] == "1" {
+			return "-"
+		}
+		return ""
+	})
+	removes := func(side kubernetes.Interface, namespace string) func() error {
+		return func() error {
+			return side.BatchV1().Jobs(namespace).DeleteCollection(v.Ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		}
+	}
+	is := func(name string, state api.HookState) harness.Moment {
+		return harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+			return slices.ContainsFunc(m.Status.Hooks, func(run api.HookRun) bool { return run.Name == name && run.State == state })
+		})
+	}
+	var order []string
+	v.Run(ordered(&order), is("leave", api.HookSucceeded)(removes(v.Source, v.App.Namespace)), is("finish", api.HookRunning)(removes(v.Destination, v.ToNamespace)),
+		harness.StalledWith(api.ReasonHookFailed)(func() error {
+			v.exits(v.hooksCommand("retry"), 0)
+			return nil
+		}))
+	if want := []string{"leave 0", "ScaleDown 0", "ScaleUp 0", "finish -1", "finish -1"}; !cmp.Equal(want, order) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, order))
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
