@@ -19,6 +19,7 @@ import (
 // applyRecord writes what must not be forgotten into the status.
 func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
+	m.Status.PausedWriters = record.Writers
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}

@@ -36,6 +36,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
+		PauseWriters:    in.Writers.Pause,
 		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
@@ -67,7 +68,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
-	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace}
+	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, Writers: m.Status.PausedWriters}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}

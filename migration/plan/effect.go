@@ -65,6 +65,11 @@ const (
 	CreateCopy Verb = "CreateCopy"
 	UpdateCopy Verb = "UpdateCopy"
 	DeleteCopy Verb = "DeleteCopy"
+	// PauseWriter pauses who else writes the source, ReleaseWriter gives it its setting back, and
+	// UnmarkWriter takes the mark off that says so.
+	PauseWriter   Verb = "PauseWriter"
+	ReleaseWriter Verb = "ReleaseWriter"
+	UnmarkWriter  Verb = "UnmarkWriter"
 	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
@@ -115,6 +120,8 @@ type Effect struct {
 	// Kind is of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied is what is copied.
 	Kind   string `json:"kind,omitempty"`
 	Copied Copied `json:"-"`
+	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
+	Writer Pausing `json:"-"`
 	// Split is true when ReleaseFence leaves the application to both sides.
 	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
@@ -187,6 +194,12 @@ func (e Effect) String() string {
 		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
 	case DeleteCopy:
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
+	case PauseWriter:
+		return fmt.Sprintf("pause %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case ReleaseWriter:
+		return fmt.Sprintf("give %s %s/%s%s its setting back", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case UnmarkWriter:
+		return fmt.Sprintf("take the mark off %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:

@@ -56,6 +56,8 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Writers are who else writes the source, where they are to be paused, or were.
+	Writers Writers
 	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
 	Load *Load
 	// Gates are the user's health gates, in their order, with what they have answered. Without
@@ -77,6 +79,8 @@ type Spec struct {
 	Deadline time.Duration
 	// Schedule is when a handoff may begin; nil: at any time.
 	Schedule *schedule.Schedule
+	// PauseWriters asks for the writers of the source to be paused for the move.
+	PauseWriters bool
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
 	// Export asks for ServiceExports on both sides.
@@ -352,6 +356,7 @@ func (s Snapshot) Clone() Snapshot {
 	}
 	s.Volumes = slices.Clone(s.Volumes)
 	s.Dependencies.List = slices.Clone(s.Dependencies.List)
+	s.Writers.List = slices.Clone(s.Writers.List)
 	return s
 }
 

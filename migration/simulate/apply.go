@@ -36,6 +36,8 @@ func (a apiServer) apply(e plan.Effect) error {
 		return a.applyName(side, e)
 	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
 		return a.applyVolume(e)
+	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		return a.applyWriter(e)
 	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
 		return a.applyCopy(e)
 	}

@@ -169,6 +169,9 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagGates) {
 		m.Spec.Gates = t.requested.Spec.Gates
 	}
+	if t.spec.given(flagPauseWriters) {
+		m.Spec.Writers = t.requested.Spec.Writers
+	}
 	if t.spec.schedule.any(t.spec.given) {
 		m.Spec.Schedule = t.requested.Spec.Schedule
 	}

@@ -31,6 +31,7 @@ type specFlags struct {
 	createNamespace bool
 	gates           string
 	schedule        scheduleFlags
+	pauseWriters    bool
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 }
@@ -51,6 +52,7 @@ const (
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
 	flagGates          = "gates"
+	flagPauseWriters   = "pause-writers"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
@@ -77,6 +79,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.schedule.add(flags)
+	flags.BoolVar(&f.pauseWriters, flagPauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -98,6 +101,7 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
 		Mode:        api.ModeRun,
 		Services:    api.ServicesSpec{Export: f.exportServices},
+		Writers:     api.WritersSpec{Pause: f.pauseWriters},
 		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
 	}
 	if f.exportOrdinals {

@@ -175,6 +175,8 @@ var kinds = map[plan.Verb]string{
 func ObjectOf(e plan.Effect) string {
 	kind, known := kinds[e.Verb]
 	switch {
+	case e.Writer.Kind != "":
+		kind = strings.ToLower(e.Writer.Kind)
 	case e.Kind != "":
 		kind = strings.ToLower(e.Kind)
 	case !known:
