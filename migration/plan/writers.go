@@ -108,13 +108,42 @@ func (p writerPlanner) unread() *Hold {
 	}
 }
 
+// heldBy is why a writer cannot be paused that another migration has paused; nil: none has.
+func (p writerPlanner) heldBy(w Writer) *Finding {
+	if w.Mark == "" || p.ours(w.Mark) {
+		return nil
+	}
+	return &Finding{
+		Reason: api.ReasonWriterHeld, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
+		Message: fmt.Sprintf("%s in cluster %s is paused for another migration, of the UID %s: when that ends it would write %s", w, p.Source.Cluster, api.FenceOwner(w.Mark), p.Source.object()),
+		Remedy:  "wait until that one has ended; or pause it yourself, and take the annotation " + api.WriterAnnotationKey + " off",
+	}
+}
+
+// writerFindings are all that keeps the writers of the source from being paused.
+func writerFindings(s Snapshot) []Finding {
+	p := writerPlanner{viewOf(s)}
+	if !p.Spec.PauseWriters {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return []Finding{{Reason: hold.Reason, Object: s.Source.object(), Message: hold.Message, Remedy: hold.Remedy}}
+	}
+	var findings []Finding
+	for _, w := range p.Writers.List {
+		if finding := p.heldBy(w); w.Writes && finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings
+}
+
 func (p writerPlanner) pauseOne(w Writer) *Decision {
+	if finding := p.heldBy(w); finding != nil {
+		return &Decision{Hold: finding.Hold()}
+	}
 	at := p.recorded(w.WriterReference)
 	switch {
-	case w.Mark != "" && !p.ours(w.Mark):
-		return Stalled(api.ReasonWriterHeld,
-			fmt.Sprintf("%s in cluster %s is paused for another migration, of the UID %s: when that ends it would write %s", w, p.Source.Cluster, api.FenceOwner(w.Mark), p.Source.object()),
-			"wait until that one has ended; or pause it yourself, and take the annotation "+api.WriterAnnotationKey+" off")
 	case at < 0 && w.paused():
 		return nil // by somebody else, whose it is to end
 	case at < 0:

@@ -205,6 +205,34 @@ func TestWritersHold(t *testing.T) {
 	}
 }
 
+// TestWritersPreflight: what keeps a writer from being paused refuses the move before anything is written.
+func TestWritersPreflight(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"all is well":        {func(*plan.Snapshot) {}, ""},
+		"not asked for":      {func(s *plan.Snapshot) { s.Spec.PauseWriters, s.Writers = false, plan.Writers{} }, ""},
+		"it is not read":     {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "timeout"} }, api.ReasonWriterNotRead},
+		"it may not be read": {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "forbidden", LacksRight: true} }, api.ReasonPermissionMissing},
+		"it is held":         {func(s *plan.Snapshot) { s.Writers.List[0].Mark = "other.1 paused" }, api.ReasonWriterHeld},
+		"of another set":     {func(s *plan.Snapshot) { s.Writers.List[0].Mark, s.Writers.List[0].Writes = "other.1 paused", false }, ""},
+	} {
+		s := withWriters(writer("a", ""))
+		tc.change(&s)
+		got := ""
+		for _, finding := range plan.Preflight(s) {
+			got = finding.Reason
+			if finding.Check != plan.CheckWriters || finding.Remedy == "" {
+				t.Errorf("%s: %+v", name, finding)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestWritersOfNoMove: nothing is paused where that is not asked for, nor on the way back.
 func TestWritersOfNoMove(t *testing.T) {
 	for name, change := range map[string]func(*plan.Snapshot){

@@ -151,6 +151,22 @@ func TestOperator(t *testing.T) {
 	})
 }
 
+// TestPausedForTheMove: who is paused by the migration is a warning, and who has no pause is refused all the same.
+func TestPausedForTheMove(t *testing.T) {
+	owned := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}}
+	found, err := Operator(t.Context(), side("", nil, object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", nil)), owned, true)
+	check(t, found, err, []want{{api.ReasonOwnedByOperator, true, "RabbitmqCluster queue, which is paused for the move", "before the end"}})
+	unknown := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}}}}
+	found, err = Operator(t.Context(), side("", nil), unknown, true)
+	check(t, found, err, []want{{api.ReasonOwnedByOperator, false, "is controlled by Thing a", "orphan the StatefulSet"}})
+	scaled := map[string]any{"spec|scaleTargetRef|kind": "StatefulSet", "spec|scaleTargetRef|name": "web"}
+	found, err = Autoscalers(t.Context(), side("", nil, object("keda.sh/v1alpha1", "ScaledObject", "so", scaled)), true)
+	check(t, found, err, []want{{api.ReasonAutoscaled, true, "ScaledObject so, which is paused for the move", "before the end"}})
+	scaled["metadata|annotations|autoscaling.keda.sh/paused-replicas"] = "3"
+	found, err = Autoscalers(t.Context(), side("", nil, object("keda.sh/v1alpha1", "ScaledObject", "so", scaled)), true)
+	check(t, found, err, []want{{api.ReasonAutoscaled, false, "paused at 3 replicas", "paused-replicas-"}})
+}
+
 // TestGitOps: each tool is told by its name how it lives with a move; an object that it leaves alone is
 // no finding.
 func TestGitOps(t *testing.T) {
