@@ -210,3 +210,9 @@ func done() *Decision {
 }
 
 func effect(e Effect) *Decision { return &Decision{Effect: &e} }
+
+// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
+const (
+	NativeResource = "sts"
+	SliceResource  = "slice"
+)

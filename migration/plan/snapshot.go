@@ -393,9 +393,3 @@ func ClaimName(template, set string, ordinal int32) string {
 
 // PodName is the name that the StatefulSet controller gives a pod.
 func PodName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
-
-// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
-const (
-	NativeResource = "sts"
-	SliceResource  = "slice"
-)
