@@ -20,6 +20,7 @@ import (
 func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
+	m.Status.PausedWriters = record.Writers
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}

@@ -30,7 +30,7 @@ func said(m *api.Migration, kind string) string {
 // TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
 // takes with it what was told of the former one.
 func TestRecordIsWritten(t *testing.T) {
-	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Accepted: true, Completed: api.ReasonMoved}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
 	if diff := cmp.Diff(record, observe.RecordOf(m)); diff != "" {
@@ -43,7 +43,7 @@ func TestRecordIsWritten(t *testing.T) {
 	}
 	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{}
 	applyRecord(m, plan.Record{})
-	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Fence != nil || m.Status.Handoff != nil || m.Status.Pace != nil {
+	if len(m.Status.Conditions) > 0 || m.Status.Source != nil || m.Status.Destination != nil || m.Status.Baseline != nil || m.Status.Fence != nil || m.Status.Handoff != nil || m.Status.Pace != nil || m.Status.PausedWriters != nil {
 		t.Errorf("begun anew: %+v", m.Status)
 	}
 }

@@ -68,6 +68,8 @@ var embeddedOnly = map[string]string{
 	"TestFenceByHand":                  byOthers,
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
+	"TestPauseWriters":                 byOthers,
+	"TestWriterWritesAgain":            byOthers,
 	"TestWindows":                      byClock,
 	"TestWindowCloses":                 byClock,
 	"TestRollbackInNoWindow":           byClock,

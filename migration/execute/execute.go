@@ -85,6 +85,8 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 		return volumes.RestorePolicy(ctx, at.Live, effect.Volume)
 	case plan.CreateCopy, plan.UpdateCopy:
 		return e.writeCopy(ctx, at, effect)
+	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		return writeWriter(ctx, at, effect)
 	case plan.DeleteCopy:
 		return nil, removeCopy(ctx, at, effect)
 	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:

@@ -77,6 +77,9 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 // BeforeWrite forgets what an effect that is about to be written would make untrue.
 func (e *Observer) BeforeWrite(effect plan.Effect) {
 	e.ahead.before(effect, e.SameCluster())
+	if effect.Writer.Kind != "" {
+		e.seenWriters = seenWriters{}
+	}
 	if effect.Kind != "" {
 		e.copies.stale = staleOf(e.copies.stale, effect)
 	}

@@ -77,6 +77,8 @@ type Observer struct {
 	ahead ahead
 	// copies is what was read of the dependencies.
 	copies copies
+	// seenWriters is what was read of who else writes the source.
+	seenWriters seenWriters
 	// namespaceSeen is when the destination's namespace was last looked for, and was there.
 	namespaceSeen time.Time
 }
@@ -136,6 +138,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 		return s
 	}
 	s.Dependencies, s.HookJobs = e.dependencies(ctx, m, s, source.set, sc), e.hookJobs(ctx, s)
+	s.Writers = e.writers(ctx, m, source.set, sc)
 	var err error
 	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)

@@ -38,6 +38,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SameCluster:     sameCluster,
 		Hooks:           in.Hooks,
 		HookAnswer:      in.HookAnswer,
+		PauseWriters:    in.Writers.Pause,
 		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
@@ -71,7 +72,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace,
-		Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns,
+		Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas

@@ -167,6 +167,9 @@ func (e Effect) RemedyRights() string {
 	if e.Verb == RunHook {
 		return RemedyJobRights
 	}
+	if e.writes() {
+		return RemedyWriterRights
+	}
 	return RemedyRights
 }
 

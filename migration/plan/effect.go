@@ -67,6 +67,11 @@ const (
 	DeleteCopy Verb = "DeleteCopy"
 	// RunHook makes the Job of a hook.
 	RunHook Verb = "RunHook"
+	// PauseWriter pauses who else writes the source, ReleaseWriter gives it its setting back, and
+	// UnmarkWriter takes the mark off that says so.
+	PauseWriter   Verb = "PauseWriter"
+	ReleaseWriter Verb = "ReleaseWriter"
+	UnmarkWriter  Verb = "UnmarkWriter"
 	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
@@ -119,6 +124,8 @@ type Effect struct {
 	Copied Copied `json:"-"`
 	// Hook is what RunHook runs.
 	Hook *HookTurn `json:"-"`
+	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
+	Writer Pausing `json:"-"`
 	// Split is true when ReleaseFence leaves the application to both sides.
 	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
@@ -193,6 +200,12 @@ func (e Effect) String() string {
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
 	case RunHook:
 		return e.hookString(on)
+	case PauseWriter:
+		return fmt.Sprintf("pause %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case ReleaseWriter:
+		return fmt.Sprintf("give %s %s/%s%s its setting back", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case UnmarkWriter:
+		return fmt.Sprintf("take the mark off %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:

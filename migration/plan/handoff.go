@@ -172,7 +172,8 @@ func (p handoffPlanner) carry(k int32) *Decision {
 }
 
 // receive waits until the ordinal is available at the taker, then begins the next
-// one at once when it can: the reserved budget is kept then.
+// one at once when it can: the reserved budget is kept then. Where writers are paused it is seen
+// first that they still are.
 func (p handoffPlanner) receive(k int32) *Decision {
 	if decision := (lossPlanner{p.View}).offItsDisk(k); decision != nil {
 		return decision
@@ -183,7 +184,7 @@ func (p handoffPlanner) receive(k int32) *Decision {
 	arrived := p.Record
 	arrived.Pace = p.paceWith(*p.Record.Handoff)
 	p.Record.Pace = arrived.Pace // what comes next is judged by it
-	if next, more := p.next(); more && !p.resting() && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
+	if next, more := p.next(); more && !p.resting() && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
 		return p.start(next, arrived)
 	}
 	arrived.Handoff, arrived.Hooks = nil, p.hooks.arrived(k)

@@ -91,7 +91,7 @@ func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, hookPlanner{v}.end, settleOf(v).settle,
+		foreignPlanner{v}.foreign, writerPlanner{v}.pause, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, hookPlanner{v}.end, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -122,7 +122,7 @@ func (p planner) finished() *Decision {
 		reason = p.outcome()
 	}
 	settled, fences := settleOf(p.View), fencePlanner(p)
-	stages := []func() *Decision{p.reachable, settled.cleanSource, fences.release, settled.handOver}
+	stages := []func() *Decision{p.reachable, settled.cleanSource, writerPlanner(p).resume, fences.release, settled.handOver}
 	switch {
 	case begun:
 	case p.reachable() != nil:
@@ -210,3 +210,9 @@ func done() *Decision {
 }
 
 func effect(e Effect) *Decision { return &Decision{Effect: &e} }
+
+// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
+const (
+	NativeResource = "sts"
+	SliceResource  = "slice"
+)

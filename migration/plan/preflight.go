@@ -38,6 +38,7 @@ const (
 	CheckServices    = "services of ordinals"
 	CheckCopies      = "copies of dependencies"
 	CheckSchedule    = "schedule"
+	CheckWriters     = "paused writers"
 )
 
 func (s Side) object() string {
@@ -118,6 +119,7 @@ func Preflight(s Snapshot) []Finding {
 		{CheckVolumes, volumeFindings},
 		{CheckServices, nameFindings},
 		{CheckCopies, dependencyFindings},
+		{CheckWriters, writerFindings},
 	} {
 		findings = append(findings, OfCheck(look.check, look.at(s)...)...)
 	}

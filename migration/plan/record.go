@@ -18,6 +18,8 @@ type Record struct {
 	HookTurns int32
 	// Pace is how long handoffs took; nil: none has come to the destination yet.
 	Pace *api.Pace
+	// Writers are those that were paused, or are about to be.
+	Writers []api.PausedWriter
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

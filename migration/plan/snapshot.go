@@ -56,6 +56,8 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// Writers are who else writes the source, where they are to be paused, or were.
+	Writers Writers
 	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
 	Load *Load
 	// Gates are the user's health gates, in their order, with what they have answered. Without
@@ -79,6 +81,8 @@ type Spec struct {
 	Deadline time.Duration
 	// Schedule is when a handoff may begin; nil: at any time.
 	Schedule *schedule.Schedule
+	// PauseWriters asks for the writers of the source to be paused for the move.
+	PauseWriters bool
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
 	// Export asks for ServiceExports on both sides.
@@ -358,6 +362,7 @@ func (s Snapshot) Clone() Snapshot {
 	s.Volumes = slices.Clone(s.Volumes)
 	s.Dependencies.List = slices.Clone(s.Dependencies.List)
 	s.HookJobs.List = slices.Clone(s.HookJobs.List)
+	s.Writers.List = slices.Clone(s.Writers.List)
 	return s
 }
 
@@ -394,9 +399,3 @@ func ClaimName(template, set string, ordinal int32) string {
 
 // PodName is the name that the StatefulSet controller gives a pod.
 func PodName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
-
-// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
-const (
-	NativeResource = "sts"
-	SliceResource  = "slice"
-)

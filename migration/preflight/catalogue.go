@@ -104,6 +104,12 @@ var others = []Check{
 		Remedy: "Make both sides equal, or set spec.dependencies.onConflict or selectsOthers.",
 	},
 	{
+		Name: plan.CheckWriters, Group: GroupWriters,
+		Looks:  "at who else writes the source, where they are to be paused: whether they can be read, and whether another migration has paused one.",
+		Why:    "Who is not paused writes replicas back in mid-move, and who was paused for another migration does when that ends.",
+		Remedy: "Bind the ClusterRole sliceshift-mover-writers in the namespace of each writer, or wait for the other migration.",
+	},
+	{
 		Name: plan.CheckSchedule, Group: GroupOther,
 		Looks:  "at the windows of spec.schedule: whether they can be read, whether one opens ever again, and whether one is long enough for a handoff.",
 		Why:    "The move would begin, and no ordinal would ever be moved.",

@@ -55,7 +55,7 @@ var checks = []Check{
 		Why:    "An operator writes replicas back in mid-move.",
 		Remedy: "Pause the operator's resource with the command that the finding has, and leave it paused until the end.",
 		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-			return writers.Operator(ctx, e.Source, s.Source)
+			return writers.Operator(ctx, e.Source, s.Source, s.Migration.Spec.Writers.Pause)
 		},
 	},
 	{
@@ -88,8 +88,8 @@ var checks = []Check{
 		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA over the source, and at how that is paused.",
 		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
 		Remedy: "Pause KEDA's ScaledObject, or delete the autoscaler and create it at the destination after the move.",
-		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-			return writers.Autoscalers(ctx, e.Source)
+		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+			return writers.Autoscalers(ctx, e.Source, s.Migration.Spec.Writers.Pause)
 		},
 	},
 	{
@@ -98,7 +98,7 @@ var checks = []Check{
 		Why:    "It would add and remove ordinals in mid-move; a ScaledObject that is paused at a number scales to that number.",
 		Remedy: "Pause KEDA's ScaledObject, or create the autoscaler after the move.",
 		Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
-			return writers.Autoscalers(ctx, e.Destination)
+			return writers.Autoscalers(ctx, e.Destination, false)
 		},
 	},
 	{

@@ -42,6 +42,9 @@ const (
 	// MigrationLabelKey is on the Jobs of a migration's gates and hooks: its UID. They are kept, so that none
 	// is run twice.
 	MigrationLabelKey = "migration.sliceshift.io/migration"
+	// WriterAnnotationKey is on a resource whose controller writes the source and was paused for the move: the
+	// fence under which that was done. It is taken off when the setting is given back.
+	WriterAnnotationKey = "migration.sliceshift.io/paused-for"
 	// TemplateAnnotationKey is on a destination that a migration created: the hash of the
 	// source's pod template that it is a copy of. Whoever has brought the destination up
 	// to a later one in another form writes that one's hash.

@@ -59,6 +59,9 @@ const (
 	ReasonScheduleInvalid      = "ScheduleInvalid"
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
 	ReasonWindowTooShort       = "WindowTooShort"
+	ReasonWriterNotRead        = "WriterNotRead"
+	ReasonWriterHeld           = "WriterHeld"
+	ReasonWriterNotPaused      = "WriterNotPaused"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.

@@ -32,6 +32,12 @@ type MigrationStatus struct {
 	// schedule is where the migration is in its schedule, while that decides about the next handoff.
 	// +optional
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
+	// pausedWriters are who else writes the source and was paused for the move, with the settings as they
+	// were.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	PausedWriters []PausedWriter `json:"pausedWriters,omitempty"`
 	// gates are those of spec.gates that are asked now.
 	// +optional
 	// +listType=atomic

@@ -216,6 +216,9 @@ type MigrationSpec struct {
 	// dependencies says what is done about the objects that pods need besides their volumes.
 	// +optional
 	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`
+	// writers says what is done about who else writes the source.
+	// +optional
+	Writers WritersSpec `json:"writers,omitempty,omitzero"`
 	// cleanup says what is done at the end.
 	// +optional
 	// +kubebuilder:default={}

@@ -175,6 +175,9 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagHooks) {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
+	if t.spec.given(flagPauseWriters) {
+		m.Spec.Writers = t.requested.Spec.Writers
+	}
 	if t.spec.schedule.any(t.spec.given) {
 		m.Spec.Schedule = t.requested.Spec.Schedule
 	}

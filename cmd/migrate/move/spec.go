@@ -36,6 +36,7 @@ type specFlags struct {
 	hooks           string
 	recipe          recipe.Flags
 	schedule        scheduleFlags
+	pauseWriters    bool
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
 
@@ -60,6 +61,7 @@ const (
 	flagToKind         = "to-api-version"
 	flagGates          = "gates"
 	flagHooks          = "hooks"
+	flagPauseWriters   = "pause-writers"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
@@ -88,6 +90,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.recipe.Add(flags)
 	f.schedule.add(flags)
+	flags.BoolVar(&f.pauseWriters, flagPauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -109,6 +112,7 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
 		Mode:        api.ModeRun,
 		Services:    api.ServicesSpec{Export: f.exportServices},
+		Writers:     api.WritersSpec{Pause: f.pauseWriters},
 		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
 	}
 	if f.exportOrdinals {

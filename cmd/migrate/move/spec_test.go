@@ -74,6 +74,7 @@ func TestSpecFlags(t *testing.T) {
 				},
 			}
 		}},
+		"pauses":             {[]string{"--pause-writers"}, func(s *api.MigrationSpec) { s.Writers.Pause = true }},
 		"windows taken back": {[]string{"--window", ""}, func(s *api.MigrationSpec) { s.Schedule = &api.ScheduleSpec{} }},
 		"storage classes": {[]string{"--storage-class", "wal=slow", "--storage-class", "data=fast"}, func(s *api.MigrationSpec) {
 			s.Volumes = []api.VolumeSpec{

@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// paused is the annotation that pauses a ScaledObject as it is, and has KEDA take its
-// HorizontalPodAutoscaler away. The one that pauses it at a number of replicas would restore that number.
-const paused = "autoscaling.keda.sh/paused"
-
 // Autoscalers finds who scales the StatefulSet of a side: a ScaledObject of KEDA, or a
-// HorizontalPodAutoscaler.
-func Autoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
-	found, err := scaledObjects(ctx, at)
+// HorizontalPodAutoscaler. One that the migration pauses is a warning.
+func Autoscalers(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]plan.Finding, error) {
+	found, err := scaledObjects(ctx, at, pauses)
 	if err != nil || slices.ContainsFunc(found, func(f plan.Finding) bool { return !f.Warning }) {
 		return found, err
+	}
+	if len(found) > 0 && pauses {
+		return found, nil // KEDA takes its HorizontalPodAutoscaler away when it is paused
 	}
 	more, err := horizontal(ctx, at)
 	return append(found, more...), err
@@ -62,7 +62,7 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 		return &plan.Finding{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
 			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, owner.Name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, owner.Name, paused),
+			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, owner.Name, pause.KEDAPaused),
 		}
 	}
 	return &plan.Finding{

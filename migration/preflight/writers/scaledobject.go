@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -21,13 +22,10 @@ var (
 	verticalScalerList = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscalerList"}
 )
 
-// pausedAt is the annotation that pauses a ScaledObject at a number of replicas, to which KEDA scales.
-const pausedAt = "autoscaling.keda.sh/paused-replicas"
-
 // scaledObjects finds a ScaledObject of KEDA over the StatefulSet of a side, also before it has made its
 // HorizontalPodAutoscaler, or while it scales between none and one. One that is paused as it is, is a
 // warning: it must stay so.
-func scaledObjects(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
+func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]plan.Finding, error) {
 	all, unread, err := listIfServed(ctx, at, scaledObjectList, "scaledobjects.keda.sh")
 	if err != nil || unread != nil {
 		return unread, err
@@ -38,25 +36,27 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, e
 			continue
 		}
 		annotations := all[i].GetAnnotations()
-		_, fixed := annotations[pausedAt]
+		_, fixed := annotations[pause.KEDAPausedAt]
 		switch {
 		case fixed:
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(),
-				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pausedAt], at.Object()),
-				Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s- %s=true", at.Namespace, name, pausedAt, paused),
+				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pause.KEDAPausedAt], at.Object()),
+				Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s- %s=true", at.Namespace, name, pause.KEDAPausedAt, pause.KEDAPaused),
 			}}, nil
-		case annotations[paused] == "true":
+		case annotations[pause.KEDAPaused] == "true":
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(), Warning: true,
 				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s and is paused: as soon as that ends KEDA adds and removes ordinals", at.Namespace, name, at.Cluster, at.Object()),
 				Remedy:  "leave it paused until the move has ended, and create it at the destination after that",
 			}}, nil
+		case pauses:
+			return []plan.Finding{pausedFor(at, api.ReasonAutoscaled, all[i].GetKind(), name)}, nil
 		}
 		return []plan.Finding{{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
 			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, name, paused),
+			Remedy:  fmt.Sprintf("pause it as it is: kubectl annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Namespace, name, pause.KEDAPaused),
 		}}, nil
 	}
 	return nil, nil

@@ -128,7 +128,7 @@ func TestOperator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}}
-			found, err := Operator(t.Context(), side("RabbitmqCluster", tc.get, tc.objects...), set)
+			found, err := Operator(t.Context(), side("RabbitmqCluster", tc.get, tc.objects...), set, false)
 			check(t, found, err, tc.want)
 		})
 	}
@@ -136,46 +136,35 @@ func TestOperator(t *testing.T) {
 		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}}}
 	}
 	t.Run("nobody", func(t *testing.T) {
-		found, err := Operator(t.Context(), side("", nil), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue"}))
+		found, err := Operator(t.Context(), side("", nil), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue"}), false)
 		check(t, found, err, nil)
 	})
 	t.Run("an unknown one", func(t *testing.T) {
-		found, err := Operator(t.Context(), side("Thing", errAway), owners(metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}))
+		found, err := Operator(t.Context(), side("Thing", errAway), owners(metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}), false)
 		check(t, found, err, []want{{api.ReasonOwnedByOperator, false, "controlled by Thing a", `kubectl patch sts -n shop web --type=json -p '[{"op":"remove","path":"/metadata/ownerReferences"}]'`}})
 	})
 	t.Run("nobody answers", func(t *testing.T) {
-		_, err := Operator(t.Context(), side("RabbitmqCluster", errAway), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}))
+		_, err := Operator(t.Context(), side("RabbitmqCluster", errAway), owners(metav1.OwnerReference{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}), false)
 		if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "cluster east") {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// TestPauses: each setting is written as it is looked for.
-func TestPauses(t *testing.T) {
-	for group, wantPatch := range map[string]string{
-		"kafka.strimzi.io":             `{"metadata":{"annotations":{"strimzi.io/pause-reconciliation":"true"}}}`,
-		"elasticsearch.k8s.elastic.co": `{"metadata":{"annotations":{"eck.k8s.elastic.co/managed":"false"}}}`,
-		"monitoring.coreos.com":        `{"spec":{"paused":true}}`,
-		"k8s.mariadb.com":              `{"spec":{"suspend":true}}`,
-	} {
-		pause := pauseOf(group)
-		if pause == nil || pause.patch() != wantPatch {
-			t.Fatalf("%s: %+v", group, pause)
-		}
-		paused := &unstructured.Unstructured{Object: map[string]any{}}
-		if pause.set(paused) {
-			t.Errorf("%s: an empty resource is paused", group)
-		}
-		if err := unstructured.SetNestedField(paused.Object, pause.value, pause.path...); err != nil || !pause.set(paused) {
-			t.Errorf("%s: %v, %v is not paused", group, err, paused.Object)
-		}
-	}
-	for _, group := range []string{"apps", "elastic.co", "evilkafka.strimzi.io", ""} {
-		if pauseOf(group) != nil {
-			t.Errorf("%s is known", group)
-		}
-	}
+// TestPausedForTheMove: who is paused by the migration is a warning, and who has no pause is refused all the same.
+func TestPausedForTheMove(t *testing.T) {
+	owned := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}}
+	found, err := Operator(t.Context(), side("", nil, object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", nil)), owned, true)
+	check(t, found, err, []want{{api.ReasonOwnedByOperator, true, "RabbitmqCluster queue, which is paused for the move", "before the end"}})
+	unknown := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}}}}
+	found, err = Operator(t.Context(), side("", nil), unknown, true)
+	check(t, found, err, []want{{api.ReasonOwnedByOperator, false, "is controlled by Thing a", "orphan the StatefulSet"}})
+	scaled := map[string]any{"spec|scaleTargetRef|kind": "StatefulSet", "spec|scaleTargetRef|name": "web"}
+	found, err = Autoscalers(t.Context(), side("", nil, object("keda.sh/v1alpha1", "ScaledObject", "so", scaled)), true)
+	check(t, found, err, []want{{api.ReasonAutoscaled, true, "ScaledObject so, which is paused for the move", "before the end"}})
+	scaled["metadata|annotations|autoscaling.keda.sh/paused-replicas"] = "3"
+	found, err = Autoscalers(t.Context(), side("", nil, object("keda.sh/v1alpha1", "ScaledObject", "so", scaled)), true)
+	check(t, found, err, []want{{api.ReasonAutoscaled, false, "paused at 3 replicas", "paused-replicas-"}})
 }
 
 // TestGitOps: each tool is told by its name how it lives with a move; an object that it leaves alone is
@@ -238,11 +227,11 @@ func TestAutoscalers(t *testing.T) {
 		"HPAs are forbidden": {fails: "HorizontalPodAutoscaler", with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "HorizontalPodAutoscalers in namespace shop of cluster east may not be listed", "bind the ClusterRoles"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := Autoscalers(t.Context(), side(tc.fails, tc.with, tc.objects...))
+			found, err := Autoscalers(t.Context(), side(tc.fails, tc.with, tc.objects...), false)
 			check(t, found, err, tc.want)
 		})
 	}
-	if _, err := Autoscalers(t.Context(), side("HorizontalPodAutoscaler", errAway)); !errors.Is(err, errAway) {
+	if _, err := Autoscalers(t.Context(), side("HorizontalPodAutoscaler", errAway), false); !errors.Is(err, errAway) {
 		t.Errorf("nobody answered, and it says %v", err)
 	}
 }
@@ -273,11 +262,11 @@ func TestScaledObjects(t *testing.T) {
 		"they are forbidden":       {with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "scaledobjects.keda.sh in namespace shop of cluster east may not be listed", "grant the right to list scaledobjects.keda.sh"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := Autoscalers(t.Context(), side("ScaledObject", tc.with, tc.objects...))
+			found, err := Autoscalers(t.Context(), side("ScaledObject", tc.with, tc.objects...), false)
 			check(t, found, err, tc.want)
 		})
 	}
-	if _, err := Autoscalers(t.Context(), side("ScaledObject", errAway)); !errors.Is(err, errAway) {
+	if _, err := Autoscalers(t.Context(), side("ScaledObject", errAway), false); !errors.Is(err, errAway) {
 		t.Errorf("nobody answered, and it says %v", err)
 	}
 }

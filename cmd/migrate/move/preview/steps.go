@@ -181,6 +181,8 @@ func ObjectOf(e plan.Effect) string {
 	switch {
 	case e.Hook != nil: // the name of its Job is not known before the migration begins
 		return "job/" + e.Hook.Hook.Name
+	case e.Writer.Kind != "":
+		kind = strings.ToLower(e.Writer.Kind)
 	case e.Kind != "":
 		kind = strings.ToLower(e.Kind)
 	case !known:

@@ -1,0 +1,145 @@
+package move
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// GitOps tools that track the source.
+const (
+	kustomization = `{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"name":"writer"},"spec":{"suspend":false,"path":"./shop"}}`
+	application   = `{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"writer"},"spec":{"project":"shop"}}`
+)
+
+var installTools = harness.OnceInBoth(func(at harness.Cluster) error {
+	return errors.Join(define(definitionOf("kustomize.toolkit.fluxcd.io", "v1", "kustomizations", "Kustomization"))(at),
+		define(definitionOf("argoproj.io", "v1alpha1", "applications", "Application"))(at))
+})
+
+// pausing is a move of an application that three writers keep.
+func pausing(t *testing.T, replicas int32) *move {
+	t.Helper()
+	v := newMove(t, harness.Usual(replicas), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Writers.Pause = true }))
+	v.Must(installTools())
+	v.writer(v.Here(), scaledObject, "team", "shop")
+	v.writer(v.Here(), kustomization)
+	v.writer(v.Here(), application)
+	v.patchSource(fmt.Sprintf(`{"metadata":{"labels":{"kustomize.toolkit.fluxcd.io/name":"writer"},"annotations":{"argocd.argoproj.io/tracking-id":"%s_writer:apps/StatefulSet:%[1]s/web"}}}`, v.App.Namespace))
+	v.awaitObserved()
+	return v
+}
+
+// kept are the writers as they are stored, without what an API server counts.
+func (v *move) kept() map[string]map[string]any {
+	v.T.Helper()
+	from, _ := v.clients()
+	all := map[string]map[string]any{}
+	for _, text := range []string{scaledObject, kustomization, application} {
+		object := &unstructured.Unstructured{}
+		v.Must(object.UnmarshalJSON([]byte(text)))
+		v.Must(from.Get(v.Ctx, client.ObjectKey{Namespace: v.App.Namespace, Name: "writer"}, object))
+		annotations := object.GetAnnotations()
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		all[object.GetKind()] = map[string]any{"annotations": annotations, "spec": object.Object["spec"]}
+	}
+	return all
+}
+
+// writing are those that are not paused.
+func (v *move) writing() []string {
+	v.T.Helper()
+	var found []string
+	for kind, has := range v.kept() {
+		annotations, _ := has["annotations"].(map[string]string)
+		spec, _ := has["spec"].(map[string]any)
+		paused := annotations["autoscaling.keda.sh/paused"] == "true" || annotations["argocd.argoproj.io/skip-reconcile"] == "true" || spec["suspend"] == true
+		if !paused || annotations[api.WriterAnnotationKey] == "" {
+			found = append(found, kind)
+		}
+	}
+	return found
+}
+
+func (v *move) patchWriter(text, patch string) error {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON([]byte(text)); err != nil {
+		return err
+	}
+	object.SetNamespace(v.App.Namespace)
+	from, _ := v.clients()
+	return from.Patch(v.Ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// TestPauseWriters: who else writes the source is paused before its first ordinal is stopped, and is at the end as it was, to
+// the letter: after a move, and after one that was taken back (I8, I9).
+func TestPauseWriters(t *testing.T) {
+	for name, mode := range map[string]api.Mode{"moved": api.ModeRun, "taken back": api.ModeRollback} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := pausing(t, 2)
+			before := v.kept()
+			mover := v.Mover()
+			stopped := false
+			v.Drive(mover, harness.OnVerb(plan.ScaleDown, func() error {
+				stopped = true
+				if writing := v.writing(); len(writing) > 0 {
+					t.Errorf("in mid-move these write: %v", writing)
+				}
+				m, err := mover.Store.Load(v.Ctx)
+				if err == nil && len(m.Status.PausedWriters) != 3 {
+					t.Errorf("recorded are %+v", m.Status.PausedWriters)
+				}
+				return err
+			}), harness.Arrival(1)(func() error {
+				return rewrite(v.Ctx, mover, func(m *api.Migration) { m.Spec.Mode = mode })
+			}))
+			if !stopped {
+				t.Error("nothing was stopped")
+			}
+			if diff := cmp.Diff(before, v.kept()); diff != "" {
+				t.Errorf("they are not as they were (-want +got):\n%s", diff)
+			}
+			if m, err := mover.Store.Load(v.Ctx); err != nil || len(m.Status.PausedWriters) > 0 {
+				t.Errorf("recorded are still %+v: %v", m.Status.PausedWriters, err)
+			}
+			v.Audit()
+		})
+	}
+}
+
+// TestWriterWritesAgain: a writer whose pause somebody has ended in mid-move keeps the next ordinal from its stop, by name; and what
+// they have set since is not written over at the end.
+func TestWriterWritesAgain(t *testing.T) {
+	t.Parallel()
+	v := pausing(t, 3)
+	held := false
+	v.Run(harness.Arrival(2)(func() error {
+		return v.patchWriter(kustomization, `{"spec":{"suspend":false}}`)
+	}), harness.StalledWith(api.ReasonWriterNotPaused)(func() error {
+		held = true
+		return v.patchWriter(kustomization, `{"spec":{"suspend":true}}`)
+	}), harness.Arrival(0)(func() error {
+		return v.patchWriter(scaledObject, `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"false"}}}`)
+	}))
+	if !held {
+		t.Error("nothing has held it")
+	}
+	got := v.kept()["ScaledObject"]["annotations"]
+	if diff := cmp.Diff(map[string]string{"team": "shop", "autoscaling.keda.sh/paused": "false"}, got); diff != "" {
+		t.Errorf("what somebody has set is written over (-want +got):\n%s", diff)
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}

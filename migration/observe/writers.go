@@ -1,0 +1,151 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/pause"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// writersSeenFor is how long it is enough to have looked at who else writes the source, where nothing is written
+// on it: no watch tells of them.
+const writersSeenFor = 5 * time.Second
+
+// seenWriters are the writers as they were read last.
+type seenWriters struct {
+	at   time.Time
+	list []plan.Writer
+}
+
+// writers reads who else writes the source, where they are to be paused, and those that were.
+func (e *Observer) writers(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, sc plan.Reads) plan.Writers {
+	if sc.Ordinal != nil || !m.Spec.Writers.Pause && len(m.Status.PausedWriters) == 0 {
+		return plan.Writers{}
+	}
+	now := e.Clock.Now()
+	if sc.Live || e.seenWriters.at.IsZero() || now.Sub(e.seenWriters.at) >= writersSeenFor {
+		list, err := WritersOf(ctx, e.Source, m, set)
+		if err != nil {
+			e.seenWriters = seenWriters{}
+			return plan.Writers{Trouble: endpoint.OneLine(err), LacksRight: endpoint.LacksRight(err)}
+		}
+		e.seenWriters = seenWriters{now, list}
+	}
+	return plan.Writers{Read: true, List: slices.Clone(e.seenWriters.list)}
+}
+
+// WritersOf reads who else writes a StatefulSet and can be paused, and who is recorded to have been.
+func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Writer, error) {
+	var list []plan.Writer
+	for _, entry := range m.Status.PausedWriters {
+		target := pause.Target{Version: entry.Version, Namespace: entry.Namespace, Name: entry.Name}
+		target.Group, target.Kind = entry.Group, entry.Kind
+		object, err := readTarget(ctx, at, target)
+		if err != nil {
+			return nil, err
+		}
+		w := plan.Writer{WriterReference: entry.WriterReference}
+		if object != nil && object.GetUID() == entry.UID {
+			w = viewWriter(object)
+			w.WriterReference = entry.WriterReference
+		}
+		list = append(list, w)
+	}
+	if set == nil || !m.Spec.Writers.Pause {
+		return list, nil
+	}
+	targets, err := targetsOf(ctx, at, set)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range targets {
+		object, err := readTarget(ctx, at, target)
+		if err != nil {
+			return nil, err
+		}
+		if object == nil {
+			continue
+		}
+		known := slices.IndexFunc(list, func(w plan.Writer) bool { return w.UID == object.GetUID() })
+		if known < 0 {
+			known, list = len(list), append(list, viewWriter(object))
+		}
+		list[known].Writes = true
+	}
+	return list, nil
+}
+
+// targetsOf are the writers that a StatefulSet shows, and the ScaledObjects over it.
+func targetsOf(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet) ([]pause.Target, error) {
+	targets := pause.Targets(set)
+	mapping, err := at.Live.RESTMapper().RESTMapping(pause.ScaledObject)
+	switch {
+	case meta.IsNoMatchError(err):
+		return targets, nil
+	case err != nil:
+		return nil, fmt.Errorf("finding out whether %s is served: %w", pause.ScaledObject, err)
+	}
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(pause.ScaledObject.Kind + "List"))
+	if err := at.Live.List(ctx, all, client.InNamespace(at.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing ScaledObjects in namespace %s of cluster %s: %w", at.Namespace, at.Cluster, err)
+	}
+	for i := range all.Items {
+		if object := &all.Items[i]; pause.Scales(object, at.APIVersion, at.Set) {
+			targets = append(targets, pause.Target{GroupKind: pause.ScaledObject, Namespace: at.Namespace, Name: object.GetName()})
+		}
+	}
+	return targets, nil
+}
+
+// readTarget reads a writer; nil without an error when the API server says that it does not exist, or that it does not
+// know the kind.
+func readTarget(ctx context.Context, at endpoint.Endpoint, target pause.Target) (*unstructured.Unstructured, error) {
+	var versions []string
+	if target.Version != "" {
+		versions = append(versions, target.Version)
+	}
+	mapping, err := at.Live.RESTMapper().RESTMapping(target.GroupKind, versions...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // nil is the answer that it does not exist
+	case err != nil:
+		return nil, fmt.Errorf("finding out whether %s is served: %w", target.GroupKind, err)
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	err = at.Live.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, object)
+	switch {
+	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
+		return nil, nil //nolint:nilnil // nil is the answer that it does not exist
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s/%s in cluster %s: %w", target.Kind, target.Namespace, target.Name, at.Cluster, err)
+	}
+	return object, nil
+}
+
+// viewWriter takes from a writer what decisions need.
+func viewWriter(object *unstructured.Unstructured) plan.Writer {
+	kind := object.GroupVersionKind()
+	w := plan.Writer{
+		WriterReference: api.WriterReference{
+			Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		},
+		Found: true, ResourceVersion: object.GetResourceVersion(), Mark: object.GetAnnotations()[api.WriterAnnotationKey],
+	}
+	if setting := pause.Of(kind.Group); setting != nil {
+		w.Value, w.Pause = setting.Read(object), setting.Text()
+	}
+	return w
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Writers are who else writes the source, as they were seen in its cluster.
+type Writers struct {
+	// Read is true when they were looked at, and Trouble says why they could not be; LacksRight is true
+	// when it was for want of a right.
+	Read       bool
+	Trouble    string
+	LacksRight bool
+	List       []Writer
+}
+
+// Writer is a resource whose controller writes the source, or that was paused for the move.
+type Writer struct {
+	api.WriterReference
+	// Found is false for one that was recorded, and is gone.
+	Found           bool
+	ResourceVersion string
+	// Writes is true where it writes the source now.
+	Writes bool
+	// Value is its setting in JSON, empty for none; Pause is the value that pauses it.
+	Value, Pause string
+	// Mark is what a migration has written on it.
+	Mark string
+}
+
+// Pausing is what a write of a writer is about.
+type Pausing struct {
+	api.WriterReference
+	// Sets is true when the setting is written: Value, or none where that is nil.
+	Sets  bool
+	Value *string
+	// Mark is written on it; empty: it is taken off.
+	Mark string
+}
+
+// What a migration writes on a writer, after its fence.
+const (
+	markPaused = " paused"
+	markLetGo  = " let-go"
+)
+
+// RemedyWriterRights mends a missing right on a writer.
+const RemedyWriterRights = "bind the ClusterRole sliceshift-mover-writers to the identity that is used there, in the namespace of the writer; or pause it yourself and set spec.writers.pause to false"
+
+// writes says whether the effect is about a writer.
+func (e Effect) writes() bool {
+	return e.Verb == PauseWriter || e.Verb == ReleaseWriter || e.Verb == UnmarkWriter
+}
+
+func (w Writer) String() string {
+	return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name)
+}
+
+func (w Writer) paused() bool { return w.Value == w.Pause }
+
+// writerPlanner pauses who else writes the source before the first ordinal is stopped, and gives each its setting back in
+// the end. What it was is recorded before it is changed, and a mark is on it while it is another one.
+type writerPlanner struct{ *View }
+
+// recorded is the entry of a writer; -1: there is none.
+func (p writerPlanner) recorded(w api.WriterReference) int {
+	return slices.IndexFunc(p.Record.Writers, func(r api.PausedWriter) bool {
+		return r.Group == w.Group && r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name && r.UID == w.UID
+	})
+}
+
+// ours says whether a mark is of this migration.
+func (p writerPlanner) ours(mark string) bool { return api.FenceOwner(mark) == p.UID }
+
+// pause pauses the writers of the source, one write after the other, as long as ordinals are to be stopped. While one is
+// on its way nothing waits for them.
+func (p writerPlanner) pause() *Decision {
+	_, more := p.next()
+	if !p.Spec.PauseWriters || p.direction() == api.Back || p.resting() || !more || p.Record.Handoff != nil || p.Focused {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return &Decision{Hold: hold}
+	}
+	for _, w := range p.Writers.List {
+		if !w.Writes || !w.Found {
+			continue
+		}
+		if decision := p.pauseOne(w); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// unread stalls while it is not known who writes the source.
+func (p writerPlanner) unread() *Hold {
+	switch {
+	case p.Writers.Read:
+		return nil
+	case p.Writers.LacksRight:
+		return &Hold{Reason: api.ReasonPermissionMissing, Stalled: true, Message: "who else writes " + p.Source.object() + " could not be read: " + p.Writers.Trouble, Remedy: RemedyWriterRights}
+	default:
+		return &Hold{Reason: api.ReasonWriterNotRead, Stalled: true, Message: "who else writes " + p.Source.object() + " could not be read: " + p.Writers.Trouble, Remedy: "it is read again; see whether its API server answers"}
+	}
+}
+
+// heldBy is why a writer cannot be paused that another migration has paused; nil: none has.
+func (p writerPlanner) heldBy(w Writer) *Finding {
+	if w.Mark == "" || p.ours(w.Mark) {
+		return nil
+	}
+	return &Finding{
+		Reason: api.ReasonWriterHeld, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
+		Message: fmt.Sprintf("%s in cluster %s is paused for another migration, of the UID %s: when that ends it would write %s", w, p.Source.Cluster, api.FenceOwner(w.Mark), p.Source.object()),
+		Remedy:  "wait until that one has ended; or pause it yourself, and take the annotation " + api.WriterAnnotationKey + " off",
+	}
+}
+
+// writerFindings are all that keeps the writers of the source from being paused.
+func writerFindings(s Snapshot) []Finding {
+	p := writerPlanner{viewOf(s)}
+	if !p.Spec.PauseWriters {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return []Finding{{Reason: hold.Reason, Object: s.Source.object(), Message: hold.Message, Remedy: hold.Remedy}}
+	}
+	var findings []Finding
+	for _, w := range p.Writers.List {
+		if finding := p.heldBy(w); w.Writes && finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings
+}
+
+func (p writerPlanner) pauseOne(w Writer) *Decision {
+	if finding := p.heldBy(w); finding != nil {
+		return &Decision{Hold: finding.Hold()}
+	}
+	at := p.recorded(w.WriterReference)
+	switch {
+	case at < 0 && w.paused():
+		return nil // by somebody else, whose it is to end
+	case at < 0:
+		next := p.Record
+		entry := api.PausedWriter{WriterReference: w.WriterReference}
+		if w.Value != "" {
+			entry.Before = &w.Value
+		}
+		next.Writers = append(slices.Clone(next.Writers), entry)
+		return &Decision{Record: &next}
+	case w.Mark == "" && w.paused():
+		return nil // likewise, since it was recorded
+	case w.Mark == p.fence()+markPaused && w.paused():
+		return nil
+	case w.Mark == "" || w.paused():
+		return p.write(PauseWriter, w, Pausing{Sets: true, Value: &w.Pause, Mark: p.fence() + markPaused})
+	default:
+		return Stalled(api.ReasonWriterNotPaused,
+			fmt.Sprintf("%s in cluster %s was paused for the move, and somebody has ended that: it writes %s in mid-move", w, p.Source.Cluster, p.Source.object()),
+			"pause it again; or go on without, and set spec.writers.pause to false; or take the move back: "+p.command("rollback"))
+	}
+}
+
+func (p writerPlanner) write(verb Verb, w Writer, about Pausing) *Decision {
+	about.WriterReference = w.WriterReference
+	return effect(Effect{Verb: verb, Side: SourceSide, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Writer: about})
+}
+
+// resume gives each writer its setting back, once everything else is restored: first its mark says that it was let go, so
+// that no pause which is still on its way meets it, then that is recorded, and the mark is taken off.
+func (p writerPlanner) resume() *Decision {
+	if len(p.Record.Writers) == 0 || p.Focused {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return &Decision{Hold: hold}
+	}
+	for i, entry := range p.Record.Writers {
+		at := slices.IndexFunc(p.Writers.List, func(w Writer) bool { return w.Found && w.WriterReference == entry.WriterReference })
+		if at < 0 {
+			return p.drop(i)
+		}
+		switch w := p.Writers.List[at]; {
+		case entry.Done && p.ours(w.Mark):
+			return p.write(UnmarkWriter, w, Pausing{})
+		case entry.Done:
+			return p.drop(i)
+		case w.Mark != "" && !p.ours(w.Mark):
+			return p.drop(i) // another migration has it now, and what it found there
+		case w.Mark == p.fence()+markLetGo:
+			next := p.Record
+			next.Writers = slices.Clone(next.Writers)
+			next.Writers[i].Done = true
+			return &Decision{Record: &next}
+		default:
+			// What somebody has set since stays.
+			still := p.ours(w.Mark) && w.paused()
+			return p.write(ReleaseWriter, w, Pausing{Sets: still, Value: entry.Before, Mark: p.fence() + markLetGo})
+		}
+	}
+	return nil
+}
+
+func (p writerPlanner) drop(i int) *Decision {
+	next := p.Record
+	next.Writers = slices.Delete(slices.Clone(next.Writers), i, i+1)
+	return &Decision{Record: &next}
+}

@@ -1,0 +1,250 @@
+package simulate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// writer is one that is not paused, with what its setting is.
+func writer(name, value string) plan.Writer {
+	return plan.Writer{
+		WriterReference: api.WriterReference{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+		Found:           true, ResourceVersion: "1", Writes: true, Value: value, Pause: `"true"`,
+	}
+}
+
+// withWriters is an application that these write.
+func withWriters(all ...plan.Writer) plan.Snapshot {
+	s := plantest.Scenario{Replicas: 2}.Build()
+	s.Spec.PauseWriters = true
+	s.Writers = plan.Writers{Read: true, List: all}
+	return s
+}
+
+// run takes steps of a plan in a world in which nothing fails, until it ends or stop says so.
+type run struct {
+	*World
+	effects []plan.Effect
+	done    string
+	held    *plan.Hold
+}
+
+func newRun(s plan.Snapshot) *run {
+	s.Holder, s.Engaged = "a", true
+	return &run{World: NewWorld(s)}
+}
+
+// step is false at the end, and where it is held.
+func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
+	r.settle()
+	decision := plan.Plan(r.State)
+	switch {
+	case decision.Record != nil:
+		r.State.Record = *decision.Record
+		if fence := decision.Record.Fence; fence != nil {
+			r.State.Engaged = fence.Holder == r.State.Holder
+		}
+	case decision.Effect != nil:
+		r.effects = append(r.effects, *decision.Effect)
+		if err := r.Apply(*decision.Effect); err != nil {
+			t.Fatalf("%s: %v", decision.Effect, err)
+		}
+	default:
+		r.done, r.held = decision.Done, decision.Hold
+		return false
+	}
+	return true
+}
+
+// toTheEnd takes all steps.
+func (r *run) toTheEnd(t interface{ Fatalf(string, ...any) }) {
+	for range 1000 {
+		if !r.step(t) {
+			return
+		}
+	}
+	t.Fatalf("it does not end")
+}
+
+// TestWritersArePausedForTheMove: each is paused before the first stop, and is at the end as it was, whose pause it was not
+// is left alone.
+func TestWritersArePausedForTheMove(t *testing.T) {
+	writers := []plan.Writer{writer("a", ""), writer("b", `"false"`), writer("c", `"true"`)}
+	before := slices.Clone(writers)
+	r := newRun(withWriters(writers...))
+	stopped := false
+	for range 1000 {
+		if len(r.effects) > 0 && r.effects[len(r.effects)-1].Verb == plan.ScaleDown && !stopped {
+			stopped = true
+			for _, w := range r.State.Writers.List {
+				if w.Value != w.Pause {
+					t.Errorf("%s writes in mid-move: %+v", w.Name, w)
+				}
+			}
+		}
+		if !r.step(t) {
+			break
+		}
+	}
+	if r.done != api.ReasonMoved || !stopped || len(r.State.Record.Writers) > 0 {
+		t.Fatalf("it ends with %q, %+v, and %+v", r.done, r.held, r.State.Record.Writers)
+	}
+	for i, w := range r.State.Writers.List {
+		if w.Value != before[i].Value || w.Mark != "" {
+			t.Errorf("%s is at the end %+v", w.Name, w)
+		}
+	}
+	for _, e := range r.effects {
+		if e.Writer.Name == "c" {
+			t.Errorf("what somebody has paused is written: %s", e)
+		}
+	}
+}
+
+// TestNoPauseStays: wherever a process crashes, and whatever ends the move, no writer stays paused that was not before, no
+// mark stays on it, and a pause that was sent before and comes late is refused. What a person has set since stays (I7, I8, I9).
+func TestNoPauseStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.SampledFrom([]string{"", `"false"`, `"true"`}), 1, 3).Draw(t, "values")
+		var writers []plan.Writer
+		for i, value := range values {
+			writers = append(writers, writer(string(rune('a'+i)), value))
+		}
+		r := newRun(withWriters(writers...))
+		for range rapid.IntRange(0, 40).Draw(t, "steps before") {
+			if !r.step(t) {
+				break
+			}
+		}
+		late := plan.Effect{}
+		if decision := plan.Plan(r.State); decision.Effect != nil && decision.Effect.Verb == plan.PauseWriter {
+			late = *decision.Effect // the process has sent it, and is no more
+		}
+		r.State.Holder, r.State.Engaged = "b", false
+		touched := rapid.IntRange(-1, len(values)-1).Draw(t, "touched")
+		if touched >= 0 {
+			w := &r.State.Writers.List[touched]
+			w.Value, w.ResourceVersion = rapid.SampledFrom([]string{"", `"false"`, `"soon"`}).Draw(t, "by somebody"), r.NewVersion()
+			values[touched] = w.Value
+		}
+		switch rapid.SampledFrom([]string{"deleted", "rolled back", "as asked"}).Draw(t, "end") {
+		case "deleted":
+			r.State.Deleting = true
+		case "rolled back":
+			r.State.Spec.Mode = api.ModeRollback
+		default:
+			r.State.Spec.PauseWriters = false
+		}
+		r.toTheEnd(t)
+		if r.done == "" {
+			t.Fatalf("it is held: %+v", r.held)
+		}
+		for i, w := range r.State.Writers.List {
+			if w.Value != values[i] || w.Mark != "" {
+				t.Fatalf("%s has %s and the mark %q, it had %s", w.Name, w.Value, w.Mark, values[i])
+			}
+		}
+		if late.Verb != "" && r.Apply(late) == nil {
+			t.Fatal("a pause came late, and stays")
+		}
+	})
+}
+
+// TestWritersHold: what is not known, what is paused for somebody else, and a pause that somebody has ended keep the next
+// ordinal from its stop, by name.
+func TestWritersHold(t *testing.T) {
+	paused := func(mark string) plan.Writer {
+		w := writer("a", `"true"`)
+		w.Mark = mark
+		return w
+	}
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"they could not be read": {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "timeout"} }, api.ReasonWriterNotRead},
+		"they may not be read":   {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "forbidden", LacksRight: true} }, api.ReasonPermissionMissing},
+		"another migration":      {func(s *plan.Snapshot) { s.Writers.List[0] = paused("other.3 paused") }, api.ReasonWriterHeld},
+		"nobody any more": {func(s *plan.Snapshot) {
+			w := writer("a", "")
+			w.Mark = string(s.UID) + ".1 paused"
+			s.Writers.List[0] = w
+			s.Record.Writers = []api.PausedWriter{{WriterReference: w.WriterReference}}
+		}, api.ReasonWriterNotPaused},
+		"gone":           {func(s *plan.Snapshot) { s.Writers.List[0].Found = false }, ""},
+		"of another set": {func(s *plan.Snapshot) { s.Writers.List[0].Writes = false }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(withWriters(writer("a", "")))
+			for r.State.Record.Fence == nil || len(r.effects) < 1 {
+				if !r.step(t) {
+					t.Fatalf("held: %+v", r.held)
+				}
+			}
+			tc.change(&r.State)
+			r.toTheEnd(t)
+			got := ""
+			if r.done == "" {
+				got = r.held.Reason
+			}
+			if got != tc.want || got != "" && (!r.held.Stalled || r.held.Remedy == "") {
+				t.Errorf("it ends with %q: %+v", r.done, r.held)
+			}
+			if tc.want == "" && slices.ContainsFunc(r.effects, func(e plan.Effect) bool { return e.Writer.Kind != "" }) {
+				t.Errorf("it is written: %v", r.effects)
+			}
+		})
+	}
+}
+
+// TestWritersPreflight: what keeps a writer from being paused refuses the move before anything is written.
+func TestWritersPreflight(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"all is well":        {func(*plan.Snapshot) {}, ""},
+		"not asked for":      {func(s *plan.Snapshot) { s.Spec.PauseWriters, s.Writers = false, plan.Writers{} }, ""},
+		"it is not read":     {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "timeout"} }, api.ReasonWriterNotRead},
+		"it may not be read": {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "forbidden", LacksRight: true} }, api.ReasonPermissionMissing},
+		"it is held":         {func(s *plan.Snapshot) { s.Writers.List[0].Mark = "other.1 paused" }, api.ReasonWriterHeld},
+		"of another set":     {func(s *plan.Snapshot) { s.Writers.List[0].Mark, s.Writers.List[0].Writes = "other.1 paused", false }, ""},
+	} {
+		s := withWriters(writer("a", ""))
+		tc.change(&s)
+		got := ""
+		for _, finding := range plan.Preflight(s) {
+			got = finding.Reason
+			if finding.Check != plan.CheckWriters || finding.Remedy == "" {
+				t.Errorf("%s: %+v", name, finding)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestWritersOfNoMove: nothing is paused where that is not asked for, nor on the way back.
+func TestWritersOfNoMove(t *testing.T) {
+	for name, change := range map[string]func(*plan.Snapshot){
+		"not asked for": func(s *plan.Snapshot) { s.Spec.PauseWriters = false },
+		"back":          func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback },
+	} {
+		s := withWriters(writer("a", ""))
+		change(&s)
+		r := newRun(s)
+		r.toTheEnd(t)
+		if diff := cmp.Diff(s.Writers, r.State.Writers); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
