@@ -27,7 +27,7 @@ func TestBreaks(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	modest(t, p.source)
-	step := 9973
+	step := 19_997
 	if testing.Short() {
 		step = 49999
 	}
