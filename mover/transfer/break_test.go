@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestBreaks(t *testing.T) {
 		step = 49999
 	}
 	for bytes := 1; bytes < 450<<10; bytes += step {
-		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+		t.Run(strconv.Itoa(bytes), func(t *testing.T) {
 			t.Parallel()
 			p := &pair{TB: t, source: p.source, destination: t.TempDir(), pipes: newPipes()}
 			var left atomic.Int64
@@ -57,7 +58,7 @@ func TestKilled(t *testing.T) {
 	source := t.TempDir()
 	modest(t, source)
 	for bytes := 100; bytes < 300<<10; bytes += 37_777 {
-		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+		t.Run(strconv.Itoa(bytes), func(t *testing.T) {
 			t.Parallel()
 			p := &pair{TB: t, source: source, destination: t.TempDir(), pipes: newPipes()}
 			ctx, kill := context.WithCancelCause(t.Context())

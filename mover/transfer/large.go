@@ -233,7 +233,7 @@ func (r *Receiver) device(ctx context.Context, list *peerList, jobs chan<- job) 
 		return err
 	}
 	if end, err := list.next(ctx); err != nil || end != nil {
-		return errors.Join(err, fmt.Errorf("after a device the list goes on"))
+		return errors.Join(err, errMore)
 	}
 	return nil
 }
