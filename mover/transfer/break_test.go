@@ -114,6 +114,7 @@ func TestDelta(t *testing.T) {
 	p.pipes = newPipes()
 	content := treetest.Bytes(1, 5<<20+100)
 	treetest.In(t, p.destination).File("large", content)
+	treetest.In(t, p.destination).Age("large", 1000, 1) // both could be written within one tick of the kernel's clock
 	changed := append([]byte{}, content...)
 	for _, at := range []int{0, 16<<10 - 1, 2 << 20, 5<<20 + 99} {
 		changed[at]++

@@ -33,11 +33,11 @@ func TestVerifyChanged(t *testing.T) {
 		o.Index, o.Now, o.Verify, o.Tree.FileSystem = dir+"/receiver", later, verify, "ext4"
 	}
 	p.mustRun(true)
-	from.File("f3", treetest.Bytes(9, 1000))
+	from.File("f3", treetest.Bytes(9, 1001))
 	verify = VerifyChanged
 	changed := p.mustRun(true)
-	if own, peer := p.receiver.Counts.Verified.Load(), p.sender.Read.Load(); own != 1000 || peer != 1000 {
-		t.Errorf("%d bytes were read at the destination and %d at the source, not 1000", own, peer)
+	if own, peer := p.receiver.Counts.Verified.Load(), p.sender.Read.Load(); own != 1001 || peer != 1001 {
+		t.Errorf("%d bytes were read at the destination and %d at the source, not 1001", own, peer)
 	}
 	verify = VerifyFull
 	if full := p.mustRun(true); full.Own.Root != changed.Own.Root {
