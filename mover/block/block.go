@@ -10,9 +10,8 @@ import (
 	"io/fs"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zeebo/blake3"
+	"golang.org/x/sys/unix"
 
 	"github.com/sliceshift/sliceshift/mover/entry"
 	"github.com/sliceshift/sliceshift/mover/tree"

@@ -46,7 +46,7 @@ func TestDevice(t *testing.T) {
 	root := func() tree.Listed {
 		t.Helper()
 		entries := 0
-		listed, err := device.List(t.Context(), tree.ListOptions{Digest: true}, func(e *entry.Entry) error {
+		listed, err := device.List(t.Context(), tree.ListOptions{Digest: true}, func(*entry.Entry) error {
 			entries++
 			return nil
 		})

@@ -27,7 +27,7 @@ type liar struct {
 	data    []byte // the payload of TypeData
 }
 
-func (l liar) serve(t testing.TB, ctx context.Context, raw net.Conn) {
+func (l liar) serve(ctx context.Context, t testing.TB, raw net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	c, err := newConn(raw, nil, nil)
@@ -109,7 +109,7 @@ func TestHostileSender(t *testing.T) {
 					if err != nil {
 						return
 					}
-					go l.serve(t, ctx, c)
+					go l.serve(ctx, t, c)
 				}
 			}()
 			receiver, err := NewReceiver(ReceiverOptions{Tree: openTree(t, destination), Settled: true, Verify: VerifyNone, Workers: 2, Patience: 10 * time.Second, Log: quiet(t), Now: time.Now})
@@ -180,6 +180,7 @@ func TestHostileReceiver(t *testing.T) {
 		switch kind {
 		case 0, wire.TypeAlive, wire.TypeList, wire.TypeFiles, wire.TypeRange, wire.TypeMap, wire.TypeDone:
 			continue
+		default:
 		}
 		if f, err := ask(kind, []byte{1, 2, 3}); err == nil {
 			t.Errorf("a request of type %d was answered with %d", kind, f.Type)

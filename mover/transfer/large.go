@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sliceshift/sliceshift/mover/entry"
@@ -32,7 +31,6 @@ type large struct {
 	changed atomic.Bool
 	gone    atomic.Bool
 	finish  func(*tree.Cursor) error
-	once    sync.Once
 }
 
 // large opens a file, finds out where the source has holes, and asks for the rest.
@@ -43,8 +41,9 @@ func (m *merge) large(ctx context.Context, source *entry.Entry, missing bool, fi
 	}
 	f := &large{entry: source, file: file, finish: finish}
 	f.pending.Store(1)
+	m.receiver.open.Store(f, nil)
 	if err := m.pieces(ctx, f, missing); err != nil {
-		return errors.Join(err, file.Close())
+		return err
 	}
 	return m.receiver.release(m.cursor, f)
 }
@@ -172,6 +171,7 @@ func (r *Receiver) release(cursor *tree.Cursor, f *large) error {
 	if r.options.Device != nil {
 		return nil
 	}
+	r.open.Delete(f)
 	err := f.file.Sync()
 	// What was written is not needed soon, and what else is cached may be.
 	f.file.Drop()
@@ -233,7 +233,7 @@ func (r *Receiver) device(ctx context.Context, list *peerList, jobs chan<- job) 
 		return err
 	}
 	if end, err := list.next(ctx); err != nil || end != nil {
-		return errors.Join(err, fmt.Errorf("after a device the list goes on"))
+		return errors.Join(err, errMore)
 	}
 	return nil
 }

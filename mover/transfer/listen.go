@@ -144,4 +144,8 @@ func errLeft(path string, status wire.Status) error {
 	return fmt.Errorf("%q %s, and nobody may write at the source in the last pass: find who mounts the volume there", path, what)
 }
 
-var errNoDevice = errors.New("the source is no device")
+// What is wrong with the list of a device.
+var (
+	errNoDevice = errors.New("the source is no device")
+	errMore     = errors.New("after a device the list goes on")
+)

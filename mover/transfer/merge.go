@@ -33,7 +33,15 @@ func (r *Receiver) pass(ctx context.Context) error {
 		defer m.cursor.Close()
 		return m.run(ctx)
 	})
-	return group.Wait()
+	err := group.Wait()
+	r.open.Range(func(left, _ any) bool {
+		if f, ok := left.(*large); ok {
+			_ = f.file.Close() // the pass has failed
+		}
+		return true
+	})
+	r.open.Clear()
+	return err
 }
 
 // merge walks both sides at once.

@@ -28,6 +28,7 @@ type pair struct {
 	// pipes, where it is set, is the link in place of TLS. ctx, where it is set, ends the receiver.
 	pipes    *pipes
 	ctx      context.Context //nolint:containedctx // of a test
+	opened   []io.Closer
 	receiver *Receiver
 	sender   *Sender
 }
@@ -99,6 +100,7 @@ func (p *pair) ends() (sender, receiver Connector) {
 func (p *pair) run(settled bool) (Outcome, error) {
 	p.Helper()
 	source, destination := openTree(p, p.source), openTree(p, p.destination)
+	p.opened = append(p.opened, source, destination)
 	from := SenderOptions{Source: source, Sync: source.Sync, Dials: p.receiverListens, Patience: 20 * time.Second, Log: quiet(p), Now: time.Now}
 	if p.changeSender != nil {
 		p.changeSender(&from)

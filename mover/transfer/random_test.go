@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path"
@@ -68,6 +69,15 @@ func (e editor) edit() {
 	case "rename":
 		_ = e.root.Rename(at, e.path("to"))
 	}
+}
+
+// TestMain has TestRandom make fewer runs than usual, each of which is four passes or more; -rapid.checks
+// makes others.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
 
 // TestRandom: whatever was changed between two passes, on either side, both sides are equal after the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -84,6 +85,8 @@ type Receiver struct {
 	// progress is when something got further, in nanoseconds.
 	progress  atomic.Int64
 	verifying atomic.Bool
+	// open are the large files that are being written.
+	open sync.Map
 }
 
 // State is how far it is.

@@ -13,6 +13,7 @@ func (w *worker) store(f *small, content wire.Content) error {
 	r := w.receiver
 	r.Counts.Received.Add(int64(len(content.Data)))
 	switch content.Status {
+	case wire.OK:
 	case wire.Failed:
 		return &remote{path: f.entry.Path, problem: content.Problem}
 	case wire.Vanished, wire.Changed:

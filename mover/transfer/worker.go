@@ -105,7 +105,7 @@ func (w *worker) use(ctx context.Context, c *conn, jobs <-chan job) error {
 	asked := w.ask(ctx, c, jobs, under, broken)
 	close(under)
 	err := <-received
-	w.left = append(rest, w.left...)
+	w.left = slices.Concat(rest, w.left)
 	if err != nil && !again(err) {
 		return err
 	}

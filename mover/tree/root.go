@@ -50,8 +50,15 @@ func Open(path string) (*Tree, error) {
 // Name is the path that the tree was opened by.
 func (t *Tree) Name() string { return t.name }
 
-// Close closes the root.
-func (t *Tree) Close() error { return unix.Close(t.fd) }
+// Close closes the root, once.
+func (t *Tree) Close() error {
+	if t.fd < 0 {
+		return nil
+	}
+	fd := t.fd
+	t.fd = -1
+	return unix.Close(fd)
+}
 
 // Sync writes all that its file system holds back in memory. What went wrong since Open is an error:
 // the descriptor is older than the first write (syncfs(2), since Linux 5.8).

@@ -1,0 +1,97 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/tree"
+)
+
+// TestVerifyChanged: after a pass that has read everything, the next one reads on both sides only what has
+// changed since; and its root is that of a pass that reads everything.
+func TestVerifyChanged(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.pipes = newPipes()
+	from := treetest.In(t, p.source)
+	for i := range 5 {
+		from.File(fmt.Sprintf("f%d", i), treetest.Bytes(uint64(i), 1000))
+	}
+	dir, verify := t.TempDir(), VerifyFull
+	later := func() time.Time { return time.Now().Add(time.Hour) } // nothing has changed for a minute
+	p.changeSender = func(o *SenderOptions) {
+		o.Index, o.Now = dir+"/sender", later
+		o.Source.(*tree.Tree).FileSystem = "ext4" // whatever holds the temporary folder
+	}
+	p.changeReceiver = func(o *ReceiverOptions) {
+		o.Index, o.Now, o.Verify, o.Tree.FileSystem = dir+"/receiver", later, verify, "ext4"
+	}
+	p.mustRun(true)
+	from.File("f3", treetest.Bytes(9, 1001))
+	verify = VerifyChanged
+	changed := p.mustRun(true)
+	if own, peer := p.receiver.Counts.Verified.Load(), p.sender.Read.Load(); own != 1001 || peer != 1001 {
+		t.Errorf("%d bytes were read at the destination and %d at the source, not 1001", own, peer)
+	}
+	verify = VerifyFull
+	if full := p.mustRun(true); full.Own.Root != changed.Own.Root {
+		t.Errorf("roots %x and %x", full.Own.Root, changed.Own.Root)
+	}
+}
+
+// TestDiscard: only a failure of the destination's own disk makes its volume one to discard.
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"its disk":          {fmt.Errorf("writing: %w", syscall.EIO), true},
+		"the sender's disk": {fatal{&remote{path: "x", problem: syscall.EIO.Error()}}, false},
+		"no space":          {syscall.ENOSPC, false},
+		"nothing":           {nil, false},
+	} {
+		if got := errors.Is(broken(tc.err), ErrDiscard); got != tc.want {
+			t.Errorf("%s: %v", name, broken(tc.err))
+		}
+	}
+}
+
+// TestFull: a destination that is full is said to be, and is no reason to discard it. It has a lost+found, which
+// stays.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	device, _ := treetest.Loop(t, 8<<20)
+	p := newPair(t)
+	p.pipes = newPipes()
+	for _, command := range [][]string{{"mkfs.ext4", "-q", device}, {"mount", device, p.destination}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("%v: %v: %s", command, err, out)
+		}
+	}
+	defer func() {
+		for _, opened := range p.opened {
+			_ = opened.Close()
+		}
+		if out, err := exec.Command("umount", p.destination).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	}()
+	from := treetest.In(t, p.source)
+	from.File("small", treetest.Bytes(1, 1000))
+	p.mustRun(true)
+	from.File("large", treetest.Bytes(2, 16<<20))
+	_, err := p.run(true)
+	if err == nil || !strings.Contains(err.Error(), "the destination is full: give its claim more") || errors.Is(err, ErrDiscard) {
+		t.Errorf("got %v", err)
+	}
+	if out, err := exec.Command("test", "-d", p.destination+"/lost+found").CombinedOutput(); err != nil {
+		t.Errorf("lost+found: %v %s", err, out)
+	}
+}
