@@ -80,29 +80,37 @@ func TestHookJobs(t *testing.T) {
 			if tc.change != nil {
 				tc.change(found)
 			}
-			hooks := clustertest.Hooks{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-					if _, one := o.(*batchv1.Job); one && tc.get != nil {
-						return tc.get
-					}
-					return c.Get(ctx, key, o, options...)
-				},
-				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return tc.pod },
-			}
 			objects := []client.Object{found}
 			if tc.none {
 				objects = nil
 			}
-			e := &Observer{Pair: endpointtest.Pair(clustertest.Hooked(hooks, objects...), clustertest.New())}
+			e := &Observer{Pair: endpointtest.Pair(clustertest.Hooked(answering(tc.get, tc.pod), objects...), clustertest.New())}
 			seen := e.hookJobs(t.Context(), s)
 			if len(seen.List) != 1 || seen.All || seen.List[0].Name != job || !tc.is(seen.List[0]) {
 				t.Errorf("seen %+v", seen)
 			}
 		})
 	}
+}
+
+// answering answers to reads of Jobs, and to creations, with errors; nil: with none.
+func answering(get, create error) clustertest.Hooks {
+	return clustertest.Hooks{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if _, one := o.(*batchv1.Job); one && get != nil {
+				return get
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return create },
+	}
+}
+
+// TestNoHookJobs: without hooks no Job is read.
+func TestNoHookJobs(t *testing.T) {
 	s, _ := waiting(t)
 	s.Spec.Hooks = nil
 	if seen := (&Observer{}).hookJobs(t.Context(), s); len(seen.List) > 0 {
-		t.Errorf("without hooks: %+v", seen)
+		t.Errorf("got %+v", seen)
 	}
 }
