@@ -31,6 +31,7 @@ func waiting(t *testing.T) (plan.Snapshot, string) {
 	if !due {
 		t.Fatal("no hook is due")
 	}
+	s.Record.Hooks = []api.HookRun{turn.Run}
 	return s, turn.Run.Job
 }
 
@@ -106,11 +107,16 @@ func answering(get, create error) clustertest.Hooks {
 	}
 }
 
-// TestNoHookJobs: without hooks no Job is read.
+// TestNoHookJobs: no Job is read without hooks, before a run is recorded, and once it has failed.
 func TestNoHookJobs(t *testing.T) {
-	s, _ := waiting(t)
-	s.Spec.Hooks = nil
-	if seen := (&Observer{}).hookJobs(t.Context(), s); len(seen.List) > 0 {
-		t.Errorf("got %+v", seen)
+	for name, change := range map[string]func(*plan.Snapshot){
+		"no hooks": func(s *plan.Snapshot) { s.Spec.Hooks = nil }, "not recorded": func(s *plan.Snapshot) { s.Record.Hooks = nil },
+		"it has failed": func(s *plan.Snapshot) { s.Record.Hooks[0].State = api.HookFailed },
+	} {
+		s, _ := waiting(t)
+		change(&s)
+		if seen := (&Observer{}).hookJobs(t.Context(), s); len(seen.List) > 0 {
+			t.Errorf("%s: %+v", name, seen)
+		}
 	}
 }
