@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,10 +18,12 @@ import (
 // podsWithin is how soon a Job has a pod; one that has none then is asked why.
 const podsWithin = 5 * time.Second
 
-// hookJobs reads the Job of the hook that is due, live: no watch shows Jobs.
+// hookJobs reads the Job of the hook that is due, live: no watch shows Jobs. Before the run is recorded there is none, and of
+// one that has failed all is known.
 func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs {
 	due, found := plan.DueHook(s)
-	if !found {
+	recorded := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Job == due.Run.Job })
+	if !found || !recorded || due.Run.Broke() {
 		return plan.HookJobs{}
 	}
 	at := e.At(due.Side)

@@ -31,6 +31,7 @@ func waiting(t *testing.T) (plan.Snapshot, string) {
 	if !due {
 		t.Fatal("no hook is due")
 	}
+	s.Record.Hooks = []api.HookRun{turn.Run}
 	return s, turn.Run.Job
 }
 
@@ -80,29 +81,42 @@ func TestHookJobs(t *testing.T) {
 			if tc.change != nil {
 				tc.change(found)
 			}
-			hooks := clustertest.Hooks{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-					if _, one := o.(*batchv1.Job); one && tc.get != nil {
-						return tc.get
-					}
-					return c.Get(ctx, key, o, options...)
-				},
-				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return tc.pod },
-			}
 			objects := []client.Object{found}
 			if tc.none {
 				objects = nil
 			}
-			e := &Observer{Pair: endpointtest.Pair(clustertest.Hooked(hooks, objects...), clustertest.New())}
+			e := &Observer{Pair: endpointtest.Pair(clustertest.Hooked(answering(tc.get, tc.pod), objects...), clustertest.New())}
 			seen := e.hookJobs(t.Context(), s)
 			if len(seen.List) != 1 || seen.All || seen.List[0].Name != job || !tc.is(seen.List[0]) {
 				t.Errorf("seen %+v", seen)
 			}
 		})
 	}
-	s, _ := waiting(t)
-	s.Spec.Hooks = nil
-	if seen := (&Observer{}).hookJobs(t.Context(), s); len(seen.List) > 0 {
-		t.Errorf("without hooks: %+v", seen)
+}
+
+// answering answers to reads of Jobs, and to creations, with errors; nil: with none.
+func answering(get, create error) clustertest.Hooks {
+	return clustertest.Hooks{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if _, one := o.(*batchv1.Job); one && get != nil {
+				return get
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return create },
+	}
+}
+
+// TestNoHookJobs: no Job is read without hooks, before a run is recorded, and once it has failed.
+func TestNoHookJobs(t *testing.T) {
+	for name, change := range map[string]func(*plan.Snapshot){
+		"no hooks": func(s *plan.Snapshot) { s.Spec.Hooks = nil }, "not recorded": func(s *plan.Snapshot) { s.Record.Hooks = nil },
+		"it has failed": func(s *plan.Snapshot) { s.Record.Hooks[0].State = api.HookFailed },
+	} {
+		s, _ := waiting(t)
+		change(&s)
+		if seen := (&Observer{}).hookJobs(t.Context(), s); len(seen.List) > 0 {
+			t.Errorf("%s: %+v", name, seen)
+		}
 	}
 }
