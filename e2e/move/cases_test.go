@@ -69,6 +69,7 @@ var embeddedOnly = map[string]string{
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
 	"TestPauseWriters":                 byOthers,
+	"TestWriterIsHeld":                 byOthers,
 	"TestWriterWritesAgain":            byOthers,
 	"TestWindows":                      byClock,
 	"TestWindowCloses":                 byClock,

@@ -37,6 +37,8 @@ type staged struct {
 var checkedElsewhere = map[string]string{
 	"ordinals": "every API server since Kubernetes 1.31 keeps spec.ordinals: migration/preflight TestStartOrdinals",
 	"on call":  "TestToyCheck",
+
+	"paused writers": "it comes with what the check has found that finds the writer: TestWriterIsHeld",
 }
 
 func flags(words ...string) func(*move) []string { return func(*move) []string { return words } }
@@ -102,9 +104,6 @@ func stagedChecks() []staged {
 		{"hooks", "a Job is refused", usual, across, nil, func(v *move) []string {
 			return flags("--hooks", v.hooksFile("hooks: [{name: a, point: BeforeOrdinal, job: {spec: {template: {spec: {restartPolicy: Always, containers: [{name: tool, image: tool}]}}}}}]"))(v)
 		}, fail + api.ReasonHookRefused},
-		{"paused writers", "for another migration", usual, across, func(v *move) {
-			v.writer(v.Here(), scaledObject, api.WriterAnnotationKey, "another.1 paused")
-		}, flags("--pause-writers"), fail + api.ReasonWriterHeld},
 		{"schedule", "its last window is over", usual, across, nil, flags("--not-after", "2020-01-01T00:00:00Z"), fail + api.ReasonScheduleNeverOpens},
 		{"shared claims", "missing there", usual, across, func(v *move) { v.shareClaim("/a", "") }, nil, fail + api.ReasonDependencyMissing},
 		{"quotas", "too small", harness.Usual(2), across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, nil, fail + api.ReasonQuotaTooSmall},

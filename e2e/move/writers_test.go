@@ -119,6 +119,31 @@ func TestPauseWriters(t *testing.T) {
 	}
 }
 
+// TestWriterIsHeld: a writer that is paused for another migration refuses the move, which begins when that has let go.
+func TestWriterIsHeld(t *testing.T) {
+	t.Parallel()
+	v := pausing(t, 1)
+	v.Must(v.patchWriter(application, `{"metadata":{"annotations":{"`+api.WriterAnnotationKey+`":"another.1 paused"}}}`))
+	held := false
+	mover := v.Mover()
+	v.Drive(mover, harness.StalledWith(api.ReasonWriterHeld)(func() error {
+		held = true
+		m, err := mover.Store.Load(v.Ctx)
+		if err != nil {
+			return err
+		}
+		if m.Status.Baseline != nil {
+			t.Errorf("it has begun: %+v", m.Status)
+		}
+		return v.patchWriter(application, `{"metadata":{"annotations":{"`+api.WriterAnnotationKey+`":null}}}`)
+	}))
+	if !held {
+		t.Error("nothing has refused it")
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
 // TestWriterWritesAgain: a writer whose pause somebody has ended in mid-move keeps the next ordinal from its stop, by name; and what
 // they have set since is not written over at the end.
 func TestWriterWritesAgain(t *testing.T) {
