@@ -17,6 +17,7 @@ import (
 // applyRecord writes what must not be forgotten into the status.
 func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff = record.Baseline, record.Fence, record.Handoff
+	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}

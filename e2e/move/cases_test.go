@@ -69,7 +69,14 @@ var embeddedOnly = map[string]string{
 	"TestTakerLosesItsSet":             byOthers,
 	"TestSplitOfOneCluster":            nextLife,
 	"TestGates":                        asksAPI,
-	"TestGateJobs":                     "the test ends the pods of the Jobs: their images are nowhere",
+	"TestGateJobs":                     endsJobs,
+	"TestHooks":                        endsJobs,
+	"TestHookHangs":                    endsJobs,
+	"TestHookRefused":                  endsJobs,
+	"TestHookAfterACrash":              endsJobs,
+	"TestHookWhoseJobIsRemoved":        endsJobs,
+	"TestHookTurnsBack":                endsJobs,
+	"TestHooksOfARun":                  endsJobs,
 	"TestGateInDryRun":                 asksAPI,
 	"TestGatesCommand":                 asksAPI,
 	"TestGateTurnsBack":                asksAPI,
@@ -114,6 +121,7 @@ const (
 	refused    = "nothing runs: it is refused before the first write"
 	byOthers   = "it is about what others write and delete: the kubelets have no part in it"
 	nextLife   = "what one Migration leaves to the next is kept by API servers alone: what they do with data, TestPartOfTheOrdinals and TestMigrateRollBackMigrateAgain do, too"
+	endsJobs   = "the test ends the pods of the Jobs: their images are nowhere"
 	asksAPI    = "health gates ask API servers and a server of the test: the kubelets have no part in it"
 	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )

@@ -99,6 +99,9 @@ func stagedChecks() []staged {
 		{"health gates", "one does not compile", usual, across, nil, func(v *move) []string {
 			return flags("--gates", v.gatesFile("gates: [{name: a, at: [AtEnd], cel: {objects: {apiVersion: v1, kind: Pod, name: a}, expression: 'objects +'}}]"))(v)
 		}, fail + api.ReasonGateInvalid},
+		{"hooks", "a Job is refused", usual, across, nil, func(v *move) []string {
+			return flags("--hooks", v.hooksFile("hooks: [{name: a, point: BeforeOrdinal, job: {spec: {template: {spec: {restartPolicy: Always, containers: [{name: tool, image: tool}]}}}}}]"))(v)
+		}, fail + api.ReasonHookRefused},
 		{"shared claims", "missing there", usual, across, func(v *move) { v.shareClaim("/a", "") }, nil, fail + api.ReasonDependencyMissing},
 		{"quotas", "too small", harness.Usual(2), across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, nil, fail + api.ReasonQuotaTooSmall},
 		{"volumes", "no node reaches one", usual, across, func(v *move) { v.pinVolume() }, nil, fail + volumes.ReasonVolumeOutOfReach},

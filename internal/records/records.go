@@ -42,6 +42,7 @@ type Change struct {
 	Mode        api.Mode          `json:"mode,omitempty"`
 	Recovery    *api.RecoverySpec `json:"recovery,omitempty"`
 	SplitBudget api.SplitBudget   `json:"splitBudget,omitempty"`
+	HookAnswer  *api.HookAnswer   `json:"hookAnswer,omitempty"`
 }
 
 func (c Change) apply(spec *api.MigrationSpec) {
@@ -53,6 +54,9 @@ func (c Change) apply(spec *api.MigrationSpec) {
 	}
 	if c.SplitBudget != "" {
 		spec.SplitBudget = c.SplitBudget
+	}
+	if c.HookAnswer != nil {
+		spec.HookAnswer = c.HookAnswer
 	}
 }
 

@@ -67,6 +67,9 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 			return nil, err
 		}
 		return object, at.Live.Create(ctx, object)
+	case plan.RunHook:
+		job := HookJob(e.Pair, e.Owner, *effect.Hook)
+		return job, at.Live.Create(ctx, job)
 	case plan.MarkPodService, plan.MarkPodExport:
 		return markName(ctx, at, effect)
 	case plan.SetBudget:

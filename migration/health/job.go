@@ -6,16 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/jobs"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -30,15 +30,11 @@ type jobAsker struct {
 
 func newJob(gate api.HealthGate, sides Sides) (*jobAsker, error) {
 	spec := *gate.Job.Spec.DeepCopy()
-	switch {
-	case len(spec.Template.Spec.Containers) == 0:
-		return nil, refuse(api.ReasonGateInvalid, "job.spec has no template with containers; write it as the spec of a Job")
+	switch unfit := api.UnfitJob(spec); {
+	case unfit != "":
+		return nil, refuse(api.ReasonGateInvalid, "no such Job can be run: "+unfit)
 	case spec.TTLSecondsAfterFinished != nil:
 		return nil, refuse(api.ReasonGateInvalid, "job.spec.ttlSecondsAfterFinished: a Job that has gone would be run once more; remove it, and delete the Jobs after the migration")
-	case spec.Suspend != nil && *spec.Suspend:
-		return nil, refuse(api.ReasonGateInvalid, "job.spec.suspend: a Job that is suspended never ends; remove it")
-	case spec.Selector != nil || spec.ManualSelector != nil && *spec.ManualSelector:
-		return nil, refuse(api.ReasonGateInvalid, "job.spec.selector: Jobs of one gate would count each other's pods; remove it, and Kubernetes makes one for each")
 	}
 	spec.ActiveDeadlineSeconds = new(gate.Job.Deadline())
 	if spec.Template.Spec.RestartPolicy == "" {
@@ -89,43 +85,28 @@ func unmade(name string, err error) Answer {
 
 func judgeJob(name string, wanted, found *batchv1.Job) Answer {
 	again := fmt.Sprintf("kubectl delete job -n %s %s", found.Namespace, found.Name)
-	if found.Annotations[api.OwnerAnnotationKey] != wanted.Annotations[api.OwnerAnnotationKey] {
+	if !jobs.Made(found, types.UID(wanted.Annotations[api.OwnerAnnotationKey])) {
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
 	}
 	if found.DeletionTimestamp != nil {
 		return because(api.ReasonGatePending, name+" is being deleted, and is run again then")
 	}
-	for _, condition := range found.Status.Conditions {
-		switch {
-		case condition.Status != corev1.ConditionTrue:
-		case condition.Type == batchv1.JobComplete:
-			return passed("%s has completed", name)
-		case condition.Type == batchv1.JobFailed:
-			return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: kubectl logs -n %s job/%s; to have it run again: %s",
-				name, condition.Reason, condition.Message, found.Namespace, found.Name, again))
-		}
+	switch end := jobs.End(found); {
+	case end == nil:
+		return because(api.ReasonGatePending, fmt.Sprintf("%s runs, with %s", name, jobs.Running(found)))
+	case end.Type == batchv1.JobComplete:
+		return passed("%s has completed", name)
+	default:
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: kubectl logs -n %s job/%s; to have it run again: %s",
+			name, end.Reason, end.Message, found.Namespace, found.Name, again))
 	}
-	return because(api.ReasonGatePending, fmt.Sprintf("%s runs, with %d pods active and %d failed", name, found.Status.Active, found.Status.Failed))
 }
 
 // job is the one of a question.
 func (a *jobAsker) job(side Side, which api.GateSide, s Subject) *batchv1.Job {
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: side.Namespace, Name: a.name(s),
-			Labels:      map[string]string{api.MigrationLabelKey: string(s.MigrationUID), "app.kubernetes.io/managed-by": api.FieldManager},
-			Annotations: map[string]string{api.OwnerAnnotationKey: string(s.MigrationUID)},
-		},
-		Spec: *a.spec.DeepCopy(),
-	}
-	told := toldTo(which, s)
-	pod := &job.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range containers {
-			containers[i].Env = append(slices.Clip(told), containers[i].Env...)
-		}
-	}
-	return job
+	return jobs.New(jobs.Order{
+		Migration: s.MigrationUID, Namespace: side.Namespace, Name: a.name(s), Spec: a.spec, Seconds: *a.spec.ActiveDeadlineSeconds, Told: toldTo(which, s),
+	})
 }
 
 // toldTo is what a Job is told.

@@ -21,8 +21,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// jobs is an API server that has Jobs.
-type jobs struct {
+// jobServer is an API server that has Jobs.
+type jobServer struct {
 	mu  sync.Mutex
 	all map[string]*batchv1.Job
 	// made is how many were created; refuse answers a creation in its place.
@@ -30,11 +30,11 @@ type jobs struct {
 	refuse func(http.ResponseWriter)
 }
 
-func newJobs() *jobs { return &jobs{all: map[string]*batchv1.Job{}} }
+func newJobs() *jobServer { return &jobServer{all: map[string]*batchv1.Job{}} }
 
-func (j *jobs) server() *clustertest.Pods { return &clustertest.Pods{Before: j.answer} }
+func (j *jobServer) server() *clustertest.Pods { return &clustertest.Pods{Before: j.answer} }
 
-func (j *jobs) answer(w http.ResponseWriter, r *http.Request) bool {
+func (j *jobServer) answer(w http.ResponseWriter, r *http.Request) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	reply := func(object any) bool {
@@ -85,7 +85,7 @@ func (j *jobs) answer(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // the is the one Job there is.
-func (j *jobs) the(t *testing.T) *batchv1.Job {
+func (j *jobServer) the(t *testing.T) *batchv1.Job {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -38,6 +38,7 @@ var (
 	ofNative  = kindsOfFault{rolls, evicting, fails, turns, slow}
 	ofLate    = kindsOfFault{lateMade, slow, turns}
 	ofLives   = kindsOfFault{faulty, harm, turns, deletion}
+	ofHooks   = kindsOfFault{breaksHook, faulty, slow, takeover, turns, deletion}
 )
 
 // Migrations that may follow on one: the rest, back again, and back again after the owner has
@@ -186,6 +187,6 @@ func (k kindsOfFault) String() string {
 
 var faultNames = map[deed]string{
 	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
-	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", harm: "deletions and uses by others", sickens: "pods that do not become Ready", pins: "attachments that stay", lateMade: "late creations of pods", takeover: "a second leader", turns: "mode", deletion: "deletion",
+	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", harm: "deletions and uses by others", sickens: "pods that do not become Ready", pins: "attachments that stay", lateMade: "late creations of pods", takeover: "a second leader", turns: "mode", deletion: "deletion", breaksHook: "hooks that fail or are lost",
 	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs", asks: "pods that are asked to go",
 }

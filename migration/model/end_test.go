@@ -173,6 +173,7 @@ func (e *ending) settle(w *model, g goal) string {
 				wrong = w.wrong()
 			}
 		}
+		changed = g.heals && w.answerHook(api.HookRetry) || changed
 		for at, name := range plan.SideNames {
 			for _, pod := range slices.Clone(w.State.Side(name).Pods) {
 				for _, d := range []deed{aged, attached} {

@@ -89,6 +89,7 @@ func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.Ordin
 // nowhere then (I6), and nothing is carried or started that somebody has (I1, I2).
 func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) {
 	e := decision.Effect
+	m.waitsForNobodyDown(s, decision)
 	if e == nil {
 		return
 	}

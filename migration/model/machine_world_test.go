@@ -134,6 +134,7 @@ func (m *machine) become(o *machine) *machine {
 		to.Names = relisted(was.State.Side(name).Names, from.Names)
 	}
 	w.State.Volumes = relisted(was.State.Volumes, o.State.Volumes)
+	w.State.HookJobs.List = relisted(was.State.HookJobs.List, o.State.HookJobs.List)
 	w.State.Dependencies.List = relisted(was.State.Dependencies.List, o.State.Dependencies.List)
 	m.cut, m.astray, m.allowed = copied(old.cut, o.cut), copied(old.astray, o.astray), copied(old.allowed, o.allowed)
 	m.evicted, m.held, m.evicting = copied(old.evicted, o.evicted), copied(old.held, o.held), copied(old.evicting, o.evicting)
@@ -325,6 +326,8 @@ const (
 	updates  kind = "StatefulSet controller updates a pod"
 	confirms kind = "StatefulSet controller confirms its share"
 	provides kind = "provisioner makes an empty volume"
+	jobEnds  kind = "Job controller ends a Job"
+	jobGoes  kind = "Job is removed"
 )
 
 var kinds = []kind{learns, controls, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
@@ -352,6 +355,9 @@ func stepsOf(begin plan.Snapshot) []step {
 			}
 		}
 	}
+	if len(begin.Spec.Hooks) > 0 {
+		steps = append(steps, step{jobEnds, plan.SourceSide, -1}, step{jobGoes, plan.SourceSide, -1})
+	}
 	return steps
 }
 
@@ -375,6 +381,8 @@ func (m *machine) do(s step) bool {
 		return m.Confirm(s.side)
 	case provides:
 		return m.provide(s.side)
+	case jobEnds, jobGoes:
+		return m.job(s.kind)
 	case updates:
 		return m.update(s.side, s.ordinal)
 	default:

@@ -27,6 +27,7 @@ const (
 	aged                 // a pod has been Ready for minReadySeconds
 	attached             // the attach controller attaches
 	lives                // another migration begins when one has ended
+	answers              // a person has a hook that has failed run again, or skips it
 
 	faulty     // a pass whose write has another fate than to arrive and be answered
 	slow       // a write is on its way for a while
@@ -48,6 +49,7 @@ const (
 	sickens    // the pods of an ordinal do not become Ready on a side
 	pins       // the volumes of an ordinal stay attached to a node
 	lateMade   // a StatefulSet controller's creation of a pod arrives late
+	breaksHook // the Job of a hook fails, or goes before its end was seen
 	firstFault = faulty
 )
 
@@ -85,6 +87,10 @@ func (x *explorer) moves(w *model) []move {
 	}
 	for i := range w.lives {
 		add(lives, i, 0)
+	}
+	for i := range 2 * min(1, len(w.State.Spec.Hooks)) {
+		add(answers, i, 0)
+		add(breaksHook, i, 0)
 	}
 	if w.edit != nil && !w.concluded() {
 		add(undone, 0, 0)
@@ -189,7 +195,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 func (w *model) try(m move) bool {
 	switch m.deed {
 	case acts:
-		return !w.blocks(w.steps[m.a]) && w.act(w.steps[m.a])
+		return !w.blocks(w.steps[m.a]) && !w.awaitsJob(w.steps[m.a]) && w.act(w.steps[m.a])
 	case goesOn, hears, faulty, slow, slowRead:
 		return w.tryLeader(m)
 	case arrives:
@@ -202,6 +208,10 @@ func (w *model) try(m move) bool {
 		return w.turn(modes[m.a])
 	case lives:
 		return w.nextLife(w.lives[m.a])
+	case answers:
+		return w.answerHook(remedies[m.a])
+	case breaksHook:
+		return w.breakHook(m.a == 1)
 	case harm:
 		return w.doEdit(&harms[m.a])
 	case sickens, pins, lateMade:

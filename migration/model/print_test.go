@@ -62,6 +62,7 @@ func (p *printer) of(w *model) fingerprint {
 		p.name(string(d.Copy.UID))
 		p.name(d.Copy.ResourceVersion)
 	}
+	p.hooks(w.State)
 	p.ordinals(w.held)
 	p.ordinals(w.idle)
 	p.ordinals(w.evicted)
@@ -268,11 +269,30 @@ func (p *printer) record(w *model, r plan.Record) {
 			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
+	p.number(int(r.HookTurns))
+	for _, run := range r.Hooks {
+		p.text(run.Job)
+		p.text(string(run.State))
+		p.name(string(run.UID))
+	}
 	if r.Handoff != nil {
 		p.number(int(r.Handoff.Ordinal))
 		for _, v := range r.Handoff.Volumes {
 			p.text(v.Name)
 		}
+	}
+}
+
+// hooks writes the Jobs of hooks, and what a person has said of one.
+func (p *printer) hooks(s plan.Snapshot) {
+	for _, job := range s.HookJobs.List {
+		p.text(job.Name)
+		p.text(string(job.State))
+		p.name(string(job.UID))
+	}
+	if answer := s.Spec.HookAnswer; answer != nil {
+		p.text(answer.Job)
+		p.text(string(answer.Do))
 	}
 }
 

@@ -163,6 +163,8 @@ func (w *model) hopeless(e plan.Effect) bool {
 		return len(side.Budgets) != 1 || side.Budgets[0].ResourceVersion != e.ResourceVersion
 	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
 		return w.hopelessVolume(e)
+	case plan.RunHook:
+		return w.wasMade(e.Name)
 	default:
 		return false
 	}

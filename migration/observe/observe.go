@@ -135,7 +135,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return s
 	}
-	s.Dependencies = e.dependencies(ctx, m, s, source.set, sc)
+	s.Dependencies, s.HookJobs = e.dependencies(ctx, m, s, source.set, sc), e.hookJobs(ctx, s)
 	var err error
 	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)

@@ -35,6 +35,8 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
 		SameCluster:     sameCluster,
+		Hooks:           in.Hooks,
+		HookAnswer:      in.HookAnswer,
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
@@ -65,7 +67,7 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
-	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff}
+	record := plan.Record{Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
 	}

@@ -164,6 +164,9 @@ func (e Effect) RemedyRights() string {
 	if e.copies() {
 		return RemedyDependencyRights
 	}
+	if e.Verb == RunHook {
+		return RemedyJobRights
+	}
 	return RemedyRights
 }
 

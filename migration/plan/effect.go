@@ -65,6 +65,8 @@ const (
 	CreateCopy Verb = "CreateCopy"
 	UpdateCopy Verb = "UpdateCopy"
 	DeleteCopy Verb = "DeleteCopy"
+	// RunHook makes the Job of a hook.
+	RunHook Verb = "RunHook"
 	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
@@ -115,6 +117,8 @@ type Effect struct {
 	// Kind is of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied is what is copied.
 	Kind   string `json:"kind,omitempty"`
 	Copied Copied `json:"-"`
+	// Hook is what RunHook runs.
+	Hook *HookTurn `json:"-"`
 	// Split is true when ReleaseFence leaves the application to both sides.
 	Split bool `json:"-"`
 	// Propagation says what becomes of the dependents of what DeleteSet deletes.
@@ -187,6 +191,8 @@ func (e Effect) String() string {
 		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
 	case DeleteCopy:
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
+	case RunHook:
+		return e.hookString(on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:
@@ -199,6 +205,14 @@ func (e Effect) String() string {
 		return "withdraw the export of Service " + e.Name + on
 	}
 	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) hookString(on string) string {
+	hook := e.Hook.Hook
+	if hook.Point.OfOrdinal() {
+		return fmt.Sprintf("run hook %s (%s %d)%s", hook.Name, hook.Point, e.Ordinal, on)
+	}
+	return fmt.Sprintf("run hook %s (%s)%s", hook.Name, hook.Point, on)
 }
 
 func (e Effect) setString(on string) string {

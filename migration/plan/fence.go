@@ -97,6 +97,9 @@ func (p fencePlanner) nextFence() *Decision {
 		fence.Epoch = max(fence.Epoch, p.Record.Fence.Epoch+1)
 		turned = p.Record.Fence.Direction != fence.Direction
 	}
+	if turned {
+		next.Hooks, next.HookTurns = nil, p.hookTurn()
+	}
 	next.Fence = &fence
 	if next.Handoff != nil {
 		handoff := *next.Handoff

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +16,11 @@ type handoffPlanner struct {
 	gates   gatePlanner
 	budget  budgetPlanner
 	carried carryPlanner
+	hooks   hookPlanner
 }
 
 func handoffOf(v *View) handoffPlanner {
-	return handoffPlanner{v, gatePlanner{v}, budgetPlanner{v}, carryPlanner{v}}
+	return handoffPlanner{v, gatePlanner{v}, budgetPlanner{v}, carryPlanner{v}, hookPlanner{v}}
 }
 
 // handoff brings the ordinal in flight one step on its way, or begins the next.
@@ -53,13 +55,18 @@ func (p handoffPlanner) begin() *Decision {
 		}
 		return nil
 	}
-	if hold := p.gates.gate(k); hold != nil {
-		if decision := p.budget.reserveBudget(0); decision != nil {
-			return decision
+	waits := p.hooks.early(k)
+	if waits == nil {
+		if hold := p.gates.gate(k); hold != nil {
+			waits = p.held(api.StepGate, *hold)
+		} else {
+			waits = p.hooks.late(k)
 		}
-		return p.held(api.StepGate, *hold)
 	}
-	return p.start(k)
+	if waits == nil {
+		return p.start(k)
+	}
+	return cmp.Or(p.budget.reserveBudget(0), waits)
 }
 
 func paused(k int32, more bool) *Decision {
@@ -73,7 +80,7 @@ func paused(k int32, more bool) *Decision {
 func (p handoffPlanner) start(k int32) *Decision {
 	next := p.Record
 	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k)}
-	next.Baseline = p.engagedBaseline()
+	next.Baseline, next.Hooks = p.engagedBaseline(), p.hooks.begun(k)
 	return &Decision{Record: &next, Step: api.StepGate}
 }
 
@@ -94,7 +101,7 @@ func (p handoffPlanner) give(k int32) *Decision {
 		return decision
 	}
 	hold := p.gates.gate(k)
-	if p.resting() || hold != nil {
+	if p.resting() || hold != nil || p.hooks.beforeStop(k) {
 		if waits := p.comingUp(p.giver, k); waits != nil && (!p.Deleting || waits.Hold.Reason == api.ReasonControllerBehind) {
 			if hold != nil && !p.resting() {
 				return p.held(api.StepGate, *hold) // what keeps it from moving, not what it is moved for
@@ -174,11 +181,11 @@ func (p handoffPlanner) receive(k int32) *Decision {
 	if waits := p.comingUp(p.taker, k); waits != nil {
 		return waits
 	}
-	if next, more := p.next(); more && !p.resting() && p.gates.gate(next) == nil {
+	if next, more := p.next(); more && !p.resting() && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
 		return p.start(next)
 	}
 	next := p.Record
-	next.Handoff = nil
+	next.Handoff, next.Hooks = nil, p.hooks.arrived(k)
 	return &Decision{Record: &next, Step: api.StepAwaitReadiness}
 }
 

@@ -89,7 +89,7 @@ func (v *View) plan() Decision {
 	p := planner{v}
 	for _, stage := range []func() *Decision{
 		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, settleOf(v).settle,
+		foreignPlanner{v}.foreign, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, hookPlanner{v}.end, settleOf(v).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
@@ -134,7 +134,7 @@ func (p planner) finished() *Decision {
 		}
 	}
 	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
-		return &Decision{Record: &Record{Fence: p.Record.Fence}}
+		return &Decision{Record: &Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
 	}
 	decision := &Decision{Done: reason}
 	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {

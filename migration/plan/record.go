@@ -12,6 +12,10 @@ type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
 	Handoff  *api.Handoff
+	// Hooks are the runs of hooks in the present direction that must not be forgotten.
+	Hooks []api.HookRun
+	// HookTurns is how often a migration with hooks has turned, or begun anew.
+	HookTurns int32
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

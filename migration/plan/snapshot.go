@@ -58,6 +58,8 @@ type Snapshot struct {
 	// Gates are the user's health gates, in their order, with what they have answered. Without
 	// them nothing waits for their answers: so are dry runs.
 	Gates []Health
+	// HookJobs are the Jobs of hooks that were looked at.
+	HookJobs HookJobs
 }
 
 // Spec is what the user asks for, with defaults filled in.
@@ -87,6 +89,9 @@ type Spec struct {
 	DeleteSource bool
 	// Dependencies says what is done about what pods need besides their volumes.
 	Dependencies DependencySpec
+	// Hooks are the user's, and HookAnswer how to go on after one that has failed; nil: nobody has said.
+	Hooks      []api.Hook
+	HookAnswer *api.HookAnswer
 	// SameCluster is true when both sides are in one cluster: they share volumes.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
@@ -347,6 +352,7 @@ func (s Snapshot) Clone() Snapshot {
 	}
 	s.Volumes = slices.Clone(s.Volumes)
 	s.Dependencies.List = slices.Clone(s.Dependencies.List)
+	s.HookJobs.List = slices.Clone(s.HookJobs.List)
 	return s
 }
 

@@ -241,6 +241,13 @@ var checks = []Check{
 		},
 	},
 	{
+		Name: "hooks", Group: GroupOther,
+		Looks:  "at whether the hooks of spec.hooks can be run: as they are written, with the rights that are there, and by what the API servers say to their Jobs, and the pods of these, in a dry run.",
+		Why:    "The move would begin, and wait for a hook in the middle.",
+		Remedy: "Correct the hook, bind the ClusterRole sliceshift-mover-jobs, or let the policy pass its pods.",
+		Run:    ofSource((*Inspector).jobHooks),
+	},
+	{
 		Name: "differences", Group: GroupDestination,
 		Looks:  "at every field of a StatefulSet that the destination has already.",
 		Why:    "A moved ordinal would be another pod than it was.",

@@ -36,6 +36,8 @@ func (a apiServer) apply(e plan.Effect) error {
 		return a.applyName(side, e)
 	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
 		return a.applyVolume(e)
+	case plan.RunHook:
+		return a.applyHook(e)
 	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
 		return a.applyCopy(e)
 	}

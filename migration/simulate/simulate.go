@@ -58,6 +58,7 @@ func listed(s plan.Snapshot, each func(plan.Snapshot, func(Step)) Result) Result
 func Each(s plan.Snapshot, show func(Step)) Result {
 	w := NewWorld(s)
 	w.tally = newTally(w)
+	w.allHooks()
 	return w.run(decideNear, show)
 }
 
@@ -70,6 +71,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	w.settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
+	limit += 8 * len(s.Spec.Hooks) * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
 	for range limit {
 		decision := decide(w)
 		switch {

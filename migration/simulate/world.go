@@ -66,6 +66,7 @@ func NewWorld(s plan.Snapshot) *World {
 			w.State.Side(name).Budgets[i].Evictions = 0 // here nobody asks for one
 		}
 	}
+	w.allHooks()
 	return w
 }
 

@@ -39,7 +39,7 @@ const (
 	// its origin's cluster, its namespace and name, its UID, the hash of its content as it was copied,
 	// and how often the copy had to be put back; see dependencies.Mark.
 	OriginAnnotationKey = "migration.sliceshift.io/origin"
-	// MigrationLabelKey is on the Jobs of a migration's gates: its UID. They are kept, so that none
+	// MigrationLabelKey is on the Jobs of a migration's gates and hooks: its UID. They are kept, so that none
 	// is run twice.
 	MigrationLabelKey = "migration.sliceshift.io/migration"
 	// TemplateAnnotationKey is on a destination that a migration created: the hash of the

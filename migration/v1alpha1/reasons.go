@@ -94,6 +94,11 @@ const (
 	ReasonGateInvalid         = "GateInvalid"
 	ReasonGateTooCostly       = "GateTooCostly"
 	ReasonGateResultEmpty     = "GateResultEmpty"
+	ReasonHookRunning         = "HookRunning"
+	ReasonHookFailed          = "HookFailed"
+	ReasonHookTimedOut        = "HookTimedOut"
+	ReasonHookRefused         = "HookRefused"
+	ReasonHookInvalid         = "HookInvalid"
 )
 
 // Reasons of the condition Completed when it is True.

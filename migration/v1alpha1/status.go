@@ -31,6 +31,15 @@ type MigrationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Gates []GateStatus `json:"gates,omitempty"`
+	// hooks are the runs of spec.hooks that must not be forgotten, in the order in which they are due.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Hooks []HookRun `json:"hooks,omitempty"`
+	// hookTurns is how often a migration with hooks has turned, or begun anew: what is run on another
+	// turn is another Job.
+	// +optional
+	HookTurns int32 `json:"hookTurns,omitempty"`
 	// source is the source slice as it was last seen.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`

@@ -199,6 +199,17 @@ type MigrationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Gates []HealthGate `json:"gates,omitempty"`
+	// hooks are Jobs that are run before and after each ordinal, and before and after the migration,
+	// those of one point one after the other.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Hooks []Hook `json:"hooks,omitempty"`
+	// hookAnswer is how to go on after a hook that has failed: what kubectl migrate hooks retry and
+	// skip write.
+	// +optional
+	HookAnswer *HookAnswer `json:"hookAnswer,omitempty"`
 	// dependencies says what is done about the objects that pods need besides their volumes.
 	// +optional
 	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`

@@ -13,6 +13,6 @@ import (
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
 		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), recipe.New(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c),
 	}
 }

@@ -45,7 +45,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	if completed != "" || m.Status.Baseline == nil {
 		m.Spec, m.Annotations = t.requested.Spec, t.requested.Annotations
 		// The epoch goes on counting: a process of before must find itself superseded.
-		m.Status = api.MigrationStatus{Fence: m.Status.Fence}
+		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns + 1} // its hooks run anew
 		return m, preview.Beginning, nil
 	}
 	if different := t.differences(); len(different) > 0 {
@@ -168,6 +168,9 @@ func (t *task) adopt(m *api.Migration) {
 	}
 	if t.spec.given(flagGates) || t.spec.cooked != nil {
 		m.Spec.Gates = t.requested.Spec.Gates
+	}
+	if t.spec.given(flagHooks) || t.spec.cooked != nil {
+		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
 	t.spec.dependencies.set(&m.Spec.Dependencies, t.spec.given)
 	if t.spec.given(flagCleanup) {

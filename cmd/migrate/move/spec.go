@@ -1,6 +1,7 @@
 package move
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -33,6 +34,7 @@ type specFlags struct {
 	exportOrdinals  bool
 	createNamespace bool
 	gates           string
+	hooks           string
 	recipe          recipe.Flags
 	dependencies    dependencyFlags
 	flags           *pflag.FlagSet
@@ -57,6 +59,7 @@ const (
 	flagKind           = "api-version"
 	flagToKind         = "to-api-version"
 	flagGates          = "gates"
+	flagHooks          = "hooks"
 )
 
 func (f *specFlags) add(flags *pflag.FlagSet) {
@@ -81,6 +84,7 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
+	flags.StringVar(&f.hooks, flagHooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 	flags.StringVar(&f.gates, flagGates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 	f.recipe.Add(flags)
 	f.dependencies.add(flags)
@@ -138,6 +142,9 @@ func (f *specFlags) spec(source string, to destinationFlags) (api.MigrationSpec,
 	if spec.Handoff.ProgressDeadlineSeconds, err = seconds(flagDeadline, f.deadline, 1, longestDeadline); err != nil {
 		return spec, err
 	}
+	if spec.Hooks, err = readHooks(f.hooks); err != nil {
+		return spec, err
+	}
 	if spec.Gates, err = readGates(f.gates); err != nil {
 		return spec, err
 	}
@@ -155,7 +162,8 @@ func (f *specFlags) cook(spec *api.MigrationSpec) (err error) {
 	if err != nil || f.cooked == nil {
 		return err
 	}
-	return checkGates("--"+recipe.Flag+" "+f.cooked.Name, spec.Gates)
+	by := "--" + recipe.Flag + " " + f.cooked.Name
+	return errors.Join(checkGates(by, spec.Gates), checkHooks(by, spec.Hooks))
 }
 
 // orders says whether the recipe that is in the spec chooses the order of the ordinals.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -66,7 +67,8 @@ func newSteps(s plan.Snapshot) *steps {
 func (c *steps) add(planned simulate.Step) {
 	e := planned.Effect
 	object := ObjectOf(e)
-	if c.begun < 0 && (inHandoff(e.Verb) || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
+	ofNext := e.Hook != nil && e.Hook.Hook.Point == api.HookBeforeOrdinal
+	if c.begun < 0 && (inHandoff(e.Verb) || ofNext || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
 		c.begun = len(c.list)
 	}
 	switch e.Verb {
@@ -115,6 +117,8 @@ func (c *steps) phased() []Step {
 			next = &c.ordinals[i]
 		}
 		switch {
+		case step.Verb == plan.RunHook && c.ordinals[i] != plan.NoOrdinal:
+			step.Phase, step.Ordinal = phaseHandoff, &c.ordinals[i]
 		case next != nil && c.begun >= 0 && i >= c.begun && step.Verb != plan.WriteFence:
 			step.Phase, step.Ordinal = phaseHandoff, next
 		case next == nil:
@@ -175,6 +179,8 @@ var kinds = map[plan.Verb]string{
 func ObjectOf(e plan.Effect) string {
 	kind, known := kinds[e.Verb]
 	switch {
+	case e.Hook != nil: // the name of its Job is not known before the migration begins
+		return "job/" + e.Hook.Hook.Name
 	case e.Kind != "":
 		kind = strings.ToLower(e.Kind)
 	case !known:

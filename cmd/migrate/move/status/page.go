@@ -70,6 +70,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	for i, gate := range status.Gates {
 		g.gate(i, gate)
 	}
+	for i, run := range status.Hooks {
+		g.hook(i, run)
+	}
 	if stall := StallOf(m); stall != nil {
 		g.line(terminal.Pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.Paint.Red)
 		if stall.Remedy != "" {
@@ -112,6 +115,30 @@ func (g *Page) gate(nth int, gate api.GateStatus) {
 	}
 	var paint func(string) string
 	if gate.State != api.GatePassed && gate.State != api.GatePending {
+		paint = g.Paint.Red
+	}
+	g.line(terminal.Pad(name, fieldWidth), text, paint)
+}
+
+// hook is the line of one run of a hook.
+func (g *Page) hook(nth int, run api.HookRun) {
+	name := "Hooks"
+	if nth > 0 {
+		name = ""
+	}
+	text := fmt.Sprintf("%s %s", run.Name, run.Point)
+	if run.Ordinal != nil {
+		text += fmt.Sprintf(" %d", *run.Ordinal)
+	}
+	if run.Attempt > 1 {
+		text += fmt.Sprintf(" (attempt %d)", run.Attempt)
+	}
+	text += fmt.Sprintf(": %s, Job %s on the %s", run.State, run.Job, strings.ToLower(string(run.Side)))
+	if run.Message != "" {
+		text += ", " + run.Message
+	}
+	var paint func(string) string
+	if run.Broke() {
 		paint = g.Paint.Red
 	}
 	g.line(terminal.Pad(name, fieldWidth), text, paint)

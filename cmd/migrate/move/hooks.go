@@ -1,0 +1,84 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+const hooksHelp = `Has a migration go on that waits for a hook (spec.hooks): by running it again, or without it.
+The status of the migration shows its hooks.`
+
+func newHooks(c *command.Common) *cobra.Command {
+	group := &cobra.Command{Use: "hooks", Short: "Go on after a hook that has failed", Long: hooksHelp, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	group.AddCommand(
+		c.Command(&hooksOptions{named: named{Common: c}, do: api.HookRetry}, &cobra.Command{
+			Use: "retry NAME", Short: "Run the hook again that has failed", Long: hooksRetryHelp, Example: `  # Once what it says is mended
+  migrate hooks retry web -n shop --context east`,
+		}),
+		c.Command(&hooksOptions{named: named{Common: c}, do: api.HookSkip}, &cobra.Command{
+			Use: "skip NAME", Short: "Go on without the hook that is waited for", Long: hooksSkipHelp, Example: `  # You have done by hand what it should have done
+  migrate hooks skip web -n shop --context east`,
+		}),
+	)
+	return group
+}
+
+const hooksRetryHelp = `Runs the hook that has failed once more, as another Job, with the job.spec that the
+migration has now.`
+
+const hooksSkipHelp = `Goes on without the hook that the migration waits for, for the ordinal that it is about. It
+is run for the next one. A Job that runs is left to its end.`
+
+// hooksOptions are those of the commands that answer a hook.
+type hooksOptions struct {
+	named
+	do api.HookRemedy
+}
+
+// Run writes the answer.
+func (o *hooksOptions) Run(ctx context.Context) error {
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	run := waitedFor(k.Migration)
+	switch {
+	case run == nil:
+		return command.Refusedf("%s waits for no hook; its status shows its hooks: %s status %s -n %s", k.title(), o.Program, k.Name, k.Namespace)
+	case o.do == api.HookRetry && !run.Broke():
+		return command.Refusedf("hook %s of %s is %s: what has not failed is not run again; to go on without it: %s hooks skip %s -n %s",
+			run.Name, k.title(), run.State, o.Program, k.Name, k.Namespace)
+	}
+	if err := k.change(ctx, records.Change{HookAnswer: &api.HookAnswer{Job: run.Job, Do: o.do}}); err != nil {
+		return err
+	}
+	done := "is run again"
+	if o.do == api.HookSkip {
+		done = "is skipped"
+	}
+	about := ""
+	if run.Ordinal != nil {
+		about = fmt.Sprintf(" for ordinal %d", *run.Ordinal)
+	}
+	fmt.Fprintf(o.Out, "%s: hook %s%s %s\n", k.title(), run.Name, about, done)
+	return nil
+}
+
+// waitedFor is the first run of a hook that is not over; nil: there is none.
+func waitedFor(m *api.Migration) *api.HookRun {
+	for i := range m.Status.Hooks {
+		run := &m.Status.Hooks[i]
+		for _, hook := range m.Spec.Hooks {
+			if hook.Name == run.Name && hook.Point == run.Point && !hook.Over(*run) {
+				return run
+			}
+		}
+	}
+	return nil
+}

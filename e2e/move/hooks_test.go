@@ -1,0 +1,418 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/child"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// hook is one whose Job has a pod that is never tried again.
+func hook(name string, point api.HookPoint) api.Hook {
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{
+		BackoffLimit: new(int32(0)),
+		Template:     corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}},
+	}}}
+}
+
+func withHooks(hooks ...api.Hook) harness.Setting {
+	return harness.WithSpec(func(s *api.MigrationSpec) { s.Hooks = hooks })
+}
+
+var everyHook = []api.Hook{
+	hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration),
+}
+
+// runHook ends the pods of Jobs on a side as their containers would, until the test ends; says is what one that
+// fails writes, and empty for one that ends well. Where it says "-" the pod runs on.
+func (v *move) runHooks(t *testing.T, side kubernetes.Interface, says func(told map[string]string) string) {
+	pods, ended := side.CoreV1().Pods(v.App.Namespace), make(chan struct{})
+	ctx, cancel := context.WithCancel(v.Ctx)
+	t.Cleanup(func() { cancel(); <-ended })
+	go func() {
+		defer close(ended)
+		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			found, err := pods.List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel})
+			if err != nil {
+				return false, nil //nolint:nilerr // it is asked again
+			}
+			for _, pod := range found.Items {
+				said := says(toldTo(pod.Spec))
+				if pod.Status.Phase != corev1.PodRunning || said == "-" {
+					continue
+				}
+				patch := `{"status":{"phase":"Succeeded"}}`
+				if said != "" {
+					patch = fmt.Sprintf(`{"status":{"phase":"Failed","containerStatuses":[{"name":"tool","image":"tool","imageID":"tool","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":3,"message":%q}}}]}}`, said)
+				}
+				_, _ = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status") // or the next time
+			}
+			return false, nil
+		})
+	}()
+}
+
+func toldTo(spec corev1.PodSpec) map[string]string {
+	told := map[string]string{}
+	for _, each := range spec.Containers[0].Env {
+		told[strings.TrimPrefix(each.Name, "SLICESHIFT_")] = each.Value
+	}
+	return told
+}
+
+// hooksOf says for what Jobs of hooks were run on a side.
+func (v *move) hooksOf(side kubernetes.Interface, namespace string) []string {
+	v.T.Helper()
+	found, err := side.BatchV1().Jobs(namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+	v.Must(err)
+	var all []string
+	for _, job := range found.Items {
+		told := toldTo(job.Spec.Template.Spec)
+		line := strings.Join([]string{told["HOOK"], told["POINT"], told["POD"], told["ORDINAL"], told["SIDE"], told["DIRECTION"], told["ATTEMPT"]}, " ")
+		if told["NAMESPACE"] != namespace || told["STATEFULSET"] != v.App.Name || told["CLUSTER"] == "" {
+			v.T.Errorf("Job %s is told %v", job.Name, told)
+		}
+		all = append(all, line)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ordered notes the hooks, stops and starts of a run.
+func ordered(into *[]string) harness.Report {
+	return func(_ *api.Migration, outcome migration.Outcome) error {
+		e := outcome.Decision.Effect
+		if !outcome.Wrote {
+			return nil
+		}
+		switch e.Verb {
+		case plan.RunHook:
+			*into = append(*into, fmt.Sprintf("%s %d", e.Hook.Hook.Name, e.Ordinal))
+		case plan.ScaleDown, plan.ScaleUp:
+			*into = append(*into, fmt.Sprintf("%s %d", e.Verb, e.Ordinal))
+		}
+		return nil
+	}
+}
+
+// hooksCommand is the command that answers a hook.
+func (v *move) hooksCommand(verb string) *exec.Cmd {
+	cmd := v.cli(verb)
+	cmd.Args = slices.Insert(cmd.Args, 1, "hooks")
+	return cmd
+}
+
+// TestHooks: hooks run in their order, on their sides and once each, and know for what. One that fails stalls with
+// its exit code and last words while every replica runs, and the command of the remedy has it run again.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withHooks(everyHook...))
+	says := func(told map[string]string) string {
+		if told["HOOK"] == "leave" && told["ORDINAL"] == "1" && told["ATTEMPT"] == "1" {
+			return "asking the ring\nweb-1 is not a member\n"
+		}
+		return ""
+	}
+	v.runHooks(t, v.Source, says)
+	v.runHooks(t, v.Destination, says)
+	var order []string
+	stalls := false
+	mover := v.Mover()
+	v.Drive(mover, ordered(&order), func(m *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if stalls || hold == nil || hold.Reason != api.ReasonHookFailed {
+			return nil
+		}
+		stalls = true
+		if m.Status.Source.Available != 2 || !strings.Contains(hold.Message, "exit code 3: web-1 is not a member") || !strings.Contains(hold.Remedy, "migrate hooks retry web -n "+v.App.Namespace) {
+			t.Errorf("with %d available it stalls with %+v", m.Status.Source.Available, hold)
+		}
+		v.exits(v.hooksCommand("retry"), 0)
+		return nil
+	})
+	if want := []string{"begin -1", "leave 1", "leave 1", "ScaleDown 1", "ScaleUp 1", "join 1", "leave 0", "ScaleDown 0", "ScaleUp 0", "join 0", "finish -1"}; !stalls || !cmp.Equal(want, order) {
+		t.Errorf("it has stalled: %t; -want +got:\n%s", stalls, cmp.Diff(want, order))
+	}
+	if diff := cmp.Diff([]string{
+		"begin BeforeMigration   Source Forward 1", "leave BeforeOrdinal web-0 0 Source Forward 1", "leave BeforeOrdinal web-1 1 Source Forward 1", "leave BeforeOrdinal web-1 1 Source Forward 2",
+	}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
+		t.Errorf("at the source (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"finish AfterMigration   Destination Forward 1", "join AfterOrdinal web-0 0 Destination Forward 1", "join AfterOrdinal web-1 1 Destination Forward 1",
+	}, v.hooksOf(v.Destination, v.ToNamespace)); diff != "" {
+		t.Errorf("at the destination (-want +got):\n%s", diff)
+	}
+	v.exits(v.hooksCommand("skip"), 3)
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestHookHangs: one that hangs is ended in time, by its cluster, and the migration goes on without it when it is told to.
+func TestHookHangs(t *testing.T) {
+	t.Parallel()
+	hangs := hook("leave", api.HookBeforeOrdinal)
+	hangs.TimeoutSeconds = new(int32(2))
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hangs))
+	var order []string
+	v.Run(ordered(&order), harness.StalledWith(api.ReasonHookTimedOut)(func() error {
+		v.exits(v.hooksCommand("skip"), 0)
+		return nil
+	}))
+	if want := []string{"leave 0", "ScaleDown 0", "ScaleUp 0"}; !cmp.Equal(want, order) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, order))
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestHookRefused: a Job, or a pod of one, that the API server refuses in mid-move stalls with its answer, and the
+// migration goes on by itself when it lets it in.
+func TestHookRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hard corev1.ResourceName
+		says string
+	}{
+		"the Job": {"count/jobs.batch", "exceeded quota: none"},
+		"its pod": {"requests.cpu", "has no pod: its pod is refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(2), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
+			v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+			quotas := v.Source.CoreV1().ResourceQuotas(v.App.Namespace)
+			refused := false
+			v.Run(harness.Arrival(1)(func() error {
+				_, err := quotas.Create(v.Ctx, &corev1.ResourceQuota{
+					ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{tc.hard: resource.MustParse("1")}},
+				}, metav1.CreateOptions{})
+				v.Must(err)
+				v.Eventually("the quota counts", func(ctx context.Context) (bool, error) {
+					quota, err := quotas.Get(ctx, "none", metav1.GetOptions{})
+					return err == nil && len(quota.Status.Used) > 0, err
+				})
+				return nil
+			}), func(m *api.Migration, outcome migration.Outcome) error {
+				hold := outcome.Decision.Hold
+				if refused || hold == nil || hold.Reason != api.ReasonHookRefused {
+					return nil
+				}
+				refused = true
+				if !strings.Contains(hold.Message, tc.says) || !strings.Contains(hold.Remedy, "hooks skip") || m.Status.Source.Available+m.Status.Destination.Available != 2 {
+					t.Errorf("it stalls with %+v", hold)
+				}
+				return quotas.Delete(v.Ctx, "none", metav1.DeleteOptions{})
+			})
+			if !refused {
+				t.Error("nothing was refused")
+			}
+			v.ExpectMovedCleanly()
+			v.Audit()
+		})
+	}
+}
+
+// TestHookAfterACrash: a process that dies when it has made a Job, or before it has noted how that has ended, has it
+// run once all the same; so has one that finds it gone after that (I7).
+func TestHookAfterACrash(t *testing.T) {
+	for name, dies := range map[string]func(*http.Request) bool{
+		"made": func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs")
+		},
+		"seen": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Running")
+		},
+		"ended": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Succeeded")
+		},
+	} {
+		for _, f := range []fate{diesBefore, diesAfter} {
+			t.Run(fmt.Sprintf("%s, it %s", name, f), func(t *testing.T) {
+				t.Parallel()
+				v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
+				v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+				ctx, die := context.WithCancel(v.Ctx)
+				defer die()
+				c := &crasher{fate: f, at: 1, die: die}
+				through := func(config *rest.Config) *rest.Config {
+					config = rest.CopyConfig(config)
+					config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+						return roundTrip(func(r *http.Request) (*http.Response, error) {
+							if !c.dead.Load() && !(changes(r) && dies(r)) {
+								return next.RoundTrip(r)
+							}
+							return c.pass(next, r)
+						})
+					})
+					return config
+				}
+				_, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+				v.Must(err)
+				mover, err := fixture.Rejoin(through(v.From.RESTConfig()), through(v.To.RESTConfig()), v.Migration)
+				v.Must(err)
+				err = mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil })
+				if !c.dead.Load() {
+					t.Fatalf("it has not crashed, and ended with %v", err)
+				}
+				again, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+				v.Must(err)
+				v.Drive(again)
+				if diff := cmp.Diff([]string{"leave BeforeOrdinal web-0 0 Source Forward 1"}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				v.ExpectMovedCleanly()
+				v.Audit()
+			})
+		}
+	}
+}
+
+// hookIs says whether a request writes a hook's run in a state.
+func hookIs(r *http.Request, state string) bool {
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close() //nolint:errcheck // it is in memory
+	text, err := io.ReadAll(body)
+	return err == nil && strings.Contains(string(text), "state: "+state)
+}
+
+// TestHookWhoseJobIsRemoved: a Job that is gone once its end was noted is not run again, and one that somebody has
+// deleted before stalls, because nobody knows what it has done.
+func TestHookWhoseJobIsRemoved(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), hook("finish", api.HookAfterMigration)))
+	v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+	v.runHooks(t, v.Destination, func(told map[string]string) string {
+		if told["ATTEMPT"] == "1" {
+			return "-"
+		}
+		return ""
+	})
+	removes := func(side kubernetes.Interface, namespace string) func() error {
+		return func() error {
+			return side.BatchV1().Jobs(namespace).DeleteCollection(v.Ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		}
+	}
+	is := func(name string, state api.HookState) harness.Moment {
+		return harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+			return slices.ContainsFunc(m.Status.Hooks, func(run api.HookRun) bool { return run.Name == name && run.State == state })
+		})
+	}
+	var order []string
+	v.Run(ordered(&order), is("leave", api.HookSucceeded)(removes(v.Source, v.App.Namespace)), is("finish", api.HookRunning)(removes(v.Destination, v.ToNamespace)),
+		harness.StalledWith(api.ReasonHookFailed)(func() error {
+			v.exits(v.hooksCommand("retry"), 0)
+			return nil
+		}))
+	if want := []string{"leave 0", "ScaleDown 0", "ScaleUp 0", "finish -1", "finish -1"}; !cmp.Equal(want, order) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, order))
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestHookTurnsBack: one that fails takes the migration back where that is asked for; on the way back hooks run from
+// the other side, but for those that are not to.
+func TestHookTurnsBack(t *testing.T) {
+	t.Parallel()
+	join, finish := hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)
+	join.OnFailure, finish.OnRollback = api.HookFailureRollback, api.HookRollbackSkip
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), join, finish))
+	says := func(told map[string]string) string {
+		if told["HOOK"] == "join" && told["DIRECTION"] == string(api.Forward) {
+			return "no"
+		}
+		return ""
+	}
+	v.runHooks(t, v.Source, says)
+	v.runHooks(t, v.Destination, says)
+	var order []string
+	mover := v.Mover()
+	v.Drive(mover, ordered(&order))
+	if want := []string{"leave 1", "ScaleDown 1", "ScaleUp 1", "join 1", "leave 1", "ScaleDown 1", "ScaleUp 1", "join 1"}; !cmp.Equal(want, order) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, order))
+	}
+	if diff := cmp.Diff([]string{"join AfterOrdinal web-1 1 Source Back 1", "leave BeforeOrdinal web-1 1 Source Forward 1"}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
+		t.Errorf("at the source (-want +got):\n%s", diff)
+	}
+	v.ExpectBack()
+	v.Audit()
+}
+
+// TestHooksOfARun: the hooks of a run are in a file, a plan shows where they run, and the status that they have.
+func TestHooksOfARun(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
+	text, err := yaml.Marshal(map[string]any{"hooks": everyHook})
+	v.Must(err)
+	file := v.hooksFile(string(text))
+	out := v.exits(v.cli("plan", "--hooks", file), 0)
+	for _, want := range []string{"run hook begin (BeforeMigration) on the source", "run hook leave (BeforeOrdinal 0) on the source", "run hook finish (AfterMigration) on the destination"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the plan does not say that it is to %s:\n%s", want, out)
+		}
+	}
+	var goes atomic.Bool
+	says := func(map[string]string) string {
+		if goes.Load() {
+			return ""
+		}
+		return "-"
+	}
+	v.runHooks(t, v.Source, says)
+	v.runHooks(t, v.Destination, says)
+	from, err := harness.Client(v.From)
+	v.Must(err)
+	run := v.cli("run", "--hooks", file)
+	v.Must(child.Start(run))
+	v.Eventually("a hook runs", func(ctx context.Context) (bool, error) {
+		m, err := records.ConfigMap{Client: from, Namespace: v.App.Namespace, Name: v.App.Name}.Load(ctx)
+		return err == nil && len(m.Status.Hooks) > 0 && m.Status.Hooks[0].State == api.HookRunning, nil
+	})
+	if out := v.exits(v.cli("status"), 0); !strings.Contains(out, "begin BeforeMigration: Running, Job begin-") {
+		t.Errorf("the status does not say so:\n%s", out)
+	}
+	v.exits(v.hooksCommand("retry"), 3)
+	goes.Store(true)
+	if err := run.Wait(); err != nil {
+		t.Errorf("the run ended with %v", err)
+	}
+	v.ExpectMovedCleanly()
+}
+
+// hooksFile is a file that holds hooks.
+func (v *move) hooksFile(text string) string {
+	v.T.Helper()
+	file := filepath.Join(v.T.TempDir(), "hooks.yaml")
+	v.Must(os.WriteFile(file, []byte(text), 0o600))
+	return file
+}

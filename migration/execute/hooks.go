@@ -1,0 +1,45 @@
+package execute
+
+import (
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/jobs"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// HookJob is the Job of a hook's turn.
+func HookJob(sides *endpoint.Pair, migration types.UID, t plan.HookTurn) *batchv1.Job {
+	return jobs.New(jobs.Order{
+		Migration: migration, Namespace: sides.At(t.Side).Namespace, Name: t.Run.Job, Spec: t.Hook.Job.Spec,
+		Seconds: int64(t.Hook.Deadline().Seconds()), Told: toldTo(sides, t),
+	})
+}
+
+// toldTo is what the Job of a hook is told.
+func toldTo(sides *endpoint.Pair, t plan.HookTurn) []corev1.EnvVar {
+	about, side, pod, ordinal := sides.At(t.About), api.GateSource, "", ""
+	if t.Side == plan.DestinationSide {
+		side = api.GateDestination
+	}
+	if t.Run.Ordinal != nil {
+		pod, ordinal = plan.PodName(about.Set, *t.Run.Ordinal), strconv.Itoa(int(*t.Run.Ordinal))
+	}
+	return []corev1.EnvVar{
+		{Name: "SLICESHIFT_HOOK", Value: t.Hook.Name},
+		{Name: "SLICESHIFT_POINT", Value: string(t.Hook.Point)},
+		{Name: "SLICESHIFT_ATTEMPT", Value: strconv.Itoa(int(t.Run.Attempt))},
+		{Name: "SLICESHIFT_DIRECTION", Value: string(t.Direction)},
+		{Name: "SLICESHIFT_SIDE", Value: string(side)},
+		{Name: "SLICESHIFT_CLUSTER", Value: about.Cluster},
+		{Name: "SLICESHIFT_NAMESPACE", Value: about.Namespace},
+		{Name: "SLICESHIFT_STATEFULSET", Value: about.Set},
+		{Name: "SLICESHIFT_POD", Value: pod},
+		{Name: "SLICESHIFT_ORDINAL", Value: ordinal},
+	}
+}

@@ -1,0 +1,117 @@
+// Package jobs makes and reads the Jobs that a migration runs, for gates and for hooks: how they are
+// named and marked, what their containers are told, and how they have ended. It decides nothing.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Order is a Job that is to be run.
+type Order struct {
+	// Migration is the UID of the one that runs it.
+	Migration       types.UID
+	Namespace, Name string
+	Spec            batchv1.JobSpec
+	// Seconds is how long it may take.
+	Seconds int64
+	// Told is what all of its containers get to know.
+	Told []corev1.EnvVar
+}
+
+// New is the Job of an order.
+func New(o Order) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.Namespace, Name: o.Name,
+			Labels:      map[string]string{api.MigrationLabelKey: string(o.Migration), "app.kubernetes.io/managed-by": api.FieldManager},
+			Annotations: map[string]string{api.OwnerAnnotationKey: string(o.Migration)},
+		},
+		Spec: *o.Spec.DeepCopy(),
+	}
+	job.Spec.ActiveDeadlineSeconds = new(o.Seconds)
+	pod := &job.Spec.Template.Spec
+	if pod.RestartPolicy == "" {
+		pod.RestartPolicy = corev1.RestartPolicyNever
+	}
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			each := &containers[i]
+			each.Env = append(slices.Clip(slices.Clone(o.Told)), each.Env...)
+			if each.TerminationMessagePolicy == "" {
+				each.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError // its last words are shown
+			}
+		}
+	}
+	return job
+}
+
+// Made says whether a Job was made by a migration.
+func Made(job *batchv1.Job, migration types.UID) bool {
+	return job.Annotations[api.OwnerAnnotationKey] == string(migration)
+}
+
+// End is the condition with which a Job has ended; nil: it has not.
+func End(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Running says how far a Job is that has not ended.
+func Running(job *batchv1.Job) string {
+	return fmt.Sprintf("%d pods active and %d failed", job.Status.Active, job.Status.Failed)
+}
+
+// LastWords are the exit code and the last line of the message of the container of a Job that has failed
+// last; empty: none of its pods says so.
+func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (string, error) {
+	var pods corev1.PodList
+	err := reader.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)})
+	if err != nil {
+		return "", err
+	}
+	var last *corev1.ContainerStateTerminated
+	said := ""
+	for _, pod := range pods.Items {
+		for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+			ended := c.State.Terminated
+			if ended == nil || ended.ExitCode == 0 || last != nil && ended.FinishedAt.Before(&last.FinishedAt) {
+				continue
+			}
+			last, said = ended, fmt.Sprintf("container %s of pod %s has ended with exit code %d", c.Name, pod.Name, ended.ExitCode)
+			if line := lastLine(ended.Message); line != "" {
+				said += ": " + line
+			}
+		}
+	}
+	return said, nil
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// PodRefused asks the API server, in a dry run, whether it lets the pod of a Job in; nil: it does. Pod
+// Security, quotas and webhooks refuse pods, and no Job says so.
+func PodRefused(ctx context.Context, writer client.Writer, job *batchv1.Job) error {
+	template := job.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.Name, pod.GenerateName = job.Namespace, "", job.Name+"-"
+	return writer.Create(ctx, pod, client.DryRunAll)
+}

@@ -1,0 +1,150 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// remedies are what a person may have done about a hook that has failed.
+var remedies = []api.HookRemedy{api.HookRetry, api.HookSkip}
+
+// job lets the Job controller end a Job well, or remove one whose end is recorded.
+func (m *machine) job(k kind) bool {
+	for _, job := range slices.Clone(m.State.HookJobs.List) {
+		switch {
+		case k == jobEnds && m.EndHook(job.Name, api.HookSucceeded):
+			return true
+		case k == jobGoes && job.State != api.HookRunning && m.recordedAs(job, api.HookSucceeded, api.HookFailed, api.HookSkipped) && m.RemoveHook(job.Name):
+			return true
+		}
+	}
+	return false
+}
+
+// awaitsJob says whether the creation of a Job is on its way, so that none is removed: no time to live is that short.
+func (w *model) awaitsJob(s step) bool {
+	return s.kind == jobGoes && slices.ContainsFunc(w.leaders[:], func(l leader) bool {
+		return l.sent != nil && l.sent.Decision.Effect != nil && l.sent.Decision.Effect.Verb == plan.RunHook
+	})
+}
+
+// recordedAs says whether the run of a Job is recorded in one of these states.
+func (m *machine) recordedAs(job plan.HookJob, states ...api.HookState) bool {
+	return slices.ContainsFunc(m.State.Record.Hooks, func(run api.HookRun) bool { return run.Job == job.Name && slices.Contains(states, run.State) })
+}
+
+// wasMade says whether a Job of this name was made, whether or not it is still there.
+func (m *machine) wasMade(name string) bool {
+	return slices.ContainsFunc(m.State.HookJobs.List, func(job plan.HookJob) bool { return job.Name == name })
+}
+
+// breakHook lets a Job fail, or go after it was seen and before its end was.
+func (w *model) breakHook(goes bool) bool {
+	for _, job := range slices.Clone(w.State.HookJobs.List) {
+		switch {
+		case goes && w.recordedAs(job, api.HookRunning) && w.RemoveHook(job.Name), !goes && w.EndHook(job.Name, api.HookFailed):
+			w.note("Job %s breaks", job.Name)
+			return true
+		}
+	}
+	return false
+}
+
+// answerHook is a person who does as the remedy says.
+func (w *model) answerHook(do api.HookRemedy) bool {
+	turn, due := plan.DueHook(w.State)
+	if said := w.State.Spec.HookAnswer; !due || !turn.Run.Broke() || said != nil && said.Job == turn.Run.Job {
+		return false
+	}
+	w.State.Spec.HookAnswer = &api.HookAnswer{Job: turn.Run.Job, Do: do}
+	w.version++
+	w.note("hook %s: %s", turn.Hook.Name, do)
+	return true
+}
+
+// hooked checks the creation of a hook's Job: it is the first of its name, of a hook that was asked for, and nobody
+// is down, unless it comes late.
+func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
+	asked := slices.ContainsFunc(before.Spec.Hooks, func(hook api.Hook) bool { return hook.Name == e.Hook.Hook.Name })
+	twice := slices.ContainsFunc(before.HookJobs.List, func(job plan.HookJob) bool { return job.Name == e.Name })
+	switch {
+	case !asked:
+		m.breaks("I9: %s, which nobody has asked for", e)
+	case twice:
+		m.breaks("I7: %s a second time", e)
+	case !late && isDown(before):
+		m.breaks("%s while an ordinal is down", e)
+	}
+}
+
+// waitsForNobodyDown checks that no hook is run or waited for while an ordinal is in neither slice, and that nothing
+// is done that is to wait for one.
+func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
+	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.Verb == plan.RunHook
+	if waits && isDown(s) {
+		m.breaks("a hook is waited for while an ordinal is down: %+v", d)
+	}
+	if e := d.Effect; e != nil && e.Verb == plan.ScaleDown {
+		if pod, found := s.Side(e.Side).Pod(e.Ordinal); found && pod.Ready && !pod.Terminating {
+			m.over(s, e.String(), api.HookBeforeMigration, api.HookBeforeOrdinal)
+		}
+	}
+	if r := d.Record; r != nil && s.Record.Completed == "" && (r.Completed == api.ReasonMoved || r.Completed == api.ReasonRolledBack) && s.Record.Baseline != nil {
+		m.over(s, "completed", api.HookAfterMigration)
+		for _, run := range s.Record.Hooks {
+			if run.State == api.HookPending || run.State == api.HookRunning {
+				m.breaks("I6: completed while hook %s is %s", run.Name, run.State)
+			}
+		}
+	}
+}
+
+// over checks that the hooks of these points have been run before something is done.
+func (m *machine) over(s plan.Snapshot, what string, points ...api.HookPoint) {
+	for _, hook := range s.Spec.Hooks {
+		ran := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Name == hook.Name && hook.Over(run) })
+		if slices.Contains(points, hook.Point) && !ran {
+			m.breaks("I6: %s, and hook %s has not been run", what, hook.Name)
+		}
+	}
+}
+
+func isDown(s plan.Snapshot) bool {
+	base := s.Record.Baseline
+	return base != nil && s.Source.Set.Replicas+s.Destination.Set.Replicas < base.Replicas
+}
+
+func hook(name string, point api.HookPoint) api.Hook {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
+}
+
+// TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, whose Job runs,
+// fails, is late and is removed, whatever becomes of a write: none is run twice for one ordinal, direction and
+// attempt, nobody is down while one is waited for, and each run comes to an end (I6, I7, I8).
+func TestModelOfHooks(t *testing.T) {
+	begin, leave, join, finish := hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)
+	for name, b := range map[string]bound{
+		"before":            {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{leave}}}, 1, ofHooks, nil},
+		"before, processes": {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{leave}}}, 2, kindsOfFault{slow, takeover}, nil},
+		"after":             {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{join}}}, 1, ofHooks, nil},
+		"of the migration":  {"", plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{begin, finish}}}, 1, kindsOfFault{breaksHook, turns, deletion}, nil},
+		"of 2 ordinals":     {"", plantest.Scenario{Replicas: 2, Spec: plan.Spec{Hooks: []api.Hook{leave, join}}}, 0, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExplorer(b)
+			if wrong := x.explore(); wrong != nil {
+				t.Error(x.story(wrong))
+			}
+			t.Logf("%d states", len(x.came))
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/jobs"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// podsWithin is how soon a Job has a pod; one that has none then is asked why.
+const podsWithin = 5 * time.Second
+
+// hookJobs reads the Job of the hook that is due, live: no watch shows Jobs.
+func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs {
+	due, found := plan.DueHook(s)
+	if !found {
+		return plan.HookJobs{}
+	}
+	at := e.At(due.Side)
+	seen := plan.HookJob{Name: due.Run.Job, Presence: plan.Absent}
+	job, err := endpoint.Get[batchv1.Job](ctx, at.Live, at.Key(due.Run.Job))
+	if err != nil {
+		seen.Presence, seen.Trouble, seen.LacksRight = plan.Unreachable, endpoint.OneLine(err), endpoint.LacksRight(err)
+	}
+	if job != nil {
+		seen = hookJobOf(s, job)
+		e.lookCloser(ctx, at, s.Now, job, &seen)
+	}
+	return plan.HookJobs{List: []plan.HookJob{seen}}
+}
+
+func hookJobOf(s plan.Snapshot, job *batchv1.Job) plan.HookJob {
+	seen := plan.HookJob{
+		Name: job.Name, Presence: plan.Seen, UID: job.UID, Ours: jobs.Made(job, s.UID), State: api.HookRunning, Message: jobs.Running(job),
+		Since: job.CreationTimestamp.Time,
+	}
+	switch end := jobs.End(job); {
+	case end == nil && job.DeletionTimestamp != nil:
+		seen.State, seen.Message = api.HookFailed, "somebody has deleted the Job before its end"
+	case end == nil:
+	case end.Type == batchv1.JobComplete:
+		seen.State, seen.Message = api.HookSucceeded, ""
+	case end.Reason == batchv1.JobReasonDeadlineExceeded:
+		seen.State, seen.Message = api.HookTimedOut, end.Message
+	default:
+		seen.State, seen.Message = api.HookFailed, fmt.Sprintf("%s (%s)", end.Message, end.Reason)
+	}
+	return seen
+}
+
+// lookCloser finds out what a Job does not say itself: the last words of one that has failed, and why one has no pod.
+func (e *Observer) lookCloser(ctx context.Context, at endpoint.Endpoint, now time.Time, job *batchv1.Job, seen *plan.HookJob) {
+	switch {
+	case seen.State == api.HookFailed || seen.State == api.HookTimedOut:
+		said, err := jobs.LastWords(ctx, at.Live, job)
+		if err != nil {
+			said = "what its pods say cannot be read: " + endpoint.OneLine(err)
+		}
+		if said != "" {
+			seen.Message = said + ": " + seen.Message
+		}
+	case seen.State == api.HookRunning && job.Status.Active+job.Status.Failed == 0 && now.Sub(seen.Since) > podsWithin:
+		if err := jobs.PodRefused(ctx, at.Live, job); (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && !endpoint.LacksRight(err) {
+			seen.Refused = endpoint.OneLine(err)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// applyHook makes the Job of a hook. In a dry run it has done its work at once.
+func (a apiServer) applyHook(e plan.Effect) error {
+	at := a.hookJob(e.Name)
+	if at >= 0 && a.State.HookJobs.List[at].Presence == plan.Seen {
+		return ErrConflict
+	}
+	state := api.HookRunning
+	if a.tally != nil {
+		state = api.HookSucceeded
+	}
+	made := plan.HookJob{Name: e.Name, Presence: plan.Seen, UID: a.NewUID(), Ours: true, State: state, Since: a.State.Now}
+	if at >= 0 {
+		a.State.HookJobs.List[at] = made
+	} else {
+		a.State.HookJobs.List = append(a.State.HookJobs.List, made)
+	}
+	return nil
+}
+
+// EndHook lets the Job of a hook that runs end in a state, and says whether it did.
+func (w *World) EndHook(name string, state api.HookState) bool {
+	at := w.hookJob(name)
+	if at < 0 || w.State.HookJobs.List[at].State != api.HookRunning {
+		return false
+	}
+	w.State.HookJobs.List[at].State = state
+	return true
+}
+
+// RemoveHook lets the Job of a hook go, as its time to live has it, and says whether there was one. That there was
+// is remembered.
+func (w *World) RemoveHook(name string) bool {
+	at := w.hookJob(name)
+	if at < 0 || w.State.HookJobs.List[at].Presence != plan.Seen {
+		return false
+	}
+	w.State.HookJobs.List[at] = plan.HookJob{Name: name, Presence: plan.Absent}
+	return true
+}
+
+func (w *World) hookJob(name string) int {
+	return slices.IndexFunc(w.State.HookJobs.List, func(job plan.HookJob) bool { return job.Name == name })
+}
+
+// allHooks has a world hold all Jobs of hooks that there are. In a dry run those that run end well.
+func (w *World) allHooks() {
+	jobs := &w.State.HookJobs
+	jobs.All = len(w.State.Spec.Hooks) > 0
+	jobs.List = slices.DeleteFunc(jobs.List, func(job plan.HookJob) bool { return job.Presence != plan.Seen })
+	for i := range jobs.List {
+		if w.tally != nil && jobs.List[i].State == api.HookRunning {
+			jobs.List[i].State, jobs.List[i].Refused = api.HookSucceeded, ""
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func hookAt(point api.HookPoint) api.Hook {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}
+	return api.Hook{Name: "hook", Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
+}
+
+// TestDryRunOfHooks: a dry run shows each hook where it runs, and none keeps it from its end; one that runs already
+// is taken to end well.
+func TestDryRunOfHooks(t *testing.T) {
+	hooks := []api.Hook{hookAt(api.HookBeforeMigration), hookAt(api.HookBeforeOrdinal), hookAt(api.HookAfterOrdinal), hookAt(api.HookAfterMigration)}
+	s := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Spec: plan.Spec{Hooks: hooks}}.Build()
+	result := Run(s)
+	if result.Outcome != api.ReasonMoved || result.Held != nil {
+		t.Fatalf("it ends with %q, held by %+v", result.Outcome, result.Held)
+	}
+	var order []string
+	for _, step := range result.Steps {
+		if e := step.Effect; e.Verb == plan.RunHook || e.Verb == plan.ScaleDown {
+			order = append(order, step.Description)
+		}
+	}
+	want := []string{
+		"run hook hook (BeforeMigration) on the source",
+		"run hook hook (BeforeOrdinal 2) on the source", "stop ordinal 2 on the source: StatefulSet web becomes [0,2)", "run hook hook (AfterOrdinal 2) on the destination",
+		"run hook hook (BeforeOrdinal 1) on the source", "stop ordinal 1 on the source: StatefulSet web becomes [0,1)", "run hook hook (AfterOrdinal 1) on the destination",
+		"run hook hook (BeforeOrdinal 0) on the source", "stop ordinal 0 on the source: StatefulSet web becomes [0,0)", "run hook hook (AfterOrdinal 0) on the destination",
+		"run hook hook (AfterMigration) on the destination",
+	}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
