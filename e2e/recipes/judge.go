@@ -41,8 +41,9 @@ type figure struct {
 	phase        string
 	seconds      float64
 	acknowledged int
-	// gap is the longest time without an acknowledged write of any client, in seconds.
-	gap float64
+	// gap is the longest time without an acknowledged write of any client, and clientGap the longest that any
+	// one worker of a client had to wait for one of its own, in seconds.
+	gap, clientGap float64
 }
 
 // result is what a run showed.
@@ -129,22 +130,35 @@ func judge(recipe string, all []write, members []found, phases []phase) result {
 	return r
 }
 
-// measure looks at the writes that were acknowledged within a phase. Its ends bound the gap.
+// measure looks at the writes that were acknowledged within a phase.
 func measure(all []write, p phase) figure {
 	f := figure{phase: p.name, seconds: p.until.Sub(p.from).Seconds()}
 	var times []time.Time
+	byClient := map[string][]time.Time{}
 	for _, w := range all {
+		if _, seen := byClient[w.Client]; !seen {
+			byClient[w.Client] = nil // one that is never answered has the longest gap
+		}
 		if w.Acknowledged && !w.End.Before(p.from) && w.End.Before(p.until) {
 			times = append(times, w.End)
+			byClient[w.Client] = append(byClient[w.Client], w.End)
 		}
 	}
-	f.acknowledged = len(times)
+	f.acknowledged, f.gap = len(times), gap(times, p)
+	for _, own := range byClient {
+		f.clientGap = max(f.clientGap, gap(own, p))
+	}
+	return f
+}
+
+// gap is the longest time without any of these, in seconds. The phase's ends bound it.
+func gap(times []time.Time, p phase) (longest float64) {
 	slices.SortFunc(times, time.Time.Compare)
 	last := p.from
 	for _, at := range append(times, p.until) {
-		f.gap, last = max(f.gap, at.Sub(last).Seconds()), at
+		longest, last = max(longest, at.Sub(last).Seconds()), at
 	}
-	return f
+	return longest
 }
 
 // longest is the longest time without an acknowledged write, in seconds, from the first phase to the last.
@@ -161,7 +175,8 @@ func (r result) print(out io.Writer) {
 		r.recipe, r.acknowledged, len(r.lost), len(r.strange), r.unknown)
 	fmt.Fprintf(out, "longest interruption: %.2f s\n", r.longest())
 	for _, f := range r.figures {
-		fmt.Fprintf(out, "  %-22s %6.1f s  %6.1f writes/s  longest interruption %5.2f s\n", f.phase, f.seconds, float64(f.acknowledged)/f.seconds, f.gap)
+		fmt.Fprintf(out, "  %-22s %6.1f s  %6.1f writes/s  longest interruption %5.2f s, of one client %5.2f s\n",
+			f.phase, f.seconds, float64(f.acknowledged)/f.seconds, f.gap, f.clientGap)
 	}
 	fmt.Fprintln(out, r.audit)
 }

@@ -40,19 +40,21 @@ func TestJudge(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	all := []write{wrote("1", 1, true), wrote("2", 2, true), wrote("3", 3, false), wrote("4", 6, true), wrote("5", 11, true)}
+	other := wrote("6", 8, true)
+	other.Client = "b"
+	all := []write{wrote("1", 1, true), wrote("2", 2, true), wrote("3", 3, false), wrote("4", 6, true), wrote("5", 11, true), other}
 	for name, tc := range map[string]struct {
-		from, until float64
-		writes      int
-		gap         float64
+		from, until    float64
+		writes         int
+		gap, clientGap float64
 	}{
-		"between two":        {0, 10, 3, 4},
-		"nothing at its end": {2, 20, 3, 9},
-		"nothing at all":     {20, 25, 0, 5},
+		"between two":        {0, 10, 4, 4, 8},
+		"nothing at its end": {2, 20, 4, 9, 12},
+		"nothing at all":     {20, 25, 0, 5, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := measure(all, phase{"p", at(tc.from), at(tc.until)})
-			if got.acknowledged != tc.writes || got.gap != tc.gap {
+			if got.acknowledged != tc.writes || got.gap != tc.gap || got.clientGap != tc.clientGap {
 				t.Errorf("%+v", got)
 			}
 		})

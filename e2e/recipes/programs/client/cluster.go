@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -13,13 +14,16 @@ type cluster struct {
 	replicas bool // are asked for values
 }
 
-// openCluster does not try again by itself, but for redirections, which have changed nothing.
+// openCluster does not try again by itself, but for redirections, which have changed nothing. An address of before
+// answers nobody, and the library would wait 5 s for it.
 func openCluster(hosts []string, replicas bool) database {
 	addresses := make([]string, 0, len(hosts))
 	for _, host := range hosts {
 		addresses = append(addresses, host+":6379")
 	}
-	return &cluster{redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, MaxRetries: -1, ContextTimeoutEnabled: true, ReadOnly: replicas}), replicas}
+	return &cluster{redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addresses, MaxRetries: -1, ContextTimeoutEnabled: true, ReadOnly: replicas, DialTimeout: time.Second,
+	}), replicas}
 }
 
 func (c *cluster) Prepare(ctx context.Context) error { return c.client.Ping(ctx).Err() }

@@ -13,12 +13,41 @@ type ensemble struct{ conn *zk.Conn }
 
 const parent = "/entries"
 
+// names are servers that are looked up each time that one is connected to: the library's own provider looks
+// them up once, and has only addresses of before when all of them have moved.
+type names struct {
+	servers    []string
+	last, next int
+}
+
+// Init implements zk.HostProvider.
+func (n *names) Init(servers []string) error {
+	n.servers, n.last, n.next = servers, -1, 0
+	return nil
+}
+
+// Len implements zk.HostProvider.
+func (n *names) Len() int { return len(n.servers) }
+
+// Next implements zk.HostProvider: all have been tried when it comes to the one that was connected last.
+func (n *names) Next() (server string, retryStart bool) {
+	n.next = (n.next + 1) % len(n.servers)
+	retryStart = n.next == n.last
+	if n.last == -1 {
+		n.last = 0
+	}
+	return n.servers[n.next], retryStart
+}
+
+// Connected implements zk.HostProvider.
+func (n *names) Connected() { n.last = n.next }
+
 func openZooKeeper(hosts []string) (database, error) {
 	addresses := make([]string, 0, len(hosts))
 	for _, host := range hosts {
 		addresses = append(addresses, host+":2181")
 	}
-	conn, _, err := zk.Connect(addresses, 10*time.Second, zk.WithLogInfo(false), zk.WithHostProvider(zk.NewDNSHostProvider()))
+	conn, _, err := zk.Connect(addresses, 10*time.Second, zk.WithLogInfo(false), zk.WithHostProvider(&names{}))
 	return &ensemble{conn}, err
 }
 
