@@ -81,7 +81,7 @@ e2e-etcd: ## A running etcd moves between two kind clusters while clients write 
 	@cd e2e/etcd/programs && $(GO) test ./...
 	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3)
 
-e2e-recipes: ## A PostgreSQL and a Redis move by their recipes between two kind clusters while clients write; ONLY=redis.
+e2e-recipes: ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters; ONLY=redis.
 	@$(GO) run ./e2e/recipes $(if $(ONLY),-only $(ONLY))
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
