@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -31,7 +32,7 @@ func TestRecipesAreAdmitted(t *testing.T) {
 	admission := newAdmission(t, api.GroupVersion.Group)
 	for _, r := range allRecipes(t) {
 		t.Run(r.Name, func(t *testing.T) {
-			gates, err := r.Fill(r.Sample())
+			filled, err := r.Fill(r.Sample())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +43,7 @@ func TestRecipesAreAdmitted(t *testing.T) {
 					Source: api.SourceReference{Name: "web"}, Destination: api.DestinationReference{KubeConfigSecretRef: &api.SecretKeyReference{Name: "west"}},
 				},
 			}
-			r.Apply(&m.Spec, gates, recipes.Given{})
+			r.Apply(&m.Spec, filled, recipes.Given{})
 			for _, gate := range m.Spec.Gates {
 				if _, err := health.New(gate, health.Sides{}); err != nil {
 					t.Errorf("gate %s cannot be asked: %v", gate.Name, err)
@@ -73,19 +74,25 @@ func objectOf(t *testing.T, m api.Migration) map[string]any {
 // TestRecipesScripts: every script of a Job is one that a shell can read, and stops at the first error.
 func TestRecipesScripts(t *testing.T) {
 	for _, r := range allRecipes(t) {
-		gates, err := r.Fill(r.Sample())
+		filled, err := r.Fill(r.Sample())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, gate := range gates {
-			if gate.Job == nil {
-				continue
+		jobs := map[string]batchv1.JobSpec{}
+		for _, gate := range filled.Gates {
+			if gate.Job != nil {
+				jobs[gate.Name] = gate.Job.Spec
 			}
-			t.Run(r.Name+" "+gate.Name, func(t *testing.T) {
-				if gate.Job.Spec.ActiveDeadlineSeconds == nil || gate.Job.Spec.BackoffLimit == nil {
+		}
+		for _, hook := range filled.Hooks {
+			jobs[hook.Name] = hook.Job.Spec
+		}
+		for name, job := range jobs {
+			t.Run(r.Name+" "+name, func(t *testing.T) {
+				if job.ActiveDeadlineSeconds == nil || job.BackoffLimit == nil {
 					t.Error("it has no deadline, or no limit of attempts")
 				}
-				container := gate.Job.Spec.Template.Spec.Containers[0]
+				container := job.Template.Spec.Containers[0]
 				if got := strings.Join(container.Command, " "); got != "sh -euc" || len(container.Args) != 1 {
 					t.Fatalf("it runs %q with %d arguments", got, len(container.Args))
 				}

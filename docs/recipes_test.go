@@ -115,6 +115,12 @@ func recipeSection(page *strings.Builder, r recipes.Recipe) {
 	for _, g := range r.Gates {
 		fmt.Fprintf(page, "| `%s` | %s | %s %s |\n", g.Gate["name"], g.Asked(), cellOf(sentence(g.Why)), cited(r, g.Sources))
 	}
+	if len(r.Hooks) > 0 {
+		page.WriteString("\n| hook | how | why |\n|---|---|---|\n")
+	}
+	for _, h := range r.Hooks {
+		fmt.Fprintf(page, "| `%s` | %s | %s %s |\n", h.Hook["name"], h.Run(), cellOf(sentence(h.Why)), cited(r, h.Sources))
+	}
 	adviceList(page, r, "Before the move", r.Needs)
 	adviceList(page, r, "Never", r.Never)
 	page.WriteString("\n**What it cannot do**\n\n")

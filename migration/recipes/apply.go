@@ -13,9 +13,9 @@ type Given struct {
 	Order, MaxUnavailable, MinReadySeconds, ExportOrdinals bool
 }
 
-// Apply puts a recipe into a spec. Gates that the spec has already stay, and win over those of the recipe
-// that have the same name.
-func (r Recipe) Apply(spec *api.MigrationSpec, gates []api.HealthGate, given Given) {
+// Apply puts a recipe into a spec. Gates and hooks that the spec has already stay, and win over those of the
+// recipe that have the same name.
+func (r Recipe) Apply(spec *api.MigrationSpec, filled Filled, given Given) {
 	s := r.Settings
 	if s.Order != "" && !given.Order {
 		spec.Ordinals.Order = s.Order
@@ -29,12 +29,17 @@ func (r Recipe) Apply(spec *api.MigrationSpec, gates []api.HealthGate, given Giv
 	if s.ExportOrdinals && !given.ExportOrdinals {
 		spec.Services.PerOrdinal = api.PerOrdinalExport
 	}
-	own := spec.Gates
-	var merged []api.HealthGate
-	for _, gate := range gates {
-		if !slices.ContainsFunc(own, func(o api.HealthGate) bool { return o.Name == gate.Name }) {
-			merged = append(merged, gate)
+	spec.Gates = below(filled.Gates, spec.Gates, func(g api.HealthGate) string { return g.Name })
+	spec.Hooks = below(filled.Hooks, spec.Hooks, func(h api.Hook) string { return h.Name })
+}
+
+// below are those of a recipe that are not there by another's word, and the others after them.
+func below[T any](ofRecipe, own []T, name func(T) string) []T {
+	var merged []T
+	for _, each := range ofRecipe {
+		if !slices.ContainsFunc(own, func(o T) bool { return name(o) == name(each) }) {
+			merged = append(merged, each)
 		}
 	}
-	spec.Gates = slices.Concat(merged, own)
+	return slices.Concat(merged, own)
 }

@@ -13,34 +13,49 @@ import (
 // placeholder is {{name}}, or {{name:text}} for a value that stays a text whatever the parameter's type is.
 var placeholder = regexp.MustCompile(`\{\{([^{}:]*)(:text)?\}\}`)
 
-// Fill gives the gates of a recipe the values of its parameters, and leaves out those that are not wanted.
-func (r Recipe) Fill(values Values) ([]api.HealthGate, error) {
-	var gates []api.HealthGate
-	var errs []error
-	for i, g := range r.Gates {
-		if wanted, known := values[g.When].(bool); g.When != "" && known && !wanted {
-			continue
-		}
-		gate, err := g.fill(values)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("gate %d of recipe %s: %w", i+1, r.Name, err))
-			continue
-		}
-		gates = append(gates, gate)
-	}
-	return gates, errors.Join(errs...)
+// Filled are the gates and the hooks of a recipe for one installation.
+type Filled struct {
+	Gates []api.HealthGate
+	Hooks []api.Hook
 }
 
-func (g Gate) fill(values Values) (gate api.HealthGate, err error) {
-	filled, err := fill(g.Gate, values)
+// Fill gives the gates and hooks of a recipe the values of its parameters, and leaves out those that are
+// not wanted.
+func (r Recipe) Fill(values Values) (Filled, error) {
+	filled := Filled{}
+	var errs []error
+	for i, s := range r.steps() {
+		if wanted, known := values[s.when].(bool); s.when != "" && known && !wanted {
+			continue
+		}
+		var err error
+		if i < len(r.Gates) {
+			filled.Gates, err = add(filled.Gates, s, values)
+		} else {
+			filled.Hooks, err = add(filled.Hooks, s, values)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s of recipe %s: %w", s.what, r.Name, err))
+		}
+	}
+	return filled, errors.Join(errs...)
+}
+
+// add fills a step in and adds it to those of its kind.
+func add[T any](all []T, s step, values Values) ([]T, error) {
+	filled, err := fill(s.item, values)
 	if err != nil {
-		return gate, err
+		return all, err
 	}
 	text, err := yaml.Marshal(filled)
 	if err != nil {
-		return gate, err
+		return all, err
 	}
-	return gate, yaml.UnmarshalStrict(text, &gate)
+	var item T
+	if err := yaml.UnmarshalStrict(text, &item); err != nil {
+		return all, err
+	}
+	return append(all, item), nil
 }
 
 // fill replaces the placeholders in all values of a document. Keys have none.

@@ -50,7 +50,7 @@ func Parse(text []byte) (Recipe, error) {
 	if err := yaml.UnmarshalStrict(text, &r); err != nil {
 		return r, err
 	}
-	return r, errors.Join(r.checkTexts(), r.checkTrial(), r.checkParameters(), r.checkSources(), r.checkGates())
+	return r, errors.Join(r.checkTexts(), r.checkTrial(), r.checkParameters(), r.checkSources(), r.checkSteps())
 }
 
 var word = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -147,11 +147,11 @@ func (r Recipe) checkSources() error {
 			}
 		}
 	}
-	for i, g := range r.Gates {
-		if len(g.Sources) == 0 {
-			errs = append(errs, fmt.Errorf("gate %d cites no source", i+1))
+	for _, s := range r.steps() {
+		if len(s.sources) == 0 {
+			errs = append(errs, fmt.Errorf("%s cites no source", s.what))
 		}
-		cite(fmt.Sprintf("gate %d", i+1), g.Sources)
+		cite(s.what, s.sources)
 	}
 	for _, a := range slices.Concat(r.Needs, r.Never) {
 		cite(fmt.Sprintf("%q", a.What), a.Sources)
@@ -172,28 +172,35 @@ func (r Recipe) Sample() Values {
 	return values
 }
 
-func (r Recipe) checkGates() error {
+// checkSteps looks at gates and hooks.
+func (r Recipe) checkSteps() error {
 	var errs []error
-	for i, g := range r.Gates {
-		isBoolean := func(p Parameter) bool { return p.Name == g.When && p.Type == Boolean }
-		if g.When != "" && !slices.ContainsFunc(r.Parameters, isBoolean) {
-			errs = append(errs, fmt.Errorf("gate %d depends on %q, which is no boolean parameter", i+1, g.When))
+	for _, s := range r.steps() {
+		isBoolean := func(p Parameter) bool { return p.Name == s.when && p.Type == Boolean }
+		if s.when != "" && !slices.ContainsFunc(r.Parameters, isBoolean) {
+			errs = append(errs, fmt.Errorf("%s depends on %q, which is no boolean parameter", s.what, s.when))
 		}
-		if g.Why == "" {
-			errs = append(errs, fmt.Errorf("gate %d does not say why", i+1))
+		if s.why == "" {
+			errs = append(errs, fmt.Errorf("%s does not say why", s.what))
 		}
-		if script := mixed(g.Gate); script != "" {
-			errs = append(errs, fmt.Errorf("gate %d: a parameter would become a part of a command: give it by a variable: %s", i+1, script))
+		if script := mixed(s.item); script != "" {
+			errs = append(errs, fmt.Errorf("%s: a parameter would become a part of a command: give it by a variable: %s", s.what, script))
 		}
 	}
-	gates, err := r.Fill(r.Sample())
+	filled, err := r.Fill(r.Sample())
 	errs = append(errs, err)
 	names := map[string]bool{}
-	for _, gate := range gates {
-		if names[gate.Name] {
-			errs = append(errs, fmt.Errorf("two gates are called %q", gate.Name))
+	once := func(name string) {
+		if names[name] {
+			errs = append(errs, fmt.Errorf("two are called %q", name))
 		}
-		names[gate.Name] = true
+		names[name] = true
+	}
+	for _, gate := range filled.Gates {
+		once(gate.Name)
+	}
+	for _, hook := range filled.Hooks {
+		once(hook.Name)
 	}
 	return errors.Join(errs...)
 }

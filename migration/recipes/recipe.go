@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"fmt"
 	"slices"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -24,6 +25,8 @@ type Recipe struct {
 	Settings Settings `json:"settings"`
 	// Gates are questions and Jobs, in the order in which they stand in the spec.
 	Gates []Gate `json:"gates"`
+	// Hooks are Jobs before and after each ordinal, and the move, in the order in which they stand in the spec.
+	Hooks []Hook `json:"hooks,omitempty"`
 	// Needs must be so before the move: names that lead to the members from both sides, storage,
 	// readiness.
 	Needs []Advice `json:"needs"`
@@ -86,6 +89,39 @@ type Gate struct {
 	Sources []string `json:"sources"`
 	// Gate as spec.gates has it, with placeholders.
 	Gate map[string]any `json:"gate"`
+}
+
+// Hook is one hook of the spec.
+type Hook struct {
+	// Why it is run.
+	Why string `json:"why"`
+	// When names a boolean parameter; where that is false the hook is left out.
+	When string `json:"when,omitempty"`
+	// Sources that say so, by their IDs.
+	Sources []string `json:"sources"`
+	// Hook as spec.hooks has it, with placeholders.
+	Hook map[string]any `json:"hook"`
+}
+
+// step is what gates and hooks have in common.
+type step struct {
+	what    string
+	why     string
+	when    string
+	sources []string
+	item    map[string]any
+}
+
+// steps are all gates and hooks.
+func (r Recipe) steps() []step {
+	steps := make([]step, 0, len(r.Gates)+len(r.Hooks))
+	for i, g := range r.Gates {
+		steps = append(steps, step{fmt.Sprintf("gate %d", i+1), g.Why, g.When, g.Sources, g.Gate})
+	}
+	for i, h := range r.Hooks {
+		steps = append(steps, step{fmt.Sprintf("hook %d", i+1), h.Why, h.When, h.Sources, h.Hook})
+	}
+	return steps
 }
 
 // Advice is one sentence with its reason.

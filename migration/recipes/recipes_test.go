@@ -50,6 +50,10 @@ gates:
               image: "{{image}}"
               args: ["{{service}}", "--now"]
               env: [{name: PORT, value: "{{port:text}}"}]
+hooks:
+- why: it must be told
+  sources: [book]
+  hook: {name: tell, point: BeforeOrdinal, job: {spec: {template: {spec: {containers: [{name: tool, image: "{{image}}"}]}}}}}
 needs: [{what: names, why: they move}]
 never: [{what: break it, why: it breaks, sources: [book]}]
 limits: [it is a toy]
@@ -92,9 +96,9 @@ func TestFill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := parseToy(t)
 			values, err := r.Values("web", tc.given)
-			var got []api.HealthGate
+			var filled Filled
 			if err == nil {
-				got, err = r.Fill(values)
+				filled, err = r.Fill(values)
 			}
 			if tc.wantText != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantText) {
@@ -106,7 +110,7 @@ func TestFill(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(tc.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			if diff := cmp.Diff(want, filled.Gates); err != nil || diff != "" {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}
 		})
@@ -121,7 +125,9 @@ func TestApply(t *testing.T) {
 	own := api.MigrationSpec{
 		Ordinals: api.OrdinalsSpec{Order: api.HighestFirst}, MaxUnavailable: new(intstr.FromInt32(2)),
 		Handoff: api.HandoffSpec{MinReadySeconds: &nine}, Gates: []api.HealthGate{gate("mine", 1), gate("rest", 2)},
+		Hooks: []api.Hook{{Name: "ours", Point: api.HookAfterMigration}},
 	}
+	hooks := []api.Hook{{Name: "tell"}, {Name: "ours", Point: api.HookAfterMigration}}
 	for name, tc := range map[string]struct {
 		given Given
 		want  api.MigrationSpec
@@ -129,16 +135,16 @@ func TestApply(t *testing.T) {
 		"nothing was asked for": {Given{}, api.MigrationSpec{
 			Ordinals: api.OrdinalsSpec{Order: api.LowestFirst}, MaxUnavailable: new(intstr.FromInt32(1)),
 			Handoff: api.HandoffSpec{MinReadySeconds: &five}, Services: api.ServicesSpec{PerOrdinal: api.PerOrdinalExport},
-			Gates: []api.HealthGate{gate("well", 7), gate("mine", 1), gate("rest", 2)},
+			Gates: []api.HealthGate{gate("well", 7), gate("mine", 1), gate("rest", 2)}, Hooks: hooks,
 		}},
 		"everything was": {Given{Order: true, MaxUnavailable: true, MinReadySeconds: true, ExportOrdinals: true}, api.MigrationSpec{
 			Ordinals: own.Ordinals, MaxUnavailable: own.MaxUnavailable, Handoff: own.Handoff,
-			Gates: []api.HealthGate{gate("well", 7), gate("mine", 1), gate("rest", 2)},
+			Gates: []api.HealthGate{gate("well", 7), gate("mine", 1), gate("rest", 2)}, Hooks: hooks,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := *own.DeepCopy()
-			parseToy(t).Apply(&got, []api.HealthGate{gate("well", 7), gate("rest", 8)}, tc.given)
+			parseToy(t).Apply(&got, Filled{Gates: []api.HealthGate{gate("well", 7), gate("rest", 8)}, Hooks: []api.Hook{{Name: "tell"}, {Name: "ours"}}}, tc.given)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -155,7 +161,7 @@ func TestApplyLeavesAlone(t *testing.T) {
 		}), 0, 4, func(g api.HealthGate) string { return g.Name })
 		own, add := gates.Draw(t, "own"), gates.Draw(t, "of the recipe")
 		spec := api.MigrationSpec{Gates: own}
-		r.Apply(&spec, add, Given{})
+		r.Apply(&spec, Filled{Gates: add}, Given{})
 		seen := map[string]api.HealthGate{}
 		for _, gate := range spec.Gates {
 			if _, twice := seen[gate.Name]; twice {
@@ -196,9 +202,11 @@ func TestParseRefuses(t *testing.T) {
 		"no example":              {"example: registry.example/toy:1, ", "", "has no example"},
 		"no type":                 {"type: boolean", "type: maybe", "no type that is known"},
 		"a gate of its own field": {"http: {scheme", "http: {method: POST, scheme", "method"},
-		"two gates of a name":     {"name: rest", "name: well", `two gates are called "well"`},
+		"two gates of a name":     {"name: rest", "name: well", `two are called "well"`},
 		"no such parameter":       {"/of/{{service}}", "/of/{{services}}", `no parameter is called "services"`},
 		"depends on a text":       {"when: ask", "when: image", "no boolean parameter"},
+		"a hook of its own field": {"point: BeforeOrdinal", "when: BeforeOrdinal", "when"},
+		"a hook of a gate's name": {"name: tell", "name: rest", `two are called "rest"`},
 		"a script with parameter": {`"--now"`, `"echo {{service}}"`, "give it by a variable"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,6 +42,9 @@ func (p Parameter) Shown() string {
 	}
 }
 
+// Run says in a few words where a hook is run.
+func (h Hook) Run() string { return fmt.Sprintf("runs a Job, %v", h.Hook["point"]) }
+
 // Asked says in a few words how a gate asks, and where.
 func (g Gate) Asked() string {
 	points, _ := g.Gate["at"].([]any)

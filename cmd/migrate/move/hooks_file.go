@@ -34,19 +34,24 @@ func readHooks(path string) ([]api.Hook, error) {
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, command.Usagef("--%s: %s does not hold `hooks:` with a list of hooks: %v", flagHooks, path, err)
 	}
-	if len(file.Hooks) > mostHooks {
-		return nil, command.Usagef("--%s: %s has %d hooks, and a migration may have %d", flagHooks, path, len(file.Hooks), mostHooks)
+	return file.Hooks, checkHooks(fmt.Sprintf("--%s: %s", flagHooks, path), file.Hooks)
+}
+
+// checkHooks refuses what the resource definition would refuse of hooks that are given by something.
+func checkHooks(by string, hooks []api.Hook) error {
+	if len(hooks) > mostHooks {
+		return command.Usagef("%s: there are %d hooks, and a migration may have %d", by, len(hooks), mostHooks)
 	}
-	for i, hook := range file.Hooks {
+	for i, hook := range hooks {
 		why := wrongHook(hook)
-		if slices.ContainsFunc(file.Hooks[:i], func(other api.Hook) bool { return other.Name == hook.Name }) {
+		if slices.ContainsFunc(hooks[:i], func(other api.Hook) bool { return other.Name == hook.Name }) {
 			why = "another one has its name"
 		}
 		if why != "" {
-			return nil, command.Usagef("--%s: hook %d of %s, %q: %s", flagHooks, i+1, path, hook.Name, why)
+			return command.Usagef("%s: hook %d, %q: %s", by, i+1, hook.Name, why)
 		}
 	}
-	return file.Hooks, nil
+	return nil
 }
 
 // wrongHook is what the resource definition would refuse of a hook; empty: nothing.

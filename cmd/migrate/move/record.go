@@ -172,7 +172,7 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.given(flagGates) || t.spec.cooked != nil {
 		m.Spec.Gates = t.requested.Spec.Gates
 	}
-	if t.spec.given(flagHooks) {
+	if t.spec.given(flagHooks) || t.spec.cooked != nil {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
 	if t.spec.given(flagPauseWriters) {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -170,7 +171,8 @@ func (f *specFlags) cook(spec *api.MigrationSpec) (err error) {
 	if err != nil || f.cooked == nil {
 		return err
 	}
-	return checkGates("--"+recipe.Flag+" "+f.cooked.Name, spec.Gates)
+	by := "--" + recipe.Flag + " " + f.cooked.Name
+	return errors.Join(checkGates(by, spec.Gates), checkHooks(by, spec.Hooks))
 }
 
 // orders says whether the recipe that is in the spec chooses the order of the ordinals.

@@ -150,6 +150,13 @@ func Write(out io.Writer, paint terminal.Painter, r recipes.Recipe) error {
 		w.text("", paint.Bold(fmt.Sprint(g.Gate["name"]))+"  "+g.Asked())
 		w.text("  ", g.Why)
 	}
+	if len(r.Hooks) > 0 {
+		w.head("Done")
+	}
+	for _, h := range r.Hooks {
+		w.text("", paint.Bold(fmt.Sprint(h.Hook["name"]))+"  "+h.Run())
+		w.text("  ", h.Why)
+	}
 	w.advice("Before the move", r.Needs)
 	w.advice("Never", r.Never)
 	w.head("What it cannot do")

@@ -58,11 +58,11 @@ func (f *Flags) Apply(spec *api.MigrationSpec, set string, given recipes.Given) 
 	if err != nil {
 		return nil, command.Usagef("--%s %s: %v; parameters are given by --%s KEY=VALUE, and the command %q tells of them", Flag, f.recipe, oneLine(err), FlagSet, "recipes show "+r.Name)
 	}
-	gates, err := r.Fill(values)
+	filled, err := r.Fill(values)
 	if err != nil {
 		return nil, command.Usagef("--%s %s: %v", Flag, f.recipe, oneLine(err))
 	}
-	r.Apply(spec, gates, given)
+	r.Apply(spec, filled, given)
 	return &r, nil
 }
 
