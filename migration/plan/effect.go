@@ -194,12 +194,8 @@ func (e Effect) String() string {
 		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
 	case DeleteCopy:
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
-	case PauseWriter:
-		return fmt.Sprintf("pause %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
-	case ReleaseWriter:
-		return fmt.Sprintf("give %s %s/%s%s its setting back", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
-	case UnmarkWriter:
-		return fmt.Sprintf("take the mark off %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case PauseWriter, ReleaseWriter, UnmarkWriter:
+		return e.writerString(on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:
@@ -212,6 +208,18 @@ func (e Effect) String() string {
 		return "withdraw the export of Service " + e.Name + on
 	}
 	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) writerString(on string) string {
+	name := fmt.Sprintf("%s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	switch e.Verb {
+	case PauseWriter:
+		return "pause " + name
+	case ReleaseWriter:
+		return "give " + name + " its setting back"
+	default:
+		return "take the mark off " + name
+	}
 }
 
 func (e Effect) setString(on string) string {
