@@ -41,8 +41,10 @@ func (c Config) Validate() field.ErrorList {
 		name string
 		most int
 	}{
-		{"activePerDestination", c.ActivePerDestination}, {"handoffsPerNode", c.HandoffsPerNode},
-		{"handoffsPerLink", c.HandoffsPerLink}, {"handoffsPerStorageClass", c.HandoffsPerStorageClass},
+		{"activePerDestination", c.ActivePerDestination},
+		{"handoffsPerNode", c.HandoffsPerNode},
+		{"handoffsPerLink", c.HandoffsPerLink},
+		{"handoffsPerStorageClass", c.HandoffsPerStorageClass},
 	} {
 		if limit.most < 0 {
 			problems = append(problems, field.Invalid(field.NewPath(limit.name), limit.most, "must be 0, for no limit, or at least 1"))

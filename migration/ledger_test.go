@@ -83,7 +83,7 @@ func TestHandoffsAreCounted(t *testing.T) {
 	if d.book(other, false); !mine.Take(berth) {
 		t.Error("it has ended")
 	}
-	if d.Reconciler.leave(named("mine")); len(d.ledger.berths) > 0 {
+	if d.leave(named("mine")); len(d.ledger.berths) > 0 {
 		t.Errorf("it is gone, and has %+v", d.ledger.berths)
 	}
 }

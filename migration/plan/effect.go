@@ -200,12 +200,8 @@ func (e Effect) String() string {
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
 	case RunHook:
 		return e.hookString(on)
-	case PauseWriter:
-		return fmt.Sprintf("pause %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
-	case ReleaseWriter:
-		return fmt.Sprintf("give %s %s/%s%s its setting back", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
-	case UnmarkWriter:
-		return fmt.Sprintf("take the mark off %s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	case PauseWriter, ReleaseWriter, UnmarkWriter:
+		return e.writerString(on)
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:
@@ -226,6 +222,18 @@ func (e Effect) hookString(on string) string {
 		return fmt.Sprintf("run hook %s (%s %d)%s", hook.Name, hook.Point, e.Ordinal, on)
 	}
 	return fmt.Sprintf("run hook %s (%s)%s", hook.Name, hook.Point, on)
+}
+
+func (e Effect) writerString(on string) string {
+	name := fmt.Sprintf("%s %s/%s%s", e.Writer.Kind, e.Writer.Namespace, e.Name, on)
+	switch e.Verb {
+	case PauseWriter:
+		return "pause " + name
+	case ReleaseWriter:
+		return "give " + name + " its setting back"
+	default:
+		return "take the mark off " + name
+	}
 }
 
 func (e Effect) setString(on string) string {

