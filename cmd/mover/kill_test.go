@@ -68,8 +68,11 @@ func TestKillReceiver(t *testing.T) {
 	for _, entries := range []int{1, 2, 4, 8} {
 		cmd := receive()
 		to.Must(cmd.Start())
-		done := make(chan error, 1)
-		go func() { done <- cmd.Wait() }()
+		done := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(done)
+		}()
 		for gone := false; !gone; {
 			select {
 			case <-done:

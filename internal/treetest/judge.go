@@ -77,7 +77,7 @@ var keywords = append(append([]mtree.Keyword{}, mtree.DefaultKeywords...), "sha2
 func byMtree(t testing.TB, source, destination string) {
 	t.Helper()
 	// It would read all zeros of a file with holes.
-	exclude := func(path string, info os.FileInfo) bool { return info.Size() > huge || info.Name() == "lost+found" }
+	exclude := func(_ string, info os.FileInfo) bool { return info.Size() > huge || info.Name() == "lost+found" }
 	spec, err := mtree.Walk(source, []mtree.ExcludeFunc{exclude}, keywords, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func (r *Reader) Fixed(n int) []byte {
 	return value
 }
 
-// Bytes is a byte string of at most most bytes. It is part of what is read, not a copy.
+// Bytes is a byte string, no longer than most bytes. It is part of what is read, not a copy.
 func (r *Reader) Bytes(most int) []byte { return r.Fixed(int(r.Uvarint(uint64(most)))) }
 
 // Bool is one byte, 0 or 1.

@@ -114,12 +114,10 @@ func (l *Listener) accept() {
 			_ = raw.Close() // as many as may are shaking hands already
 			continue
 		}
-		l.handshake.Add(1)
-		go func() {
-			defer l.handshake.Done()
+		l.handshake.Go(func() {
 			defer func() { <-l.slots }()
 			l.greet(raw)
-		}()
+		})
 	}
 }
 

@@ -82,7 +82,7 @@ func Escape(path string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// JSON is the result in at most most bytes: texts are cut until it fits.
+// JSON is the result, no longer than most bytes: texts are cut until it fits.
 func (r Result) JSON(most int) []byte {
 	for limit := most; ; limit /= 2 {
 		cut := r

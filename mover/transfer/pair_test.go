@@ -48,7 +48,7 @@ func openTree(t testing.TB, path string) *tree.Tree {
 }
 
 func quiet(t testing.TB) *slog.Logger {
-	var to io.Writer = io.Discard
+	to := io.Discard
 	if os.Getenv("MOVER_LOG") != "" {
 		to = t.Output()
 	}
@@ -134,7 +134,7 @@ func (p *pair) runWith(from SenderOptions, to ReceiverOptions) (Outcome, error) 
 	}
 	if err != nil {
 		cancel()
-		<-ended
+		_ = <-ended
 		return outcome, err
 	}
 	return outcome, <-ended

@@ -85,6 +85,6 @@ func (s *stream) from(next uint64, room []*entry.Entry) (entries []*entry.Entry,
 	if next < s.first || next > s.first+uint64(len(s.kept)) {
 		return nil, false, nil, fmt.Errorf("entry %d of the list is not kept any more, or not there yet: there are %d from %d on", next, len(s.kept), s.first)
 	}
-	entries = append(room[:0], s.kept[next-s.first:]...)
-	return entries, s.ended && len(entries) == 0, s.changed, nil
+	room = append(room[:0], s.kept[next-s.first:]...)
+	return room, s.ended && len(room) == 0, s.changed, nil
 }

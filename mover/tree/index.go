@@ -49,8 +49,8 @@ func CreateIndex(path string) (*IndexWriter, error) {
 
 // Add adds a file, in the order of paths.
 func (w *IndexWriter) Add(r differ.Record) error {
-	b := append(w.buffer[:0], 0, 0, 0, 0)
-	b = codec.AppendBytes(b, r.Path)
+	w.buffer = append(w.buffer[:0], 0, 0, 0, 0)
+	b := codec.AppendBytes(w.buffer, r.Path)
 	b = binary.AppendUvarint(b, r.Inode.Ino)
 	b = binary.AppendUvarint(b, uint64(r.Size))
 	for _, t := range []entry.Time{r.Modified, r.Changed, r.Synced} {
