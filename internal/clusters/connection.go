@@ -62,9 +62,9 @@ func addKinds(scheme *runtime.Scheme) error {
 // Connection is one cluster under one identity, as one who asks it has it. What is watched over it is
 // shared with all others who have it from the same Pool. It is safe for concurrent use.
 type Connection struct {
-	name  string
-	core  *core
-	live  client.Client
+	name string
+	core *core
+	live client.Client
 	// pods lists pods as Slim leaves them.
 	pods  client.Client
 	guard *guard

@@ -43,7 +43,9 @@ type podsOnlyKey struct{}
 
 // podsOnly is a context of requests that are answered with a list of pods, which may come in protobuf and is
 // trimmed to what Slim leaves of it.
-func podsOnly(ctx context.Context) context.Context { return context.WithValue(ctx, podsOnlyKey{}, true) }
+func podsOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, podsOnlyKey{}, true)
+}
 
 // AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
 // is less than what bounds all.

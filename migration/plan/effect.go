@@ -192,12 +192,8 @@ func (e Effect) String() string {
 		return "mark the export of Service " + e.Name + on + " as kept"
 	case CarryVolume, RestorePolicy:
 		return e.volumeString(on)
-	case CreateCopy:
-		return fmt.Sprintf("copy %s %s to the %s", e.Kind, e.Name, e.Side)
-	case UpdateCopy:
-		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
-	case DeleteCopy:
-		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
+	case CreateCopy, UpdateCopy, DeleteCopy:
+		return e.copyString(on)
 	case RunHook:
 		return e.hookString(on)
 	case PauseWriter, ReleaseWriter, UnmarkWriter:
@@ -214,6 +210,17 @@ func (e Effect) String() string {
 		return "withdraw the export of Service " + e.Name + on
 	}
 	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) copyString(on string) string {
+	switch e.Verb {
+	case CreateCopy:
+		return fmt.Sprintf("copy %s %s to the %s", e.Kind, e.Name, e.Side)
+	case UpdateCopy:
+		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
+	default:
+		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)
+	}
 }
 
 func (e Effect) hookString(on string) string {

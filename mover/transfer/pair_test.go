@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -134,8 +135,8 @@ func (p *pair) runWith(from SenderOptions, to ReceiverOptions) (Outcome, error) 
 	}
 	if err != nil {
 		cancel()
-		_ = <-ended
-		return outcome, err
+		sent := <-ended
+		return outcome, errors.Join(err, sent)
 	}
 	return outcome, <-ended
 }
