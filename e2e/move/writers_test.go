@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -82,6 +83,16 @@ func (v *move) patchWriter(text, patch string) error {
 	return from.Patch(v.Ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
+// letsGo says that no writer fills the source again, once the move has asked for that.
+func (v *move) letsGo(mover *fixture.Mover) harness.Report {
+	return harness.StalledWith(api.ReasonWriterWouldRefill)(func() error {
+		if writing := v.writing(); len(writing) > 0 {
+			v.T.Errorf("everything has moved, and these write the source: %v", writing)
+		}
+		return rewrite(v.Ctx, mover, func(m *api.Migration) { m.Spec.Writers.Pause = false })
+	})
+}
+
 // TestPauseWriters: who else writes the source is paused before its first ordinal is stopped, and is at the end as it was, to
 // the letter: after a move, and after one that was taken back (I8, I9).
 func TestPauseWriters(t *testing.T) {
@@ -104,7 +115,7 @@ func TestPauseWriters(t *testing.T) {
 				return err
 			}), harness.Arrival(1)(func() error {
 				return rewrite(v.Ctx, mover, func(m *api.Migration) { m.Spec.Mode = mode })
-			}))
+			}), v.letsGo(mover))
 			if !stopped {
 				t.Error("nothing was stopped")
 			}
@@ -136,7 +147,7 @@ func TestWriterIsHeld(t *testing.T) {
 			t.Errorf("it has begun: %+v", m.Status)
 		}
 		return v.patchWriter(application, `{"metadata":{"annotations":{"`+api.WriterAnnotationKey+`":null}}}`)
-	}))
+	}), v.letsGo(mover))
 	if !held {
 		t.Error("nothing has refused it")
 	}
@@ -150,13 +161,16 @@ func TestWriterWritesAgain(t *testing.T) {
 	t.Parallel()
 	v := pausing(t, 3)
 	held := false
-	v.Run(harness.Arrival(2)(func() error {
+	mover := v.Mover()
+	v.Drive(mover, harness.Arrival(2)(func() error {
 		return v.patchWriter(kustomization, `{"spec":{"suspend":false}}`)
 	}), harness.StalledWith(api.ReasonWriterNotPaused)(func() error {
 		held = true
 		return v.patchWriter(kustomization, `{"spec":{"suspend":true}}`)
 	}), harness.Arrival(0)(func() error {
 		return v.patchWriter(scaledObject, `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"false"}}}`)
+	}), harness.StalledWith(api.ReasonWriterWouldRefill)(func() error {
+		return rewrite(v.Ctx, mover, func(m *api.Migration) { m.Spec.Writers.Pause = false })
 	}))
 	if !held {
 		t.Error("nothing has held it")

@@ -181,6 +181,9 @@ func (p writerPlanner) resume() *Decision {
 	if hold := p.unread(); hold != nil {
 		return &Decision{Hold: hold}
 	}
+	if waits := p.refills(); waits != nil {
+		return waits
+	}
 	for i, entry := range p.Record.Writers {
 		at := slices.IndexFunc(p.Writers.List, func(w Writer) bool { return w.Found && w.WriterReference == entry.WriterReference })
 		if at < 0 {
@@ -203,6 +206,23 @@ func (p writerPlanner) resume() *Decision {
 			still := p.ours(w.Mark) && w.paused()
 			return p.write(ReleaseWriter, w, Pausing{Sets: still, Value: entry.Before, Mark: p.fence() + markLetGo})
 		}
+	}
+	return nil
+}
+
+// refills keeps writers paused while the destination has ordinals that they would start at the source again (I1): that they
+// will not, only a person knows, who says so by spec.writers.pause.
+func (p writerPlanner) refills() *Decision {
+	if !p.Spec.PauseWriters || p.direction() == api.Back || p.Source.Set.Presence != Seen || p.Destination.Set.Replicas == 0 {
+		return nil
+	}
+	for _, w := range p.Writers.List {
+		if !w.Found || !w.Writes || !w.paused() || !p.ours(w.Mark) {
+			continue
+		}
+		return Stalled(api.ReasonWriterWouldRefill,
+			fmt.Sprintf("%s in cluster %s is still paused: it would write %s again, and what has moved would run on both sides", w, p.Source.Cluster, p.Source.object()),
+			"delete it, or let it say what the source is to have by now; then set spec.writers.pause to false (of a run: --pause-writers=false), and it gets its setting back")
 	}
 	return nil
 }

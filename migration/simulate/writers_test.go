@@ -54,6 +54,9 @@ func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
 		}
 	case decision.Effect != nil:
 		r.effects = append(r.effects, *decision.Effect)
+		if v := r.State; decision.Effect.Writer.Sets && decision.Effect.Verb == plan.ReleaseWriter && v.Spec.PauseWriters && v.Spec.Mode == api.ModeRun && v.Destination.Set.Replicas > 0 {
+			t.Fatalf("%s fills the source again", decision.Effect.Name)
+		}
 		if err := r.Apply(*decision.Effect); err != nil {
 			t.Fatalf("%s: %v", decision.Effect, err)
 		}
@@ -94,6 +97,16 @@ func TestWritersArePausedForTheMove(t *testing.T) {
 			break
 		}
 	}
+	if r.done != "" || r.held == nil || r.held.Reason != api.ReasonWriterWouldRefill {
+		t.Fatalf("everything has moved, and it ends with %q, %+v", r.done, r.held)
+	}
+	for _, w := range r.State.Writers.List {
+		if w.Value != w.Pause {
+			t.Errorf("%s fills the source again: %+v", w.Name, w)
+		}
+	}
+	r.State.Spec.PauseWriters = false
+	r.toTheEnd(t)
 	if r.done != api.ReasonMoved || !stopped || len(r.State.Record.Writers) > 0 {
 		t.Fatalf("it ends with %q, %+v, and %+v", r.done, r.held, r.State.Record.Writers)
 	}
@@ -144,6 +157,10 @@ func TestNoPauseStays(t *testing.T) {
 			r.State.Spec.PauseWriters = false
 		}
 		r.toTheEnd(t)
+		if r.done == "" && r.held.Reason == api.ReasonWriterWouldRefill && r.State.Destination.Set.Replicas > 0 {
+			r.State.Spec.PauseWriters = false // who has deleted it says so
+			r.toTheEnd(t)
+		}
 		if r.done == "" {
 			t.Fatalf("it is held: %+v", r.held)
 		}

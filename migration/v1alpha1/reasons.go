@@ -62,6 +62,7 @@ const (
 	ReasonWriterNotRead        = "WriterNotRead"
 	ReasonWriterHeld           = "WriterHeld"
 	ReasonWriterNotPaused      = "WriterNotPaused"
+	ReasonWriterWouldRefill    = "WriterWouldRefill"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.
