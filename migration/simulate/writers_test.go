@@ -77,20 +77,15 @@ func (r *run) toTheEnd(t interface{ Fatalf(string, ...any) }) {
 	t.Fatalf("it does not end")
 }
 
-// TestWritersArePausedForTheMove: each is paused before the first stop, and is at the end as it was, whose pause it was not
-// is left alone.
-func TestWritersArePausedForTheMove(t *testing.T) {
-	writers := []plan.Writer{writer("a", ""), writer("b", `"false"`), writer("c", `"true"`)}
-	before := slices.Clone(writers)
-	r := newRun(withWriters(writers...))
-	stopped := false
+// pausedUntilMoved takes steps until the writers would fill the source again, and says whether an ordinal was stopped
+// meanwhile. From then on none writes.
+func (r *run) pausedUntilMoved(t *testing.T) (stopped bool) {
+	t.Helper()
 	for range 1000 {
-		if len(r.effects) > 0 && r.effects[len(r.effects)-1].Verb == plan.ScaleDown && !stopped {
-			stopped = true
-			for _, w := range r.State.Writers.List {
-				if w.Value != w.Pause {
-					t.Errorf("%s writes in mid-move: %+v", w.Name, w)
-				}
+		stopped = stopped || len(r.effects) > 0 && r.effects[len(r.effects)-1].Verb == plan.ScaleDown
+		for _, w := range r.State.Writers.List {
+			if stopped && w.Value != w.Pause {
+				t.Fatalf("%s writes: %+v", w.Name, w)
 			}
 		}
 		if !r.step(t) {
@@ -100,11 +95,16 @@ func TestWritersArePausedForTheMove(t *testing.T) {
 	if r.done != "" || r.held == nil || r.held.Reason != api.ReasonWriterWouldRefill {
 		t.Fatalf("everything has moved, and it ends with %q, %+v", r.done, r.held)
 	}
-	for _, w := range r.State.Writers.List {
-		if w.Value != w.Pause {
-			t.Errorf("%s fills the source again: %+v", w.Name, w)
-		}
-	}
+	return stopped
+}
+
+// TestWritersArePausedForTheMove: each is paused before the first stop, and is at the end as it was, whose pause it was not
+// is left alone.
+func TestWritersArePausedForTheMove(t *testing.T) {
+	writers := []plan.Writer{writer("a", ""), writer("b", `"false"`), writer("c", `"true"`)}
+	before := slices.Clone(writers)
+	r := newRun(withWriters(writers...))
+	stopped := r.pausedUntilMoved(t)
 	r.State.Spec.PauseWriters = false
 	r.toTheEnd(t)
 	if r.done != api.ReasonMoved || !stopped || len(r.State.Record.Writers) > 0 {
