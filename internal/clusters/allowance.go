@@ -70,7 +70,7 @@ func (t *tab) give(n int64) {
 	}
 }
 
-// clear returns all; close does for good.
+// clear returns all.
 func (t *tab) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,11 +84,14 @@ func (t *tab) giveBack(n int64) {
 	}
 }
 
-func (t *tab) close() {
-	t.clear()
+// close returns all for good, and says how much it was.
+func (t *tab) close() (taken int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.closed = true
+	taken, t.closed = t.taken, true
+	t.giveBack(taken)
+	t.taken = 0
+	return taken
 }
 
 // holding are the tabs of one who reads and decides, by what they are of.
@@ -130,6 +133,29 @@ func tabIn(ctx context.Context, of room) (t *tab, found bool) {
 		h.tabs[of] = &tab{of: of}
 	}
 	return h.tabs[of], true
+}
+
+// settle returns all, as release does, and says how much it was of each room.
+func (h *holding) settle() map[room]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	weights := make(map[room]int64, len(h.tabs))
+	for of, t := range h.tabs {
+		weights[of] = t.close()
+	}
+	return weights
+}
+
+// book books what somebody else has read on whoever reads under a context, as long as that one decides on it. It says
+// whether there was room.
+func book(ctx context.Context, weights map[room]int64) bool {
+	for of, weight := range weights {
+		if held, _ := tabIn(ctx, of); held != nil && !held.take(weight) {
+			return false
+		}
+	}
+	return true
 }
 
 func (h *holding) release() {

@@ -130,6 +130,37 @@ func answersAreHeld(t *testing.T, answer http.HandlerFunc) {
 	}
 }
 
+// TestListOutlivesWhoAsked: a list of pods that comes after who asked for it has ended its pass is a list, and nobody's to pay.
+func TestListOutlivesWhoAsked(t *testing.T) {
+	const room = 300 << 10
+	allowance := NewAllowance(room)
+	ended := make(chan struct{})
+	west := within(t, allowance, discovered(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[`)
+		_ = http.NewResponseController(w).Flush()
+		<-ended
+		fmt.Fprint(w, `{"metadata":{"namespace":"shop"}}]}`)
+	}))
+	reading, release := Hold(t.Context())
+	var pods corev1.PodList
+	listed := make(chan error, 1)
+	go func() { listed <- west.Live().List(reading, &pods, client.InNamespace("shop")) }()
+	booked := func(context.Context) (bool, error) { return allowance.room() < room, nil }
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, booked); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	close(ended)
+	if err := <-listed; err != nil || len(pods.Items) != 1 {
+		t.Errorf("%d pods: %v", len(pods.Items), err)
+	}
+	west.close()
+	if allowance.room() != room {
+		t.Errorf("%d of %d are left in the end", allowance.room(), room)
+	}
+}
+
 // stream answers every list with none, and every watch of a resource with so many, and then nothing.
 func stream(streamed string, n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

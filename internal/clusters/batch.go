@@ -25,11 +25,15 @@ type batching struct {
 
 // batches are the lists of one connection. They are safe for concurrent use.
 type batches struct {
+	cluster string
+
 	mu     sync.Mutex
 	queues map[queueKey]*queue
 }
 
-func newBatches() *batches { return &batches{queues: map[queueKey]*queue{}} }
+func newBatches(cluster string) *batches {
+	return &batches{cluster: cluster, queues: map[queueKey]*queue{}}
+}
 
 // queueKey is what is listed: all pods of a namespace, exactly as they are, or as the API server's watch
 // cache has them.
@@ -54,6 +58,9 @@ type batch struct {
 	done chan struct{}
 	list corev1.PodList
 	err  error
+	// held is what is booked while it is read, and weights what it weighs once it has come, for each who gets it.
+	held    *holding
+	weights map[room]int64
 }
 
 // List implements client.Reader.
@@ -72,6 +79,9 @@ func (b batching) List(ctx context.Context, list client.ObjectList, opts ...clie
 	}
 	if mine.err != nil {
 		return mine.err
+	}
+	if !book(ctx, mine.weights) {
+		return tooMuch(b.batches.cluster, "for one namespace")
 	}
 	*pods = corev1.PodList{TypeMeta: mine.list.TypeMeta, ListMeta: mine.list.ListMeta, Items: slices.Clone(mine.list.Items)}
 	return nil
@@ -95,7 +105,9 @@ func queueOf(opts []client.ListOption) (key queueKey, oldest string, shareable b
 
 // batch is a list for the one who asks first.
 func (b batching) batch(ctx context.Context, key queueKey, oldest string) *batch {
-	shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// Who asks first may be gone before it comes, and with it what is booked on it.
+	held := newHolding()
+	shared, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), holdingKey{}, held))
 	read := func(of *batch) error {
 		opts := []client.ListOption{client.InNamespace(key.namespace)}
 		if !key.exact {
@@ -105,7 +117,7 @@ func (b batching) batch(ctx context.Context, key queueKey, oldest string) *batch
 		}
 		return b.pods.List(shared, &of.list, opts...)
 	}
-	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{})}
+	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{}), held: held}
 }
 
 // join returns the list that is to be waited for: the next one, which others may wait for already, or
@@ -164,6 +176,7 @@ func (l *batches) run(b *batch) {
 
 func (b *batch) run() {
 	b.err = b.read(b)
+	b.weights = b.held.settle()
 	b.cancel()
 	close(b.done)
 }

@@ -94,7 +94,7 @@ func TestBatches(t *testing.T) {
 
 func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 	server := &slowLister{began: time.Now(), takes: takes}
-	pods := batching{server, server, newBatches()}
+	pods := batching{server, server, newBatches("west")}
 	wrong := make([]string, len(asked))
 	var group sync.WaitGroup
 	for i, one := range asked {
@@ -154,7 +154,7 @@ func (a asking) check(server *slowLister, pods batching) string {
 func TestBatchOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowLister{began: time.Now(), takes: 10 * time.Millisecond}
-		pods := batching{server, server, newBatches()}
+		pods := batching{server, server, newBatches("west")}
 		lists := make([]corev1.PodList, 101)
 		var group sync.WaitGroup
 		for i := range lists {
@@ -180,7 +180,7 @@ func TestBatchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("refused")
 		server := &slowLister{began: time.Now(), takes: time.Millisecond, err: refused}
-		pods := batching{server, server, newBatches()}
+		pods := batching{server, server, newBatches("west")}
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {

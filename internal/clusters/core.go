@@ -88,7 +88,7 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	return &Connection{
-		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: newBatches(),
+		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: newBatches(name),
 	}, nil
 }
 
