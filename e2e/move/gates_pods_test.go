@@ -121,16 +121,18 @@ func (j judged) podThatServes() (*corev1.Pod, ports) {
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "served"}}
 	j.must(j.client.Create(j.t.Context(), node))
+	bare := node.DeepCopy() // Kubernetes' own controllers write it at the same time
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = kubelet
-	j.must(j.client.Status().Update(j.t.Context(), node))
+	j.must(j.client.Status().Patch(j.t.Context(), node, client.MergeFrom(bare)))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"},
 		Spec:       corev1.PodSpec{NodeName: node.Name, AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "web", Image: "web"}}},
 	}
 	j.eventually("the pod is let in", func(ctx context.Context) error { return j.client.Create(ctx, pod) })
+	created := pod.DeepCopy()
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, address, []corev1.PodIP{{IP: address}}
-	j.must(j.client.Status().Update(j.t.Context(), pod))
+	j.must(j.client.Status().Patch(j.t.Context(), pod, client.MergeFrom(created)))
 	return pod, open
 }
 
