@@ -3,6 +3,8 @@ package clusters
 import (
 	"context"
 	"sync"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
 )
 
 // Allowance bounds what is held at once of all that the clusters of one tenant have answered:
@@ -147,15 +149,26 @@ func (h *holding) settle() map[room]int64 {
 	return weights
 }
 
-// book books what somebody else has read on whoever reads under a context, as long as that one decides on it. It says
-// whether there was room.
-func book(ctx context.Context, weights map[room]int64) bool {
-	for of, weight := range weights {
-		if held, _ := tabIn(ctx, of); held != nil && !held.take(weight) {
-			return false
+// onNobody books what several wait for, of a cluster, on each of them once it has come.
+func onNobody(cluster string) podlist.Booking {
+	return func(ctx context.Context) (context.Context, func() podlist.Pay) {
+		held := newHolding()
+		return context.WithValue(ctx, holdingKey{}, held), func() podlist.Pay {
+			weights := held.settle()
+			return func(ctx context.Context) error { return book(ctx, cluster, weights) }
 		}
 	}
-	return true
+}
+
+// book books what somebody else has read of a cluster on whoever reads under a context, as long as that one
+// decides on it.
+func book(ctx context.Context, cluster string, weights map[room]int64) error {
+	for of, weight := range weights {
+		if held, _ := tabIn(ctx, of); held != nil && !held.take(weight) {
+			return tooMuch(cluster, "for one namespace")
+		}
+	}
+	return nil
 }
 
 func (h *holding) release() {

@@ -13,10 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
 // TestAllowance: never more is taken than there is, and all of it comes back (S3).
@@ -84,7 +89,8 @@ func podsInProtobuf(t *testing.T, n int) http.HandlerFunc {
 		list.Items[i].Namespace = "shop"
 		list.Items[i].Spec.Containers = make([]corev1.Container, 1)
 	}
-	raw, err := list.Marshal()
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	answer, err := runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +99,7 @@ func podsInProtobuf(t *testing.T, n int) http.HandlerFunc {
 			t.Errorf("%s is asked for in %q", r.URL.Path, r.Header.Get("Accept"))
 		}
 		w.Header().Set("Content-Type", protobufType)
-		_, _ = w.Write(written(t, raw)) // who asked may have heard enough
+		_, _ = w.Write(answer) // who asked may have heard enough
 	})
 }
 
@@ -259,7 +265,7 @@ func TestViewsAreBounded(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if err == nil {
-				if allowance.room() > room-int64(tc.pods)*weightOfItem {
+				if allowance.room() > room-int64(tc.pods)*weigh.Item {
 					t.Errorf("%d of %d are left, with %d pods", allowance.room(), room, tc.pods)
 				}
 				if err := view.List(t.Context(), &corev1.PodList{}); err != nil {

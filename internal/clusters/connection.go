@@ -32,6 +32,7 @@ import (
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -65,13 +66,13 @@ type Connection struct {
 	name string
 	core *core
 	live client.Client
-	// pods lists pods as Slim leaves them.
+	// pods lists pods as package slim leaves them.
 	pods  client.Client
 	guard *guard
 	// payer is on whom what is watched is booked; nil: nobody.
 	payer *payer
 	// batches are the lists of pods that several wait for.
-	batches *batches
+	batches *podlist.Batches
 }
 
 // Connect prepares a connection. It does not talk to the cluster yet. The config's
@@ -123,10 +124,10 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
-// landed. All pods of a namespace are listed as Slim leaves them, and those who list them at the same time
+// landed. All pods of a namespace are listed as package slim leaves them, and those who list them at the same time
 // get the same ones: who changes a pod changes a copy.
 func (c *Connection) Live() client.Client {
-	return batching{exact{retrying{c.live}, c.name}, exact{retrying{c.pods}, c.name}, c.batches}
+	return podlist.Shared{Client: exact{retrying{c.live}, c.name}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }
 
 // close returns what is held of the cluster's answers.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -82,13 +83,13 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	pods, err := newPodLister(c, httpClient)
+	pods, err := podlist.NewLister(c.config, httpClient, c.scheme, c.mapper)
 	if err != nil {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	return &Connection{
-		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: newBatches(name),
+		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: podlist.NewBatches(onNobody(name)),
 	}, nil
 }
 

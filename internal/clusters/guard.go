@@ -15,6 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
 // What a cluster may answer. Its API server is not trusted: who wrote the kubeconfig chose
@@ -38,14 +41,6 @@ const (
 var ErrTooMuch = errors.New("sends more than is read")
 
 type atMostKey struct{}
-
-type podsOnlyKey struct{}
-
-// podsOnly is a context of requests that are answered with a list of pods, which may come in protobuf and is
-// trimmed to what Slim leaves of it.
-func podsOnly(ctx context.Context) context.Context {
-	return context.WithValue(ctx, podsOnlyKey{}, true)
-}
 
 // AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
 // is less than what bounds all.
@@ -160,7 +155,7 @@ func (g *guard) status(data []byte) []byte {
 // success bounds what is read of an answer that is none.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	trims := req.Context().Value(podsOnlyKey{}) != nil && kind == protobufType
+	trims := podlist.Trimmed(req.Context()) && kind == protobufType
 	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil && !trims)) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
@@ -189,7 +184,7 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 		}
 	}
 	if kind == jsonType && (watches || g.allowance != nil) {
-		body.scanner = &scanner{}
+		body.scanner = &weigh.Scanner{}
 	}
 	resp.Body = body
 	if trims {
@@ -198,20 +193,20 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	return resp, nil
 }
 
-// trimmed reads a list of pods, and leaves of it what Slim leaves. What it takes is booked before it is
+// trimmed reads a list of pods, and leaves of it what package slim leaves. What it takes is booked before it is
 // decoded.
 func (g *guard) trimmed(resp *http.Response, body *bounded) (*http.Response, error) {
 	defer body.ReadCloser.Close()
 	data, err := io.ReadAll(body)
 	if read := len(data); err == nil {
-		data, err = trimPods(data, body.book)
-		body.unbook(weightOfByte * int64(read))
+		data, err = podlist.Trim(data, body.book)
+		body.unbook(weigh.Byte * int64(read))
 	}
 	switch {
-	case errors.Is(err, ErrTooMuch):
+	case errors.Is(err, ErrTooMuch), errors.Is(err, podlist.ErrNoRoom):
 		body.settle()
 		return nil, body.tooMuch("for one namespace")
-	case err != nil && !errors.Is(err, errNoPods):
+	case err != nil && !errors.Is(err, podlist.ErrNoPods):
 		body.settle()
 		return nil, err
 	case err != nil:
@@ -293,7 +288,7 @@ type bounded struct {
 	read func(int)
 	// event bounds each value of it; 0: nothing does.
 	event   int64
-	scanner *scanner
+	scanner *weigh.Scanner
 	// tab is where it is booked: with passes only until each value has ended; own is true when
 	// nothing else is.
 	tab         *tab
@@ -310,20 +305,20 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, b.tooMuch("of one answer")
 	}
 	if b.scanner == nil {
-		if !b.book(weightOfByte * int64(n)) {
+		if !b.book(weigh.Byte * int64(n)) {
 			return 0, b.tooMuch("for one namespace")
 		}
 		return n, err
 	}
-	before := b.scanner.weight
-	if !b.scanner.read(p[:n], b.event) {
+	before := b.scanner.Weight
+	if !b.scanner.Read(p[:n], b.event) {
 		return 0, b.tooMuch("of one event")
 	}
-	more := b.scanner.weight - before
+	more := b.scanner.Weight - before
 	if !b.passes {
-		more += b.scanner.ended
+		more += b.scanner.Ended
 	}
-	b.scanner.ended = 0
+	b.scanner.Ended = 0
 	if !b.book(more) {
 		return 0, b.tooMuch("for one namespace")
 	}

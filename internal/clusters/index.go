@@ -1,6 +1,8 @@
 package clusters
 
 import (
+	"reflect"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,4 +64,21 @@ func Disk(volume *corev1.PersistentVolume) string {
 		return ""
 	}
 	return volume.Spec.CSI.Driver + "/" + volume.Spec.CSI.VolumeHandle
+}
+
+// weightOfIndexed is of a value that an index finds an object by, twice, beside its text: in its namespace, and
+// in all.
+const weightOfIndexed = 800
+
+// weightIndexed is what the indexes take that a view finds an object by.
+func weightIndexed(object client.Object) (weight int64) {
+	for _, index := range Indexes() {
+		if reflect.TypeOf(index.Object) != reflect.TypeOf(object) {
+			continue
+		}
+		for _, value := range index.Values(object) {
+			weight += weightOfIndexed + 2*int64(len(value)+len(object.GetNamespace()))
+		}
+	}
+	return weight
 }

@@ -47,7 +47,7 @@ func TestIndexWeights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var booked int64
 			for _, object := range objects {
-				booked += weighIndexed(object)
+				booked += weightIndexed(object)
 			}
 			// It is how a cache of controller-runtime indexes a field: in the namespace, and in all.
 			index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{SetField: func(object any) ([]string, error) {

@@ -5,6 +5,9 @@ import (
 	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
+	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
 // keep drops what nobody reads of an object, and books the rest, before it is kept. A store in
@@ -14,15 +17,15 @@ func (s *store) keep(in any) (any, error) {
 	if !isObject {
 		return in, nil // a tombstone has nothing to drop
 	}
-	Slim(object)
+	slim.Down(object)
 	if s.kept.of == nil {
 		return object, nil
 	}
-	weight, err := weigh(object)
+	weight, err := weigh.Object(object)
 	if err != nil {
 		return nil, err
 	}
-	if !s.book(nameOf(object), weight+weighIndexed(object)) {
+	if !s.book(nameOf(object), weight+weightIndexed(object)) {
 		s.hub.wake(audience{everyone: true})
 		return stub(object), nil // an error would have all of it logged, whatever it holds
 	}

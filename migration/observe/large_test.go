@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -40,7 +41,7 @@ type kept struct {
 func keep(objects ...client.Object) *kept {
 	k := &kept{kind: map[schema.GroupVersionKind]toolscache.Indexer{}}
 	for _, object := range objects {
-		clusters.Slim(object)
+		slim.Down(object)
 		_ = k.of(object).Add(object)
 	}
 	return k

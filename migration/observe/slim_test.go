@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -62,7 +63,7 @@ func filled[T any, P endpoint.Object[T]](t *rapid.T, name string) P {
 // slimmed is an object as a view keeps it.
 func slimmed[T any, P endpoint.Object[T]](object *T) *T {
 	kept, _ := P(object).DeepCopyObject().(P)
-	clusters.Slim(kept)
+	slim.Down(kept)
 	return (*T)(kept)
 }
 
@@ -130,9 +131,9 @@ func TestSlimKeepsItself(t *testing.T) {
 			filled[corev1.Pod](r, "web-0"), filled[corev1.PersistentVolumeClaim](r, "data-web-0"), filled[corev1.PersistentVolume](r, "pv"),
 			filled[storagev1.VolumeAttachment](r, "va"), filled[corev1.Service](r, "web"), filled[policyv1.PodDisruptionBudget](r, "web"), filled[appsv1.StatefulSet](r, "web"),
 		} {
-			clusters.Slim(object)
+			slim.Down(object)
 			once := object.DeepCopyObject()
-			clusters.Slim(object)
+			slim.Down(object)
 			if diff := cmp.Diff(once, object, cmpopts.IgnoreUnexported(metav1.FieldsV1{})); diff != "" {
 				r.Fatalf("%T is slimmed again:\n%s", object, diff)
 			}

@@ -1,4 +1,4 @@
-package clusters
+package podlist
 
 import (
 	"context"
@@ -64,6 +64,11 @@ func (s *slowLister) enter(n int) {
 	s.worst = max(s.worst, s.atOnce)
 }
 
+// free books nothing.
+func free(ctx context.Context) (context.Context, func() Pay) {
+	return ctx, func() Pay { return func(context.Context) error { return nil } }
+}
+
 // asking is one who asks for pods.
 type asking struct {
 	after time.Duration
@@ -94,7 +99,7 @@ func TestBatches(t *testing.T) {
 
 func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 	server := &slowLister{began: time.Now(), takes: takes}
-	pods := batching{server, server, newBatches("west")}
+	pods := Shared{server, server, NewBatches(free)}
 	wrong := make([]string, len(asked))
 	var group sync.WaitGroup
 	for i, one := range asked {
@@ -113,13 +118,13 @@ func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 	if server.worst > 2 { // one that is exact, one that is not
 		rt.Errorf("%d lists at once", server.worst)
 	}
-	if len(pods.batches.queues) > 0 {
-		rt.Errorf("what is under way was not forgotten: %v", pods.batches.queues)
+	if len(pods.Batches.queues) > 0 {
+		rt.Errorf("what is under way was not forgotten: %v", pods.Batches.queues)
 	}
 }
 
 // check asks, and says what is wrong with the answer.
-func (a asking) check(server *slowLister, pods batching) string {
+func (a asking) check(server *slowLister, pods Shared) string {
 	ctx, opts, needs := context.Background(), []client.ListOption{client.InNamespace("shop")}, server.now()
 	if a.patience > 0 {
 		var cancel context.CancelFunc
@@ -154,7 +159,7 @@ func (a asking) check(server *slowLister, pods batching) string {
 func TestBatchOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowLister{began: time.Now(), takes: 10 * time.Millisecond}
-		pods := batching{server, server, newBatches("west")}
+		pods := Shared{server, server, NewBatches(free)}
 		lists := make([]corev1.PodList, 101)
 		var group sync.WaitGroup
 		for i := range lists {
@@ -180,7 +185,7 @@ func TestBatchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("refused")
 		server := &slowLister{began: time.Now(), takes: time.Millisecond, err: refused}
-		pods := batching{server, server, newBatches("west")}
+		pods := Shared{server, server, NewBatches(free)}
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {

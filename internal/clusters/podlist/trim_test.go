@@ -1,4 +1,4 @@
-package clusters
+package podlist
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/randfill"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
 // written is a list of pods as an API server writes it.
@@ -40,7 +42,7 @@ func decoded(t testing.TB, answer []byte) *corev1.PodList {
 		t.Fatal(err)
 	}
 	for i := range pods.Items {
-		Slim(&pods.Items[i])
+		slim.Down(&pods.Items[i])
 	}
 	return &pods
 }
@@ -56,7 +58,7 @@ func randomPods(seed int64) *corev1.PodList {
 	return &pods
 }
 
-// TestTrim: of a list of pods that was trimmed before it was decoded, Slim leaves what it leaves of the
+// TestTrim: of a list of pods that was trimmed before it was decoded, package slim leaves what it leaves of the
 // whole list.
 func TestTrim(t *testing.T) {
 	for seed := range int64(200) {
@@ -65,7 +67,7 @@ func TestTrim(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := written(t, raw)
-		trimmed, err := trimPods(whole, unbounded)
+		trimmed, err := Trim(whole, unbounded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -84,7 +86,7 @@ func TestTrimmedIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trimmed, err := trimPods(written(t, raw), unbounded)
+	trimmed, err := Trim(written(t, raw), unbounded)
 	if err != nil || len(trimmed) > 256 {
 		t.Errorf("%d bytes of %d are left: %v", len(trimmed), len(raw), err)
 	}
@@ -112,7 +114,7 @@ func TestWeightsOfTrimmed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var weight int64
-			trimmed, err := trimPods(written(t, raw), func(w int64) bool { weight += w; return true })
+			trimmed, err := Trim(written(t, raw), func(w int64) bool { weight += w; return true })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,8 +136,8 @@ func TestWeightsOfTrimmed(t *testing.T) {
 			}
 			runtime.KeepAlive(pods)
 			left := weight / 2
-			_, err = trimPods(written(t, raw), func(w int64) bool { left -= w; return left >= 0 })
-			if !errors.Is(err, ErrTooMuch) {
+			_, err = Trim(written(t, raw), func(w int64) bool { left -= w; return left >= 0 })
+			if !errors.Is(err, ErrNoRoom) {
 				t.Errorf("with half the room: %v", err)
 			}
 		})
@@ -152,11 +154,11 @@ func FuzzTrim(f *testing.F) {
 	f.Add(written(f, message(2, message(3, []byte{0x08, 0x01}))))
 	f.Add([]byte("k8s\x00"))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		trimmed, err := trimPods(answer, unbounded)
+		trimmed, err := Trim(answer, unbounded)
 		if err != nil {
 			return
 		}
-		if _, err := trimPods(trimmed, unbounded); err != nil {
+		if _, err := Trim(trimmed, unbounded); err != nil {
 			t.Errorf("it cannot be trimmed again: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package clusters
+package podlist
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
 // Nine tenths of a list of pods is what no decision reads: who manages which field, containers, addresses.
@@ -37,22 +39,27 @@ var (
 // protobufPrefix is before each message of an API server (apimachinery, serializer/protobuf).
 var protobufPrefix = []byte("k8s\x00")
 
-// errNoPods is what an answer is that is no list of pods.
-var errNoPods = errors.New("the answer is no list of pods")
+// Errors of what is trimmed.
+var (
+	// ErrNoPods is what an answer is that is no list of pods.
+	ErrNoPods = errors.New("the answer is no list of pods")
+	// ErrNoRoom is what a list is that there is no room for.
+	ErrNoRoom = errors.New("there is no room for the list of pods")
+)
 
-// trimPods leaves of a list of pods, as an API server has written it, what Slim leaves of each, and says
+// Trim leaves of a list of pods, as an API server has written it, what package slim leaves of each, and says
 // what it weighs once it is decoded. It ends as soon as that is more than there is room for.
-func trimPods(answer []byte, take func(weight int64) bool) ([]byte, error) {
+func Trim(answer []byte, take func(weight int64) bool) ([]byte, error) {
 	raw, found := bytes.CutPrefix(answer, protobufPrefix)
 	if !found {
-		return nil, errNoPods
+		return nil, ErrNoPods
 	}
 	var unknown runtime.Unknown
 	if err := unknown.Unmarshal(raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoPods, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoPods, err)
 	}
 	if unknown.Kind != "PodList" || unknown.APIVersion != "v1" || unknown.ContentEncoding != "" {
-		return nil, errNoPods
+		return nil, ErrNoPods
 	}
 	t := &trimmer{take: take}
 	list, err := t.trim(unknown.Raw, keptOfPods, 0)
@@ -83,11 +90,11 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)
 		if head < 0 {
-			return nil, fmt.Errorf("%w: %w", errNoPods, protowire.ParseError(head))
+			return nil, fmt.Errorf("%w: %w", ErrNoPods, protowire.ParseError(head))
 		}
 		length := protowire.ConsumeFieldValue(number, kind, message[head:])
 		if length < 0 {
-			return nil, fmt.Errorf("%w: %w", errNoPods, protowire.ParseError(length))
+			return nil, fmt.Errorf("%w: %w", ErrNoPods, protowire.ParseError(length))
 		}
 		field := message[:head+length]
 		message = message[head+length:]
@@ -96,14 +103,14 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 			continue
 		}
 		if !t.take(weightOf(within, len(field), depth)) {
-			return nil, ErrTooMuch
+			return nil, ErrNoRoom
 		}
 		if len(within) == 0 {
 			out = append(out, field...)
 			continue
 		}
 		if kind != protowire.BytesType {
-			return nil, errNoPods
+			return nil, ErrNoPods
 		}
 		value, _ := protowire.ConsumeBytes(field[head:])
 		inner, err := t.trim(value, within, depth+1)
@@ -122,14 +129,14 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 func weightOf(within kept, size, depth int) int64 {
 	switch {
 	case within == nil:
-		return weightOfScalar + 2*int64(size)
+		return weigh.Scalar + 2*int64(size)
 	case len(within) == 0:
-		return weightOfMember + 2*int64(size)
+		return weigh.Member + 2*int64(size)
 	case depth == 0:
-		return weightOfItem
+		return weigh.Item
 	case depth == 1:
-		return weightOfMember // metadata, spec and status are in the pod
+		return weigh.Member // metadata, spec and status are in the pod
 	default:
-		return weightOfElement
+		return weigh.Element
 	}
 }

@@ -1,4 +1,4 @@
-package clusters
+package weigh
 
 import (
 	"encoding/json"
@@ -46,8 +46,8 @@ func TestWeights(t *testing.T) {
 		"resources":       {&metav1.APIResourceList{}, repeat(`{"resources":[`, `{}`, `]}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s scanner
-			s.read([]byte(tc.data), 0)
+			var s Scanner
+			s.Read([]byte(tc.data), 0)
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -56,8 +56,8 @@ func TestWeights(t *testing.T) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); s.ended < took {
-				t.Errorf("%d bytes weigh %d, and take %d", len(tc.data), s.ended, took)
+			if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); s.Ended < took {
+				t.Errorf("%d bytes weigh %d, and take %d", len(tc.data), s.Ended, took)
 			}
 			runtime.KeepAlive(tc.into)
 		})
@@ -70,15 +70,15 @@ func TestScanner(t *testing.T) {
 		value := rapid.Map(rapid.SliceOf(rapid.StringMatching(`\{"a":\[(\{\}|"[\]\\"a]{0,2}"|1|null)(,(\{"b":\[\]\}|"x"))*\]\}`)), func(all []string) string {
 			return strings.Join(all, "\n")
 		}).Draw(t, "values")
-		var whole, pieces scanner
-		whole.read([]byte(value), 0)
+		var whole, pieces Scanner
+		whole.Read([]byte(value), 0)
 		for rest := value; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
-			pieces.read([]byte(rest[:n]), 0)
+			pieces.Read([]byte(rest[:n]), 0)
 			rest = rest[n:]
 		}
-		if whole.ended != pieces.ended || whole.weight != pieces.weight {
-			t.Fatalf("%d and %d at once, %d and %d in pieces", whole.ended, whole.weight, pieces.ended, pieces.weight)
+		if whole.Ended != pieces.Ended || whole.Weight != pieces.Weight {
+			t.Fatalf("%d and %d at once, %d and %d in pieces", whole.Ended, whole.Weight, pieces.Ended, pieces.Weight)
 		}
 	})
 }
@@ -86,8 +86,8 @@ func TestScanner(t *testing.T) {
 // TestWeigh: an object that is kept weighs no less than it did on its way (S3).
 func TestWeigh(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 3)}}
-	weight, err := weigh(pod)
-	if err != nil || weight < weightOfItem+3*weightOfElement {
+	weight, err := Object(pod)
+	if err != nil || weight < Item+3*Element {
 		t.Errorf("it weighs %d: %v", weight, err)
 	}
 }

@@ -1,4 +1,4 @@
-package clusters
+package slim
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestSlim: what a wait tells of a pod is not dropped with what nobody reads. It once was,
+// TestDown: what a wait tells of a pod is not dropped with what nobody reads. It once was,
 // and a crash loop was called a pod that is not Ready.
-func TestSlim(t *testing.T) {
+func TestDown(t *testing.T) {
 	end := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, Message: "long"}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{}}, Annotations: map[string]string{"a": "b", corev1.LastAppliedConfigAnnotation: "long"}},
@@ -19,7 +19,7 @@ func TestSlim(t *testing.T) {
 			Name: "app", ImageID: "long", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}, LastTerminationState: end,
 		}}},
 	}
-	Slim(pod)
+	Down(pod)
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Annotations: map[string]string{"a": "b"}},
 		Spec:       corev1.PodSpec{NodeName: "n"},

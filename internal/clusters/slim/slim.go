@@ -1,4 +1,5 @@
-package clusters
+// Package slim drops from objects what no decision reads.
+package slim
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +12,10 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Slim drops from an object what no decision reads, before it is kept. What it keeps does not depend
+// Down drops from an object what no decision reads, before it is kept. What it keeps does not depend
 // on who looks at the object: whichever view comes to show it, it is all there. What is written to
 // another cluster is read whole from its API server, never from here.
-func Slim(object client.Object) {
+func Down(object client.Object) {
 	switch object := object.(type) {
 	case *corev1.Pod:
 		slimPod(object)

@@ -1,4 +1,4 @@
-package clusters
+package podlist
 
 import (
 	"context"
@@ -11,28 +11,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// batching lists all pods of a namespace once for all who ask for them while such a list is under way:
+// Shared lists all pods of a namespace once for all who ask for them while such a list is under way:
 // the next one begins when that one has come, and is for everybody who has asked by then. So no list
 // is older than who asks for it, and what a hundred migrations of one namespace look at before they
 // stop an ordinal costs little more than what one looks at. The pods that they get are the same: who
 // changes one changes a copy.
-type batching struct {
+type Shared struct {
 	client.Client
-	// pods lists them.
-	pods    client.Reader
-	batches *batches
+	// Pods lists them.
+	Pods    client.Reader
+	Batches *Batches
 }
 
-// batches are the lists of one connection. They are safe for concurrent use.
-type batches struct {
-	cluster string
+// Booking has what is read under the context that it returns booked on nobody in particular, since who asked
+// first may be gone before it comes. When it has come, settle returns what was booked, and pay books it on
+// each who gets it, or says why there is no room.
+type Booking func(ctx context.Context) (reading context.Context, settle func() (pay Pay))
+
+// Pay books what has come on who reads under a context.
+type Pay func(ctx context.Context) error
+
+// Batches are the lists of one connection. They are safe for concurrent use.
+type Batches struct {
+	booking Booking
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue
 }
 
-func newBatches(cluster string) *batches {
-	return &batches{cluster: cluster, queues: map[queueKey]*queue{}}
+// NewBatches are of a connection whose answers are booked so.
+func NewBatches(booking Booking) *Batches {
+	return &Batches{booking: booking, queues: map[queueKey]*queue{}}
 }
 
 // queueKey is what is listed: all pods of a namespace, exactly as they are, or as the API server's watch
@@ -58,30 +67,30 @@ type batch struct {
 	done chan struct{}
 	list corev1.PodList
 	err  error
-	// held is what is booked while it is read, and weights what it weighs once it has come, for each who gets it.
-	held    *holding
-	weights map[room]int64
+	// settle ends what is booked while it is read, and pay books it on each who gets it, once it has come.
+	settle func() Pay
+	pay    Pay
 }
 
 // List implements client.Reader.
-func (b batching) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (b Shared) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	pods, isPods := list.(*corev1.PodList)
 	key, oldest, shareable := queueOf(opts)
 	if !isPods || !shareable {
 		return b.Client.List(ctx, list, opts...)
 	}
-	mine := b.batches.join(b.batch(ctx, key, oldest))
+	mine := b.Batches.join(b.batch(ctx, key, oldest))
 	select {
 	case <-mine.done:
 	case <-ctx.Done():
-		b.batches.leave(mine)
+		b.Batches.leave(mine)
 		return ctx.Err()
 	}
 	if mine.err != nil {
 		return mine.err
 	}
-	if !book(ctx, mine.weights) {
-		return tooMuch(b.batches.cluster, "for one namespace")
+	if err := mine.pay(ctx); err != nil {
+		return err
 	}
 	*pods = corev1.PodList{TypeMeta: mine.list.TypeMeta, ListMeta: mine.list.ListMeta, Items: slices.Clone(mine.list.Items)}
 	return nil
@@ -104,10 +113,9 @@ func queueOf(opts []client.ListOption) (key queueKey, oldest string, shareable b
 }
 
 // batch is a list for the one who asks first.
-func (b batching) batch(ctx context.Context, key queueKey, oldest string) *batch {
-	// Who asks first may be gone before it comes, and with it what is booked on it.
-	held := newHolding()
-	shared, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), holdingKey{}, held))
+func (b Shared) batch(ctx context.Context, key queueKey, oldest string) *batch {
+	reading, settle := b.Batches.booking(context.WithoutCancel(ctx))
+	shared, cancel := context.WithCancel(reading)
 	read := func(of *batch) error {
 		opts := []client.ListOption{client.InNamespace(key.namespace)}
 		if !key.exact {
@@ -115,14 +123,14 @@ func (b batching) batch(ctx context.Context, key queueKey, oldest string) *batch
 				ResourceVersion: of.oldest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			}})
 		}
-		return b.pods.List(shared, &of.list, opts...)
+		return b.Pods.List(shared, &of.list, opts...)
 	}
-	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{}), held: held}
+	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{}), settle: settle}
 }
 
 // join returns the list that is to be waited for: the next one, which others may wait for already, or
 // this one, which begins where none is under way.
-func (l *batches) join(mine *batch) *batch {
+func (l *Batches) join(mine *batch) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[mine.key]
@@ -155,7 +163,7 @@ func (b *batch) serves(other *batch) bool {
 }
 
 // leave is for one who waits no longer.
-func (l *batches) leave(b *batch) {
+func (l *Batches) leave(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.waiting--; b.waiting > 0 {
@@ -168,7 +176,7 @@ func (l *batches) leave(b *batch) {
 }
 
 // run reads one list after the other, until nobody waits.
-func (l *batches) run(b *batch) {
+func (l *Batches) run(b *batch) {
 	for ; b != nil; b = l.following(b.key) {
 		b.run()
 	}
@@ -176,13 +184,13 @@ func (l *batches) run(b *batch) {
 
 func (b *batch) run() {
 	b.err = b.read(b)
-	b.weights = b.held.settle()
+	b.pay = b.settle()
 	b.cancel()
 	close(b.done)
 }
 
 // following is the list that waits, which begins now: nobody joins it any more.
-func (l *batches) following(key queueKey) *batch {
+func (l *Batches) following(key queueKey) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := l.queues[key].next
