@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -19,7 +20,7 @@ import (
 type budgetOptions struct {
 	dryRunnable
 	// reach says how the destination's cluster is reached; its other fields are not used.
-	reach destinationFlags
+	reach flags.Destination
 	to    *command.Choice
 }
 
@@ -48,8 +49,8 @@ func newBudget(c *command.Common) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.Var(o.to, "to", "who is to have the disruption budget; both: in proportion to the slices' sizes")
-	flags.StringVar(&o.reach.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
-	flags.StringVar(&o.reach.context, "to-context", "", "context of the destination's cluster (default: the one that the move was made with)")
+	flags.StringVar(&o.reach.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&o.reach.Context, "to-context", "", "context of the destination's cluster (default: the one that the move was made with)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show who has what and each step; write nothing")
 	flags.VarP(o.output, "output", "o", "format of the dry run")
 	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until the budget is handed over")
@@ -86,7 +87,7 @@ func (o *budgetOptions) run(ctx context.Context) error {
 	if o.dryRun {
 		return o.show(budgetDocument{Before: now, After: after})
 	}
-	if err := k.change(ctx, records.Change{SplitBudget: splitBudgets[o.to.Value]}); err != nil {
+	if err := k.change(ctx, records.Change{SplitBudget: flags.SplitBudgets[o.to.Value]}); err != nil {
 		return err
 	}
 	if o.wait {
@@ -132,7 +133,7 @@ func recordedSplit(m *api.Migration) preview.Split {
 
 // requested is who has what once the budget is handed over.
 func (o *budgetOptions) requested(now preview.Split) preview.Split {
-	want := plan.SplitShare(splitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
+	want := plan.SplitShare(flags.SplitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
 	after := now
 	after.Source.MaxUnavailable, after.Destination.MaxUnavailable = &want.Source, &want.Destination
 	return after

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -46,13 +48,13 @@ func (o *budgetOptions) showText(d budgetDocument) error {
 
 // handOver brings the budget of a finished run to the side that it is asked for, from here.
 func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error {
-	writes := &writeDrain{}
+	writes := &drain.Writes{}
 	t, err := o.reconnect(ctx, k, writes)
 	if err != nil {
 		return err
 	}
 	m := k.DeepCopy()
-	m.Spec.SplitBudget = splitBudgets[o.to.Value]
+	m.Spec.SplitBudget = flags.SplitBudgets[o.to.Value]
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
 		return err
@@ -86,21 +88,21 @@ func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error 
 }
 
 // reconnect opens both clusters of a run that is recorded.
-func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, writes *writeDrain) (*task, error) {
+func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, writes *drain.Writes) (*task, error) {
 	from, err := o.Source()
 	if err != nil {
 		return nil, err
 	}
 	t := &task{program: o.Program}
-	if t.source, err = from.Connect(writes.wrap); err != nil {
+	if t.source, err = from.Connect(writes.Wrap); err != nil {
 		return nil, err
 	}
 	t.destination = t.source
 	base := k.Status.Baseline
 	if base.SourceCluster != base.DestinationCluster {
 		reach := o.reach
-		if reach == (destinationFlags{}) {
-			reach.context = k.Annotations[records.DestinationNameAnnotationKey]
+		if reach == (flags.Destination{}) {
+			reach.Context = k.Annotations[records.DestinationNameAnnotationKey]
 		}
 		if t.destination, err = o.otherCluster(ctx, reach, writes, string(base.DestinationCluster)); err != nil {
 			return nil, err
@@ -110,12 +112,12 @@ func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, write
 	return t, nil
 }
 
-func (o *budgetOptions) otherCluster(ctx context.Context, reach destinationFlags, writes *writeDrain, want string) (*clusters.Connection, error) {
-	to, err := reach.endpoint(o.Common)
+func (o *budgetOptions) otherCluster(ctx context.Context, reach flags.Destination, writes *drain.Writes, want string) (*clusters.Connection, error) {
+	to, err := reach.Endpoint(o.Common)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := to.Connect(writes.wrap)
+	connection, err := to.Connect(writes.Wrap)
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // createOptions are those of the command create.
 type createOptions struct {
 	*command.Common
-	to   destinationFlags
-	spec specFlags
+	to   flags.Destination
+	spec flags.Spec
 	name string
 	// sourceSecret and destinationSecret are NAME or NAME/KEY.
 	sourceSecret, destinationSecret string
@@ -54,8 +55,8 @@ func newCreate(c *command.Common) *cobra.Command {
 		Long: createHelp, Example: createExamples,
 	})
 	flags := cmd.Flags()
-	o.to.addPlace(flags)
-	o.spec.add(flags)
+	o.to.AddPlace(flags)
+	o.spec.Add(flags)
 	flags.StringVar(&o.name, "name", "", "name of the Migration (default: the StatefulSet's)")
 	flags.StringVar(&o.sourceSecret, "source-secret", "", "Secret with the kubeconfig of the source's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
 	flags.StringVar(&o.destinationSecret, "destination-secret", "", "Secret with the kubeconfig of the destination's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
@@ -76,7 +77,7 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := o.spec.spec(set, o.to)
+	spec, err := o.spec.Spec(set, o.to)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (o *createOptions) Validate() error {
 
 // Run writes the Migration and prints it.
 func (o *createOptions) Run(ctx context.Context) error {
-	o.spec.warn(o.Common)
+	o.spec.Warn(o.Common)
 	if !o.dryRun.Client() {
 		if err := o.write(ctx); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
@@ -23,7 +24,7 @@ type driver struct {
 	task    *task
 	tracker *progress.Tracker
 	display progress.Display
-	writes  *writeDrain
+	writes  *drain.Writes
 	// mode is the one that the run began with.
 	mode        api.Mode
 	exitOnStall bool
@@ -36,7 +37,7 @@ func (d driver) drive(ctx context.Context) error {
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {
-		d.writes.drain()
+		d.writes.Wait()
 		end(command.Cause(ctx))
 	})()
 
@@ -111,7 +112,7 @@ func (d driver) done(decision plan.Decision) error {
 // unsaved shows that the record cannot be written, and decides whether to go on. The
 // engine goes no further then.
 func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
-	if errors.Is(err, errDraining) {
+	if errors.Is(err, drain.ErrStopping) {
 		return nil // it is stopping
 	}
 	hold := plan.Hold{

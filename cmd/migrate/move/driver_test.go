@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -21,7 +22,7 @@ func newDriver(t *testing.T, m *api.Migration) (*driver, *commandtest.Console) {
 	common := command.NewCommon(c.Environment)
 	between := &task{source: movetest.Offline(t, "east"), destination: movetest.Offline(t, "west"), store: records.ConfigMap{Namespace: "shop", Name: "web"}}
 	return &driver{
-		Common: common, task: between, tracker: progress.NewTracker(commandtest.Noon, m), display: progress.NewDisplay(common, "text", false), writes: &writeDrain{}, mode: api.ModeRun,
+		Common: common, task: between, tracker: progress.NewTracker(commandtest.Noon, m), display: progress.NewDisplay(common, "text", false), writes: &drain.Writes{}, mode: api.ModeRun,
 	}, c
 }
 
@@ -87,7 +88,7 @@ func TestUnsaved(t *testing.T) {
 			t.Errorf("the run ends: %v", err)
 		}
 	}
-	unsaved(errDraining)
+	unsaved(drain.ErrStopping)
 	if c.Stdout.Len() > 0 {
 		t.Errorf("it was told to end, and says: %s", c.Stdout)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -25,7 +26,7 @@ type gatesOptions struct {
 	named
 	output        *command.Choice
 	sourceContext string
-	to            destinationFlags
+	to            flags.Destination
 }
 
 const gatesHelp = `Asks every health gate of a migration (spec.gates) once, at each of its points, and shows
@@ -58,8 +59,8 @@ func newGates(c *command.Common) *cobra.Command {
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
-	cmd.Flags().StringVar(&o.to.context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
-	cmd.Flags().StringVar(&o.to.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
+	cmd.Flags().StringVar(&o.to.Context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
+	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
 	return cmd
 }
 
@@ -106,7 +107,7 @@ func (o *gatesOptions) Run(ctx context.Context) error {
 func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswer, error) {
 	here := gatesSide{remote: k.Spec.Source.KubeConfigSecretRef != nil, context: o.sourceContext, flags: "--source-context"}
 	there := gatesSide{
-		remote: k.Spec.Destination.KubeConfigSecretRef != nil, context: o.to.context, kubeconfig: o.to.kubeconfig, flags: "--to-context or --to-kubeconfig",
+		remote: k.Spec.Destination.KubeConfigSecretRef != nil, context: o.to.Context, kubeconfig: o.to.Kubeconfig, flags: "--to-context or --to-kubeconfig",
 		known: k.Annotations[records.DestinationNameAnnotationKey], id: types.UID(k.Annotations[records.DestinationAnnotationKey]),
 	}
 	if base := k.Status.Baseline; base != nil {

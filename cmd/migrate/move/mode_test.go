@@ -89,3 +89,14 @@ func TestWatchIsLeft(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", got, c.Stderr)
 	}
 }
+
+// hookIs is a migration with a hook in a state, before another one that is over.
+func hookIs(state api.HookState) *api.Migration {
+	m := movetest.InMode(api.ModeRun)
+	m.Spec.Hooks = []api.Hook{{Name: "begin", Point: api.HookBeforeMigration, OnFailure: api.HookFailureContinue}, {Name: "leave", Point: api.HookBeforeOrdinal}}
+	m.Status.Hooks = []api.HookRun{
+		{Name: "begin", Point: api.HookBeforeMigration, State: api.HookFailed, Job: "begin-1"},
+		{Name: "leave", Point: api.HookBeforeOrdinal, Ordinal: new(int32(1)), State: state, Job: "leave-1"},
+	}
+	return m
+}

@@ -51,8 +51,8 @@ func newPlan(c *command.Common) *cobra.Command {
 		Use: "plan STATEFULSET", Short: "Show each step of a move and what stands in its way; writes nothing",
 		Long: planHelp, Example: planExamples,
 	})
-	o.to.add(cmd.Flags())
-	o.spec.add(cmd.Flags())
+	o.to.Add(cmd.Flags())
+	o.spec.Add(cmd.Flags())
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when nothing is to do, 1 when steps are pending, above 1 on an error")
 	return cmd

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -54,8 +55,8 @@ func newPreflight(c *command.Common) *cobra.Command {
 		Use: "preflight (STATEFULSET | -f FILE)", Short: "Do every check that comes before a move; writes nothing",
 		Long: preflightHelp, Example: preflightExamples,
 	})
-	o.to.add(cmd.Flags())
-	o.spec.add(cmd.Flags())
+	o.to.Add(cmd.Flags())
+	o.spec.Add(cmd.Flags())
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration that is asked about; - is the standard input")
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	return cmd
@@ -89,8 +90,8 @@ func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
 // askedBy is a flag that was given and says what is asked for; empty: there is none.
 func askedBy(given *pflag.FlagSet) (name string) {
 	asks := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&specFlags{}).add(asks)
-	(&destinationFlags{}).addPlace(asks)
+	(&flags.Spec{}).Add(asks)
+	(&flags.Destination{}).AddPlace(asks)
 	given.Visit(func(flag *pflag.Flag) {
 		if asks.Lookup(flag.Name) != nil {
 			name = flag.Name
@@ -129,7 +130,7 @@ func (o *preflightOptions) Validate() error {
 		return o.moveOptions.Validate()
 	}
 	spec := o.requested.Spec
-	if o.to.kubeconfig == "" && o.to.context == "" && (spec.Source.KubeConfigSecretRef != nil || spec.Destination.KubeConfigSecretRef != nil) {
+	if o.to.Kubeconfig == "" && o.to.Context == "" && (spec.Source.KubeConfigSecretRef != nil || spec.Destination.KubeConfigSecretRef != nil) {
 		return command.Usagef("the Migration names a kubeconfig in a Secret: give --to-context or --to-kubeconfig, and --context or --kubeconfig where the source is not in this one's cluster")
 	}
 	return nil

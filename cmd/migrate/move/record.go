@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -102,21 +103,21 @@ func (t *task) differences() []string {
 	}
 	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
 	add(true, "destination", place(have.Destination), place(want.Destination))
-	add(t.spec.given(flagKind), flagKind, have.Source.APIVersion, want.Source.APIVersion)
-	add(t.spec.given(flagToKind), flagToKind, have.Destination.APIVersion, want.Destination.APIVersion)
-	add(t.spec.given(flagOrder) || t.spec.orders(), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
-	add(t.spec.given(flagCount), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
-	if t.spec.given(flagMaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
+	add(t.spec.Given(flags.Kind), flags.Kind, have.Source.APIVersion, want.Source.APIVersion)
+	add(t.spec.Given(flags.ToKind), flags.ToKind, have.Destination.APIVersion, want.Destination.APIVersion)
+	add(t.spec.Given(flags.Order) || t.spec.Orders(), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
+	add(t.spec.Given(flags.Count), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
+	if t.spec.Given(flags.MaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
 		recorded := "the PodDisruptionBudget's"
 		if have.MaxUnavailable != nil {
 			recorded = have.MaxUnavailable.String()
 		}
 		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
 	}
-	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
-	add(t.spec.given(flagShared), "shared paths", shared(have.Volumes), shared(want.Volumes))
-	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
-	add(t.spec.given(flagExportOrdinals), flagExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
+	add(t.spec.Given(flags.StorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
+	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
+	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
+	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
 }
 
@@ -160,29 +161,29 @@ func (t *task) refuse(why string, different []string, remedy string) error {
 
 // adopt takes over what may still be changed in mid-move.
 func (t *task) adopt(m *api.Migration) {
-	if t.spec.given(flagMinReady) {
+	if t.spec.Given(flags.MinReady) {
 		m.Spec.Handoff.MinReadySeconds = t.requested.Spec.Handoff.MinReadySeconds
 	}
-	if t.spec.given(flagDeadline) {
+	if t.spec.Given(flags.Deadline) {
 		m.Spec.Handoff.ProgressDeadlineSeconds = t.requested.Spec.Handoff.ProgressDeadlineSeconds
 	}
-	if t.spec.given(flagSplitBudget) {
+	if t.spec.Given(flags.SplitBudget) {
 		m.Spec.SplitBudget = t.requested.Spec.SplitBudget
 	}
-	if t.spec.given(flagGates) || t.spec.cooked != nil {
+	if t.spec.Given(flags.Gates) || t.spec.Cooked() {
 		m.Spec.Gates = t.requested.Spec.Gates
 	}
-	if t.spec.given(flagHooks) || t.spec.cooked != nil {
+	if t.spec.Given(flags.Hooks) || t.spec.Cooked() {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
-	if t.spec.given(flagPauseWriters) {
+	if t.spec.Given(flags.PauseWriters) {
 		m.Spec.Writers = t.requested.Spec.Writers
 	}
-	if t.spec.schedule.any(t.spec.given) {
+	if t.spec.Schedules() {
 		m.Spec.Schedule = t.requested.Spec.Schedule
 	}
-	t.spec.dependencies.set(&m.Spec.Dependencies, t.spec.given)
-	if t.spec.given(flagCleanup) {
+	t.spec.SetDependencies(&m.Spec.Dependencies)
+	if t.spec.Given(flags.Cleanup) {
 		m.Spec.Cleanup = t.requested.Spec.Cleanup
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -19,13 +20,13 @@ import (
 // taskOf is a run with these flags that finds a record.
 func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
 	t.Helper()
-	var f specFlags
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.add(flags)
-	if err := flags.Parse(args); err != nil {
+	var f flags.Spec
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Add(set)
+	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := f.spec("web", destinationFlags{namespace: "shop", name: "web"})
+	spec, err := f.Spec("web", flags.Destination{Namespace: "shop", Name: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}

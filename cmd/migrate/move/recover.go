@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -201,12 +202,12 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 
 // drive runs the engine from here until every ordinal is back.
 func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
-	writes := &writeDrain{}
+	writes := &drain.Writes{}
 	where, err := o.Source()
 	if err != nil {
 		return err
 	}
-	source, err := where.Connect(writes.wrap)
+	source, err := where.Connect(writes.Wrap)
 	if err != nil {
 		return err
 	}

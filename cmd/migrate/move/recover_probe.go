@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -22,7 +23,7 @@ const probeFor = 5 * time.Second
 // the application are there: it says the contrary of what is about to be confirmed.
 func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, d *preview.Recovery) {
 	name := k.Annotations[records.DestinationNameAnnotationKey]
-	where, err := (&destinationFlags{context: name}).endpoint(o.Common)
+	where, err := (&flags.Destination{Context: name}).Endpoint(o.Common)
 	if !k.record || name == "" || err != nil {
 		d.Answers = "was not asked: this kubeconfig does not lead there"
 		return

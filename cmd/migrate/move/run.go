@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -55,8 +56,8 @@ func newRun(c *command.Common) *cobra.Command {
 		Long: runHelp, Example: runExamples,
 	})
 	flags := cmd.Flags()
-	o.to.add(flags)
-	o.spec.add(flags)
+	o.to.Add(flags)
+	o.spec.Add(flags)
 	flags.VarP(o.output, "output", "o", "format of the output")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
@@ -81,8 +82,8 @@ func (o *runOptions) Run(ctx context.Context) error {
 }
 
 func (o *runOptions) run(ctx context.Context) error {
-	writes := &writeDrain{}
-	t, err := o.open(ctx, writes.wrap)
+	writes := &drain.Writes{}
+	t, err := o.open(ctx, writes.Wrap)
 	if err != nil {
 		return err
 	}

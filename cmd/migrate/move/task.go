@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
@@ -19,35 +19,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// destinationFlags say where the replicas go.
-type destinationFlags struct {
-	kubeconfig, context, namespace, name string
-}
-
-func (f *destinationFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
-	flags.StringVar(&f.context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
-	f.addPlace(flags)
-}
-
-// addPlace adds those that say where in the cluster.
-func (f *destinationFlags) addPlace(flags *pflag.FlagSet) {
-	flags.StringVar(&f.namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
-	flags.StringVar(&f.name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
-}
-
-func (f *destinationFlags) empty() bool { return *f == destinationFlags{} }
-
-// endpoint is where the flags lead to.
-func (f *destinationFlags) endpoint(c *command.Common) (command.Endpoint, error) {
-	return c.EndpointAt(f.kubeconfig, f.context, "--to-kubeconfig or --to-context")
-}
-
 // moveOptions are what plan and run share: which StatefulSet goes where, and how.
 type moveOptions struct {
 	*command.Common
-	to        destinationFlags
-	spec      specFlags
+	to        flags.Destination
+	spec      flags.Spec
 	set       string
 	namespace string
 	requested *api.Migration
@@ -62,13 +38,13 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	to := o.to
-	if to.namespace == "" {
-		to.namespace = o.namespace
+	if to.Namespace == "" {
+		to.Namespace = o.namespace
 	}
-	if to.name == "" {
-		to.name = o.set
+	if to.Name == "" {
+		to.Name = o.set
 	}
-	spec, err := o.spec.spec(o.set, to)
+	spec, err := o.spec.Spec(o.set, to)
 	if err != nil {
 		return err
 	}
@@ -78,7 +54,7 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 
 // Validate refuses what cannot be meant.
 func (o *moveOptions) Validate() error {
-	if o.to.empty() {
+	if o.to.Empty() {
 		return command.Usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
 	}
 	return nil
@@ -90,7 +66,7 @@ type task struct {
 	store               records.ConfigMap
 	// requested is what the flags ask for; recorded is what an earlier run left, if any.
 	requested, recorded *api.Migration
-	spec                *specFlags
+	spec                *flags.Spec
 	// program is how people call this command.
 	program string
 }
@@ -101,18 +77,18 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err != nil {
 		return nil, err
 	}
-	to, err := o.to.endpoint(o.Common)
+	to, err := o.to.Endpoint(o.Common)
 	if err != nil {
 		return nil, err
 	}
 	command.Distinguish(&from, &to)
-	o.spec.warn(o.Common)
+	o.spec.Warn(o.Common)
 	t := &task{requested: o.requested, spec: &o.spec, program: o.Program}
 	if t.source, err = from.Connect(wrap); err != nil {
 		return nil, err
 	}
 	t.destination = t.source
-	if o.to.kubeconfig != "" || o.to.context != "" {
+	if o.to.Kubeconfig != "" || o.to.Context != "" {
 		if t.destination, err = to.Connect(wrap); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package move
+package flags
 
 import (
 	"strings"
@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	"github.com/sliceshift/sliceshift/migration/schedule"
+	windows "github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// scheduleFlags say when handoffs may begin.
-type scheduleFlags struct {
+// schedule says when handoffs may begin.
+type schedule struct {
 	windows             []string
 	timeZone            string
 	notBefore, notAfter string
@@ -29,7 +29,7 @@ const (
 	flagExpected  = "expected-handoff"
 )
 
-func (f *scheduleFlags) add(flags *pflag.FlagSet) {
+func (f *schedule) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.windows, flagWindow, nil, "ordinals are stopped in this window only, as `START/DURATION` (repeatable); START is \"22:00\", \"Sat,Sun 22:00\" or five fields of cron")
 	flags.Lookup(flagWindow).DefValue = "" // [] says nothing to people
 	flags.StringVar(&f.timeZone, flagTimeZone, "", "time zone of the windows, as Europe/Berlin (default: UTC)")
@@ -39,16 +39,16 @@ func (f *scheduleFlags) add(flags *pflag.FlagSet) {
 }
 
 // any says whether a schedule is asked for.
-func (f *scheduleFlags) any(given func(string) bool) bool {
+func (f *schedule) any(given func(string) bool) bool {
 	return given(flagWindow) || given(flagTimeZone) || given(flagNotBefore) || given(flagNotAfter) || given(flagExpected)
 }
 
 // spec is the schedule that is asked for; nil: none is. An empty --window is one without windows.
-func (f *scheduleFlags) spec(given func(string) bool) (*api.ScheduleSpec, error) {
+func (f *schedule) spec(given func(string) bool) (*api.ScheduleSpec, error) {
 	if !f.any(given) {
 		return nil, nil //nolint:nilnil // nil is the API's "at any time"
 	}
-	zone, err := schedule.Zone(f.timeZone)
+	zone, err := windows.Zone(f.timeZone)
 	if err != nil {
 		return nil, command.Usagef("--%s: %v", flagTimeZone, err)
 	}
@@ -74,7 +74,7 @@ func (f *scheduleFlags) spec(given func(string) bool) (*api.ScheduleSpec, error)
 		}
 		spec.Windows = append(spec.Windows, window)
 	}
-	if problem := schedule.Of(spec).Problem(); problem != "" {
+	if problem := windows.Of(spec).Problem(); problem != "" {
 		return nil, command.Usagef("--%s: %s", flagWindow, problem)
 	}
 	return spec, nil

@@ -1,4 +1,4 @@
-package move
+package drain
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 )
 
-// transport answers requests when it is let to.
-type transport struct{ let chan struct{} }
+// answering answers requests when it is let to.
+type answering struct{ let chan struct{} }
 
-func (t transport) RoundTrip(*http.Request) (*http.Response, error) {
+func (t answering) RoundTrip(*http.Request) (*http.Response, error) {
 	<-t.let
 	return &http.Response{Body: io.NopCloser(strings.NewReader("done"))}, nil
 }
@@ -28,9 +28,9 @@ func send(t *testing.T, through http.RoundTripper, method string) (*http.Respons
 	return through.RoundTrip(request)
 }
 
-func TestWriteDrain(t *testing.T) {
-	b, let := &writeDrain{}, make(chan struct{}, 3)
-	through := drainedTransport{b, transport{let}}
+func TestWrites(t *testing.T) {
+	b, let := &Writes{}, make(chan struct{}, 3)
+	through := transport{b, answering{let}}
 	let <- struct{}{}
 	write, err := send(t, through, http.MethodPatch)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestWriteDrain(t *testing.T) {
 
 	drained := make(chan struct{})
 	go func() {
-		b.drain()
+		b.Wait()
 		close(drained)
 	}()
 	commandtest.Await(t, func() bool { // the answer that is not read holds up only the end of it
@@ -47,7 +47,7 @@ func TestWriteDrain(t *testing.T) {
 		defer b.mu.Unlock()
 		return b.draining
 	}, func() string { return "the writes are not drained" })
-	if response, err := send(t, through, http.MethodPost); !errors.Is(err, errDraining) {
+	if response, err := send(t, through, http.MethodPost); !errors.Is(err, ErrStopping) {
 		t.Errorf("a write began: %v, %v", response, err)
 	}
 	let <- struct{}{}

@@ -1,4 +1,4 @@
-package move
+package flags
 
 import (
 	"strings"
@@ -27,13 +27,13 @@ func defaultSpec() api.MigrationSpec {
 }
 
 func parseSpec(args ...string) (api.MigrationSpec, error) {
-	var f specFlags
+	var f Spec
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.add(flags)
+	f.Add(flags)
 	if err := flags.Parse(args); err != nil {
 		return api.MigrationSpec{}, err
 	}
-	return f.spec("web", destinationFlags{namespace: "store", name: "web2"})
+	return f.Spec("web", Destination{Namespace: "store", Name: "web2"})
 }
 
 func utc(year int, month time.Month, day, hour int) *metav1.Time {

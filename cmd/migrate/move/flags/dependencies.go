@@ -1,4 +1,4 @@
-package move
+package flags
 
 import (
 	"github.com/spf13/pflag"
@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// dependencyFlags say what is done about what the pods need besides their volumes.
-type dependencyFlags struct {
+// dependencies say what is done about what the pods need besides their volumes.
+type dependencies struct {
 	copy                                         bool
 	onConflict, onChange, selectsOthers, cleanup *command.Choice
 }
@@ -22,7 +22,7 @@ const (
 	flagCleanCopies   = "cleanup-copies"
 )
 
-func (f *dependencyFlags) add(flags *pflag.FlagSet) {
+func (f *dependencies) add(flags *pflag.FlagSet) {
 	f.onConflict = command.NewChoice("stall", "stall", "keep", "overwrite")
 	f.onChange = command.NewChoice("follow", "follow", "stall")
 	f.selectsOthers = command.NewChoice("stall", "stall", "leave", "copy")
@@ -43,7 +43,7 @@ var (
 )
 
 // set puts what was given into a spec, and leaves the rest of it as it is.
-func (f *dependencyFlags) set(spec *api.DependenciesSpec, given func(string) bool) {
+func (f *dependencies) set(spec *api.DependenciesSpec, given func(string) bool) {
 	if given(flagCopy) {
 		spec.Mode = api.DependenciesCheck
 		if f.copy {
@@ -65,7 +65,7 @@ func (f *dependencyFlags) set(spec *api.DependenciesSpec, given func(string) boo
 }
 
 // check refuses what has no meaning without copies.
-func (f *dependencyFlags) check(spec api.DependenciesSpec, given func(string) bool) error {
+func (f *dependencies) check(spec api.DependenciesSpec, given func(string) bool) error {
 	for _, flag := range []string{flagOnConflict, flagOnChange, flagSelectsOthers, flagCleanCopies} {
 		if given(flag) && given(flagCopy) && spec.Mode != api.DependenciesCopy {
 			return command.Usagef("--%s is for --%s", flag, flagCopy)

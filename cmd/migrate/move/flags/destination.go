@@ -1,0 +1,33 @@
+package flags
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+)
+
+// Destination says where the replicas go.
+type Destination struct {
+	Kubeconfig, Context, Namespace, Name string
+}
+
+// Add adds all of them.
+func (f *Destination) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+	flags.StringVar(&f.Context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
+	f.AddPlace(flags)
+}
+
+// AddPlace adds those that say where in the cluster.
+func (f *Destination) AddPlace(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
+	flags.StringVar(&f.Name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+}
+
+// Empty says whether none was given.
+func (f *Destination) Empty() bool { return *f == Destination{} }
+
+// Endpoint is where the flags lead to.
+func (f *Destination) Endpoint(c *command.Common) (command.Endpoint, error) {
+	return c.EndpointAt(f.Kubeconfig, f.Context, "--to-kubeconfig or --to-context")
+}
