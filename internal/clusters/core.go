@@ -83,7 +83,7 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	pods, err := podlist.NewLister(c.config, httpClient, c.scheme, c.mapper)
+	pods, err := podlist.NewLister(c.config, httpClient, c.scheme, c.mapper, c.cached)
 	if err != nil {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
@@ -91,6 +91,18 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 	return &Connection{
 		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: podlist.NewBatches(onNobody(name)),
 	}, nil
+}
+
+// cached is what is kept of a namespace already; nil: nothing is.
+func (c *core) cached(namespace string) client.Reader {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for scope, space := range c.spaces {
+		if scope != clusterWide && scope.Namespace == namespace && space.shows() {
+			return space
+		}
+	}
+	return nil
 }
 
 // close returns what is held of what is watched.

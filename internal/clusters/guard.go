@@ -72,6 +72,9 @@ type guard struct {
 	// allowance bounds what is held of all answers; nil: nothing does.
 	allowance room
 
+	// buffers are for answers that are read whole, one after the other.
+	buffers sync.Pool
+
 	mu sync.Mutex
 	// paged is how much the pages of a list have brought, by its path.
 	paged map[string]int64
@@ -84,6 +87,7 @@ func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, al
 	return &guard{
 		cluster: cluster, next: next, limits: defaultLimits, allowance: allowance, paged: map[string]int64{}, tabs: map[string]*tab{},
 		decoder: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
+		buffers: sync.Pool{New: func() any { return &bytes.Buffer{} }},
 	}
 }
 
@@ -155,7 +159,7 @@ func (g *guard) status(data []byte) []byte {
 // success bounds what is read of an answer that is none.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	trims := podlist.Trimmed(req.Context()) && kind == protobufType
+	trims := podlist.Takes(req.Context()) && kind == protobufType
 	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil && !trims)) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
@@ -188,19 +192,22 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	}
 	resp.Body = body
 	if trims {
-		return g.trimmed(resp, body)
+		return g.trimmed(req.Context(), resp, body)
 	}
 	return resp, nil
 }
 
-// trimmed reads a list of pods, and leaves of it what package slim leaves. What it takes is booked before it is
-// decoded.
-func (g *guard) trimmed(resp *http.Response, body *bounded) (*http.Response, error) {
+// trimmed reads a list of pods, and leaves of it what was not taken. What that is is booked before it is decoded.
+func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded) (*http.Response, error) {
 	defer body.ReadCloser.Close()
-	data, err := io.ReadAll(body)
-	if read := len(data); err == nil {
-		data, err = podlist.Trim(data, body.book)
-		body.unbook(weigh.Byte * int64(read))
+	whole := g.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is put there
+	defer g.buffers.Put(whole)
+	whole.Reset()
+	var data []byte
+	_, err := whole.ReadFrom(body)
+	if err == nil {
+		data, err = podlist.Take(ctx, whole.Bytes(), body.book)
+		body.unbook(weigh.Byte * int64(whole.Len()))
 	}
 	switch {
 	case errors.Is(err, ErrTooMuch), errors.Is(err, podlist.ErrNoRoom):

@@ -168,6 +168,16 @@ func (s *store) failed() bool {
 	}
 }
 
+// shows says whether it was filled, and is not full.
+func (s *store) shows() bool {
+	select {
+	case <-s.filled:
+		return s.err == nil && s.trusted() == nil
+	default:
+		return false
+	}
+}
+
 // close ends the store and returns what it has kept.
 func (s *store) close() {
 	s.stop()

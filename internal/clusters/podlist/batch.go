@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,7 @@ import (
 )
 
 // Shared lists all pods of a namespace once for all who ask for them while such a list is under way:
-// the next one begins when that one has come, and is for everybody who has asked by then. So no list
+// the next one begins a while after that one has come, and is for everybody who has asked by then. So no list
 // is older than who asks for it, and what a hundred migrations of one namespace look at before they
 // stop an ordinal costs little more than what one looks at. The pods that they get are the same: who
 // changes one changes a copy.
@@ -53,6 +54,16 @@ type queueKey struct {
 
 // queue is there while a list is under way; next is the one after it.
 type queue struct{ next *batch }
+
+// After a list there is none for restFactor times as long as it took, and no longer than longestRest: in a large
+// namespace, or while the API server has much to do, more are given the same one. A list of a few pods takes a
+// few milliseconds, and nobody feels the rest after it.
+const (
+	restFactor  = 6
+	longestRest = 500 * time.Millisecond
+)
+
+func restAfter(took time.Duration) time.Duration { return min(restFactor*took, longestRest) }
 
 // batch is a list with all who wait for it.
 type batch struct {
@@ -178,7 +189,9 @@ func (l *Batches) leave(b *batch) {
 // run reads one list after the other, until nobody waits.
 func (l *Batches) run(b *batch) {
 	for ; b != nil; b = l.following(b.key) {
+		began := time.Now()
 		b.run()
+		<-time.After(restAfter(time.Since(began)))
 	}
 }
 

@@ -97,6 +97,12 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+// rested waits until the rest after the last list is over.
+func rested() {
+	time.Sleep(longestRest)
+	synctest.Wait()
+}
+
 func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 	server := &slowLister{began: time.Now(), takes: takes}
 	pods := Shared{server, server, NewBatches(free)}
@@ -109,7 +115,7 @@ func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 		})
 	}
 	group.Wait()
-	synctest.Wait()
+	rested()
 	for i, what := range wrong {
 		if what != "" {
 			rt.Errorf("%+v: %s", asked[i], what)
@@ -147,7 +153,7 @@ func (a asking) check(server *slowLister, pods Shared) string {
 		return ""
 	case shows < needs:
 		return fmt.Sprintf("shows %d, not what was written until %d", shows, needs)
-	case took > 2*server.takes:
+	case took > 2*server.takes+restAfter(server.takes):
 		return fmt.Sprintf("took %v, and a list takes %v", took, server.takes)
 	case len(list.Items) != 1 || list.Items[0].Namespace != "shop":
 		return fmt.Sprintf("shows %v", list.Items)
@@ -170,6 +176,7 @@ func TestBatchOfMany(t *testing.T) {
 			})
 		}
 		group.Wait()
+		rested()
 		if server.lists != 2 {
 			t.Errorf("%d lists", server.lists)
 		}
@@ -178,6 +185,26 @@ func TestBatchOfMany(t *testing.T) {
 			t.Error("what one has changed in its list is in that of others")
 		}
 	})
+}
+
+// TestRest: who asks for lists one after the other gets no more of them than a part of the time, and nobody waits
+// for long.
+func TestRest(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{3 * time.Millisecond: 18 * time.Millisecond, 80 * time.Millisecond: 480 * time.Millisecond, time.Second: longestRest} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &slowLister{began: time.Now(), takes: took}
+			pods := Shared{server, server, NewBatches(free)}
+			for range 3 {
+				if err := pods.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); err != nil {
+					t.Error(err)
+				}
+			}
+			if passed := time.Since(server.began); passed != 3*took+2*want {
+				t.Errorf("three lists of %v took %v", took, passed)
+			}
+			rested()
+		})
+	}
 }
 
 // TestBatchFails: all who wait for a list are told that it failed, and the next one is a new one.
@@ -195,11 +222,12 @@ func TestBatchFails(t *testing.T) {
 			})
 		}
 		group.Wait()
-		synctest.Wait()
+		rested()
 		server.err = nil
 		if err := pods.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); err != nil {
 			t.Error(err)
 		}
+		rested()
 	})
 }
 

@@ -16,22 +16,23 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-type trimmedKey struct{}
+// Cache is what is known of the pods of a namespace, as package slim leaves them, from memory; nil: nothing is.
+// It may be older than what is listed: a pod with another UID or resourceVersion is not used.
+type Cache func(namespace string) client.Reader
 
-// Trimmed says whether a request is answered with a list of pods, which may come in protobuf and is to be
-// trimmed.
-func Trimmed(ctx context.Context) bool { return ctx.Value(trimmedKey{}) != nil }
+// Lister lists pods as package slim leaves them, in protobuf, which the transport below it hands to Take. What
+// is known already is not decoded again. A cluster that answers in JSON is understood all the same.
+type Lister struct {
+	client.Client
+	cache Cache
+}
 
-// Lister lists pods as package slim leaves them, in protobuf, which the transport below it trims (see
-// Trimmed). A cluster that answers in JSON is understood all the same.
-type Lister struct{ client.Client }
-
-// NewLister is of a cluster, over a transport that trims.
-func NewLister(config *rest.Config, of *http.Client, scheme *runtime.Scheme, mapper meta.RESTMapper) (Lister, error) {
+// NewLister is of a cluster, over a transport that hands lists of pods to Take.
+func NewLister(config *rest.Config, of *http.Client, scheme *runtime.Scheme, mapper meta.RESTMapper, cache Cache) (Lister, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	lists, err := client.New(config, client.Options{HTTPClient: of, Scheme: scheme, Mapper: mapper})
-	return Lister{lists}, err
+	return Lister{lists, cache}, err
 }
 
 // List implements client.Reader, for pods.
@@ -40,8 +41,15 @@ func (l Lister) List(ctx context.Context, list client.ObjectList, opts ...client
 	if !isPods {
 		return fmt.Errorf("a list of pods is made of pods, not of %T", list)
 	}
-	if err := l.Client.List(context.WithValue(ctx, trimmedKey{}, true), pods, opts...); err != nil {
+	var asked client.ListOptions
+	asked.ApplyOptions(opts)
+	found := &taking{known: l.cache(asked.Namespace)}
+	if err := l.Client.List(context.WithValue(ctx, takingKey{}, found), pods, opts...); err != nil {
 		return err
+	}
+	if found.took {
+		pods.Items = found.pods
+		return nil
 	}
 	for i := range pods.Items {
 		slim.Down(&pods.Items[i])

@@ -1,12 +1,10 @@
 package podlist
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
@@ -22,6 +20,9 @@ type kept map[protowire.Number]kept
 // entry is of a map, and kept whole.
 var entry = kept{}
 
+// numberOfItems is the field of a list that its pods are in.
+const numberOfItems = 2
+
 var (
 	keptOfMeta = kept{
 		1: nil, 3: nil, 5: nil, 6: nil, 8: nil, 9: nil, // name, namespace, uid, resourceVersion, creation and deletion
@@ -36,9 +37,6 @@ var (
 	keptOfPods      = kept{1: {2: nil, 3: nil, 4: nil}, 2: keptOfPod}                           // resourceVersion, continue, remainingItemCount
 )
 
-// protobufPrefix is before each message of an API server (apimachinery, serializer/protobuf).
-var protobufPrefix = []byte("k8s\x00")
-
 // Errors of what is trimmed.
 var (
 	// ErrNoPods is what an answer is that is no list of pods.
@@ -47,36 +45,12 @@ var (
 	ErrNoRoom = errors.New("there is no room for the list of pods")
 )
 
-// Trim leaves of a list of pods, as an API server has written it, what package slim leaves of each, and says
-// what it weighs once it is decoded. It ends as soon as that is more than there is room for.
-func Trim(answer []byte, take func(weight int64) bool) ([]byte, error) {
-	raw, found := bytes.CutPrefix(answer, protobufPrefix)
-	if !found {
-		return nil, ErrNoPods
-	}
-	var unknown runtime.Unknown
-	if err := unknown.Unmarshal(raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoPods, err)
-	}
-	if unknown.Kind != "PodList" || unknown.APIVersion != "v1" || unknown.ContentEncoding != "" {
-		return nil, ErrNoPods
-	}
-	t := &trimmer{take: take}
-	list, err := t.trim(unknown.Raw, keptOfPods, 0)
-	if err != nil {
-		return nil, err
-	}
-	unknown.Raw = list
-	out, err := unknown.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return append(bytes.Clone(protobufPrefix), out...), nil
-}
-
-// trimmer copies messages without what is not kept of them.
+// trimmer copies messages without what is not kept of them, and says what they weigh once they are decoded. It
+// ends as soon as that is more than there is room for.
 type trimmer struct {
 	take func(weight int64) bool
+	// pod takes a pod of the list, which is not copied then; what it is given is good until it returns.
+	pod func(message []byte) error
 	// scratch is what was copied last, by how deep it is nested.
 	scratch [][]byte
 }
@@ -116,6 +90,12 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 		inner, err := t.trim(value, within, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if depth == 0 && number == numberOfItems {
+			if err := t.pod(inner); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		out = append(out, field[:head]...)
 		out = protowire.AppendBytes(out, inner)

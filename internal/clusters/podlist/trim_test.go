@@ -2,7 +2,9 @@ package podlist
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/randfill"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
@@ -49,6 +53,40 @@ func decoded(t testing.TB, answer []byte) *corev1.PodList {
 
 func unbounded(int64) bool { return true }
 
+// cached shows pods by their names.
+type cached struct {
+	client.Reader
+	pods map[client.ObjectKey]*corev1.Pod
+	got  int
+}
+
+func (c *cached) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	found := c.pods[key]
+	if found == nil {
+		return errors.New("not found")
+	}
+	*into.(*corev1.Pod) = *found
+	c.got++
+	return nil
+}
+
+// taken is what Take leaves of a list, and what it takes from it.
+func taken(known client.Reader, answer []byte, room func(int64) bool) (*corev1.PodList, []byte, error) {
+	found := &taking{known: known}
+	rest, err := Take(context.WithValue(context.Background(), takingKey{}, found), answer, room)
+	if err != nil {
+		return nil, nil, err
+	}
+	var message apiruntime.Unknown
+	if err := message.Unmarshal(bytes.TrimPrefix(rest, protobufPrefix)); err != nil {
+		return nil, nil, err
+	}
+	var pods corev1.PodList
+	err = pods.Unmarshal(message.Raw)
+	pods.Items = found.pods
+	return &pods, rest, err
+}
+
 // randomPods fills every field of pods, whatever a later version adds to them.
 func randomPods(seed int64) *corev1.PodList {
 	var pods corev1.PodList
@@ -67,14 +105,48 @@ func TestTrim(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := written(t, raw)
-		trimmed, err := Trim(whole, unbounded)
+		got, _, err := taken(nil, whole, unbounded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		want, got := decoded(t, whole), decoded(t, trimmed)
+		want := decoded(t, whole)
 		listed := cmpopts.IgnoreFields(metav1.ListMeta{}, "SelfLink", "ShardInfo")
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), listed); diff != "" {
 			t.Fatalf("seed %d (-whole +trimmed):\n%s", seed, diff)
+		}
+	}
+}
+
+// TestTakeWhatIsKnown: a pod that is known with the UID and the resourceVersion that are listed is not decoded
+// again, and one that is known as it was before, or whose name another one has now, is.
+func TestTakeWhatIsKnown(t *testing.T) {
+	listed := randomPods(3)
+	listed.Items = slices.Repeat([]corev1.Pod{{}}, 5)
+	known := &cached{pods: map[client.ObjectKey]*corev1.Pod{}}
+	for i := range listed.Items {
+		pod := &listed.Items[i]
+		pod.Name, pod.Namespace, pod.UID, pod.ResourceVersion = fmt.Sprint("web-", i), "shop", types.UID(fmt.Sprint("uid-", i)), "7"
+		pod.Labels, pod.Spec.NodeName = map[string]string{"app": "web"}, "listed"
+		of := pod.DeepCopy()
+		of.TypeMeta, of.Spec.NodeName = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, "known"
+		known.pods[client.ObjectKeyFromObject(pod)] = of
+	}
+	known.pods[client.ObjectKey{Namespace: "shop", Name: "web-1"}].ResourceVersion = "6"
+	known.pods[client.ObjectKey{Namespace: "shop", Name: "web-2"}].UID = "another"
+	delete(known.pods, client.ObjectKey{Namespace: "shop", Name: "web-3"})
+	listed.Items[4].UID, known.pods[client.ObjectKey{Namespace: "shop", Name: "web-4"}].UID = "", ""
+	raw, err := listed.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := taken(known, written(t, raw), unbounded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"known", "listed", "listed", "listed", "listed"} {
+		pod := &got.Items[i]
+		if pod.Spec.NodeName != want || pod.Name != listed.Items[i].Name || pod.UID != listed.Items[i].UID || pod.ResourceVersion != "7" || pod.Kind != "" {
+			t.Errorf("%s is the one that is %s, not %s", pod.Name, pod.Spec.NodeName, want)
 		}
 	}
 }
@@ -86,9 +158,10 @@ func TestTrimmedIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trimmed, err := Trim(written(t, raw), unbounded)
-	if err != nil || len(trimmed) > 256 {
-		t.Errorf("%d bytes of %d are left: %v", len(trimmed), len(raw), err)
+	size := 0
+	_, err = trimmed(written(t, raw), &trimmer{take: unbounded, pod: func(message []byte) error { size += len(message); return nil }})
+	if err != nil || size == 0 || size > 256 {
+		t.Errorf("%d bytes of %d are left: %v", size, len(raw), err)
 	}
 }
 
@@ -114,19 +187,12 @@ func TestWeightsOfTrimmed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var weight int64
-			trimmed, err := Trim(written(t, raw), func(w int64) bool { weight += w; return true })
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := written(t, raw)
 			var before, after runtime.MemStats
-			var envelope apiruntime.Unknown
-			if err := envelope.Unmarshal(trimmed[len(protobufPrefix):]); err != nil {
-				t.Fatal(err)
-			}
-			var pods corev1.PodList
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			if err := pods.Unmarshal(envelope.Raw); err != nil {
+			pods, _, err := taken(nil, answer, func(w int64) bool { weight += w; return true })
+			if err != nil {
 				t.Fatal(err)
 			}
 			runtime.GC()
@@ -136,7 +202,7 @@ func TestWeightsOfTrimmed(t *testing.T) {
 			}
 			runtime.KeepAlive(pods)
 			left := weight / 2
-			_, err = Trim(written(t, raw), func(w int64) bool { left -= w; return left >= 0 })
+			_, _, err = taken(nil, answer, func(w int64) bool { left -= w; return left >= 0 })
 			if !errors.Is(err, ErrNoRoom) {
 				t.Errorf("with half the room: %v", err)
 			}
@@ -144,7 +210,8 @@ func TestWeightsOfTrimmed(t *testing.T) {
 	}
 }
 
-// FuzzTrim: whatever an answer is, it is trimmed to a list that can be decoded, or refused (S3).
+// FuzzTrim: whatever an answer is, pods are taken from it and a list is left that can be decoded, or it is refused
+// (S3).
 func FuzzTrim(f *testing.F) {
 	raw, err := randomPods(1).Marshal()
 	if err != nil {
@@ -154,12 +221,12 @@ func FuzzTrim(f *testing.F) {
 	f.Add(written(f, message(2, message(3, []byte{0x08, 0x01}))))
 	f.Add([]byte("k8s\x00"))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		trimmed, err := Trim(answer, unbounded)
+		_, rest, err := taken(nil, answer, unbounded)
 		if err != nil {
 			return
 		}
-		if _, err := Trim(trimmed, unbounded); err != nil {
-			t.Errorf("it cannot be trimmed again: %v", err)
+		if pods, _, err := taken(nil, rest, unbounded); err != nil || len(pods.Items) > 0 {
+			t.Errorf("what is left cannot be read, or has pods: %v", err)
 		}
 	})
 }
