@@ -42,29 +42,39 @@ func init() { //nolint:gochecknoinits // the registry of controller-runtime is f
 
 // announce tells what a pass has come to, after it was written: events for people,
 // metrics for machines, a log line for whoever looks later.
-func (r *Reconciler) announce(m *api.Migration, outcome Outcome) {
+func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arrivals) {
 	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
 	decision := outcome.Decision
 	if outcome.Wrote {
 		effectsTotal.WithLabelValues(string(decision.Effect.Verb)).Inc()
 		log.Info(decision.Effect.String(), "side", decision.Effect.Side)
 	}
-	if finished := outcome.Finished; finished != nil {
-		took := outcome.Snapshot.Now.Sub(finished.StartTime.Time).Round(time.Millisecond)
-		direction := api.Forward
-		if outcome.Snapshot.Record.Fence != nil {
-			direction = outcome.Snapshot.Record.Fence.Direction
-		}
-		handoffsTotal.WithLabelValues(string(direction)).Inc()
-		handoffSeconds.Observe(took.Seconds())
-		r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "ordinal %d is available after %s (%s)", finished.Ordinal, took, direction)
-	}
+	r.announceArrivals(m, outcome, arrived)
 	if outcome.Stalls {
 		r.announceStall(log, m, *decision.Hold)
 	}
 	if outcome.Done && outcome.Saved {
 		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", "%s", completedMessage(decision.Done))
 	}
+}
+
+func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived *arrivals) {
+	tell := func(note string) {
+		if note != "" {
+			r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "%s", note)
+		}
+	}
+	if finished := outcome.Finished; finished != nil {
+		took := outcome.Snapshot.Now.Sub(finished.StartTime.Time)
+		direction := api.Forward
+		if outcome.Snapshot.Record.Fence != nil {
+			direction = outcome.Snapshot.Record.Fence.Direction
+		}
+		handoffsTotal.WithLabelValues(string(direction)).Inc()
+		handoffSeconds.Observe(took.Seconds())
+		tell(arrived.add(finished.Ordinal, took, direction))
+	}
+	tell(arrived.due(time.Now(), outcome.Done || outcome.Stalls))
 }
 
 func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold plan.Hold) {

@@ -83,6 +83,8 @@ type driven struct {
 	heard bool
 	// urgency is that of the Migration as it was seen last: an event is as urgent.
 	urgency atomic.Int32
+	// arrived is what no event has told of yet.
+	arrived arrivals
 }
 
 // reached is how its clusters are.
@@ -173,7 +175,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	r.announce(m, outcome)
+	r.announce(m, outcome, &d.arrived)
 	r.queueFor(m, outcome.Decision.Hold)
 	return r.result(ctx, m, outcome)
 }
@@ -311,7 +313,7 @@ func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.D
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
-		r.announce(m, Outcome{Decision: decision, Saved: true, Stalls: beginsToStall(before, m)})
+		r.announce(m, Outcome{Decision: decision, Saved: true, Stalls: beginsToStall(before, m)}, &arrivals{})
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, nil
 }

@@ -1,0 +1,68 @@
+package migration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestArrivals: every ordinal that arrives is told of once: at once when none was for a while, and otherwise with
+// those that come until then, or before the Migration ends or turns round.
+func TestArrivals(t *testing.T) {
+	type step struct {
+		after     time.Duration
+		arrives   int32 // 0: none
+		took      time.Duration
+		direction api.Direction
+		last      bool
+	}
+	for name, tc := range map[string]struct {
+		steps []step
+		want  []string
+	}{
+		"slowly": {
+			[]step{{arrives: 3, took: time.Second}, {after: 10 * time.Second, arrives: 2, took: 2 * time.Second}},
+			[]string{"ordinal 3 is available after 1s (Forward)", "ordinal 2 is available after 2s (Forward)"},
+		},
+		"fast": {
+			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: 1500 * time.Microsecond}, {after: time.Second, arrives: 7, took: 1}, {after: 7999 * time.Millisecond}, {after: time.Millisecond}, {after: time.Minute}},
+			[]string{"ordinal 9 is available after 0s (Forward)", "ordinals 8, 7 are available, the slowest after 2ms (Forward)"},
+		},
+		"the last": {
+			[]step{{arrives: 1, took: 1}, {after: time.Second, arrives: 5, took: time.Second, last: true}},
+			[]string{"ordinal 1 is available after 0s (Forward)", "ordinal 5 is available after 1s (Forward)"},
+		},
+		"back": {
+			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: time.Second}, {after: time.Second, arrives: 8, took: 3 * time.Second, direction: api.Back}, {after: 8 * time.Second}},
+			[]string{"ordinal 9 is available after 0s (Forward)", "ordinal 8 is available after 1s (Forward)", "ordinal 8 is available after 3s (Back)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var a arrivals
+			var got []string
+			tell := func(note string) {
+				if note != "" {
+					got = append(got, note)
+				}
+			}
+			now := plantest.Epoch
+			for _, s := range tc.steps {
+				now = now.Add(s.after)
+				if s.direction == "" {
+					s.direction = api.Forward
+				}
+				if s.arrives > 0 {
+					tell(a.add(s.arrives, s.took, s.direction))
+				}
+				tell(a.due(now, s.last))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
