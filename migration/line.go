@@ -12,7 +12,7 @@ import (
 // that waits where that is more: what all of a line say must not cost those who move.
 const (
 	linePause = 10 * time.Second
-	linePace  = 500 * time.Millisecond
+	linePace  = time.Second
 )
 
 // line bounds how many Migrations to one destination are active at once. Those that have not begun

@@ -318,7 +318,7 @@ func TestLineTells(t *testing.T) {
 	for i := range 98 {
 		l.ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true)
 	}
-	now = now.Add(time.Minute)
+	now = now.Add(time.Hour)
 	l.tell(b.who, now)
 	if left := l.tell(b.who, now.Add(time.Second)); left != 99*linePace-time.Second {
 		t.Errorf("one of 99 waits for %s", left)

@@ -196,9 +196,9 @@ func TestFailedWritesAreReported(t *testing.T) {
 func TestPostpones(t *testing.T) {
 	waits := pass.Step{Do: pass.Report, RequeueAfter: time.Minute, Decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving}}}
 	s := pass.State{}
-	for after, want := range map[time.Duration]bool{0: true, 249 * time.Millisecond: true, 250 * time.Millisecond: false} {
+	for after, want := range map[time.Duration]bool{0: true, 999 * time.Millisecond: true, time.Second: false} {
 		s.UnreportedSince = plantest.Epoch
-		if left := s.Postpones(waits, false, plantest.Epoch.Add(after)); left != 250*time.Millisecond-after || left > 0 != want {
+		if left := s.Postpones(waits, false, plantest.Epoch.Add(after)); left != time.Second-after || left > 0 != want {
 			t.Errorf("after %s: %s", after, left)
 		}
 	}

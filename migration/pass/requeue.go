@@ -24,7 +24,7 @@ const (
 	// wait doubles from RequeueUnobserved, so it is reached after about three seconds.
 	mostRefusals = 8
 	// reportAfter is how long a wait must last to be worth a write of the status.
-	reportAfter = 250 * time.Millisecond
+	reportAfter = time.Second
 	// awaitAtMost bounds how long a write is awaited in the cache.
 	awaitAtMost = 2 * time.Second
 )
