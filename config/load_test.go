@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 		},
 		"flag set to its default still wins": {
 			file:  "concurrency: 3\n",
-			flags: []string{"--concurrency=10"},
+			flags: []string{"--concurrency=20"},
 			want:  func(*Config) {},
 		},
 		"empty flag over environment": {
