@@ -213,7 +213,11 @@ func (p writerPlanner) resume() *Decision {
 // refills keeps writers paused while the destination has ordinals that they would start at the source again (I1): that they
 // will not, only a person knows, who says so by spec.writers.pause.
 func (p writerPlanner) refills() *Decision {
-	if !p.Spec.PauseWriters || p.direction() == api.Back || p.Source.Set.Presence != Seen || p.Destination.Set.Replicas == 0 {
+	there := DestinationSlice(p.Snapshot).Replicas
+	if p.direction() == api.Back { // all is back when it has what it began with, which was its own beside them
+		there -= p.Record.Baseline.DestinationReplicas
+	}
+	if !p.Spec.PauseWriters || p.Source.Set.Presence != Seen || there <= 0 {
 		return nil
 	}
 	for _, w := range p.Writers.List {
