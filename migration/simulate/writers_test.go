@@ -143,6 +143,11 @@ func TestNoPauseStays(t *testing.T) {
 		}
 		r.State.Holder, r.State.Engaged = "b", false
 		touched := rapid.IntRange(-1, len(values)-1).Draw(t, "touched")
+		if rapid.Bool().Draw(t, "updated") { // the operator serves another version
+			for i := range r.State.Writers.List {
+				r.State.Writers.List[i].Version = "v1"
+			}
+		}
 		if touched >= 0 {
 			w := &r.State.Writers.List[touched]
 			w.Value, w.ResourceVersion = rapid.SampledFrom([]string{"", `"false"`, `"soon"`}).Draw(t, "by somebody"), r.NewVersion()
