@@ -58,7 +58,6 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 		w := plan.Writer{WriterReference: entry.WriterReference}
 		if object != nil && object.GetUID() == entry.UID {
 			w = viewWriter(object)
-			w.WriterReference = entry.WriterReference
 		}
 		list = append(list, w)
 	}
@@ -112,11 +111,14 @@ func targetsOf(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 // readTarget reads a writer; nil without an error when the API server says that it does not exist, or that it does not
 // know the kind.
 func readTarget(ctx context.Context, at endpoint.Endpoint, target pause.Target) (*unstructured.Unstructured, error) {
-	var versions []string
+	var named []string
 	if target.Version != "" {
-		versions = append(versions, target.Version)
+		named = append(named, target.Version)
 	}
-	mapping, err := at.Live.RESTMapper().RESTMapping(target.GroupKind, versions...)
+	mapping, err := at.Live.RESTMapper().RESTMapping(target.GroupKind, named...)
+	if meta.IsNoMatchError(err) { // of an older version than any that is served it is there all the same
+		mapping, err = at.Live.RESTMapper().RESTMapping(target.GroupKind)
+	}
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, nil //nolint:nilnil // nil is the answer that it does not exist

@@ -72,6 +72,15 @@ func (p writerPlanner) recorded(w api.WriterReference) int {
 	})
 }
 
+// seen is the writer of an entry, in whichever version it is served now; -1: it is gone.
+func (p writerPlanner) seen(entry api.PausedWriter) int {
+	return slices.IndexFunc(p.Writers.List, func(w Writer) bool {
+		reference := w.WriterReference
+		reference.Version = entry.Version
+		return w.Found && reference == entry.WriterReference
+	})
+}
+
 // ours says whether a mark is of this migration.
 func (p writerPlanner) ours(mark string) bool { return api.FenceOwner(mark) == p.UID }
 
@@ -185,7 +194,7 @@ func (p writerPlanner) resume() *Decision {
 		return waits
 	}
 	for i, entry := range p.Record.Writers {
-		at := slices.IndexFunc(p.Writers.List, func(w Writer) bool { return w.Found && w.WriterReference == entry.WriterReference })
+		at := p.seen(entry)
 		if at < 0 {
 			return p.drop(i)
 		}
@@ -213,7 +222,11 @@ func (p writerPlanner) resume() *Decision {
 // refills keeps writers paused while the destination has ordinals that they would start at the source again (I1): that they
 // will not, only a person knows, who says so by spec.writers.pause.
 func (p writerPlanner) refills() *Decision {
-	if !p.Spec.PauseWriters || p.direction() == api.Back || p.Source.Set.Presence != Seen || p.Destination.Set.Replicas == 0 {
+	there := DestinationSlice(p.Snapshot).Replicas
+	if p.direction() == api.Back { // all is back when it has what it began with, which was its own beside them
+		there -= p.Record.Baseline.DestinationReplicas
+	}
+	if !p.Spec.PauseWriters || p.Source.Set.Presence != Seen || there <= 0 {
 		return nil
 	}
 	for _, w := range p.Writers.List {

@@ -54,7 +54,7 @@ func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
 		}
 	case decision.Effect != nil:
 		r.effects = append(r.effects, *decision.Effect)
-		if v := r.State; decision.Effect.Writer.Sets && decision.Effect.Verb == plan.ReleaseWriter && v.Spec.PauseWriters && v.Spec.Mode == api.ModeRun && v.Destination.Set.Replicas > 0 {
+		if v := r.State; decision.Effect.Writer.Sets && decision.Effect.Verb == plan.ReleaseWriter && v.Spec.PauseWriters && v.Destination.Set.Replicas > 0 {
 			t.Fatalf("%s fills the source again", decision.Effect.Name)
 		}
 		if err := r.Apply(*decision.Effect); err != nil {
@@ -143,6 +143,11 @@ func TestNoPauseStays(t *testing.T) {
 		}
 		r.State.Holder, r.State.Engaged = "b", false
 		touched := rapid.IntRange(-1, len(values)-1).Draw(t, "touched")
+		if rapid.Bool().Draw(t, "updated") { // the operator serves another version
+			for i := range r.State.Writers.List {
+				r.State.Writers.List[i].Version = "v1"
+			}
+		}
 		if touched >= 0 {
 			w := &r.State.Writers.List[touched]
 			w.Value, w.ResourceVersion = rapid.SampledFrom([]string{"", `"false"`, `"soon"`}).Draw(t, "by somebody"), r.NewVersion()
@@ -171,6 +176,34 @@ func TestNoPauseStays(t *testing.T) {
 		}
 		if late.Verb != "" && r.Apply(late) == nil {
 			t.Fatal("a pause came late, and stays")
+		}
+	})
+}
+
+// TestNoWriterFillsTheSourceAgain: whatever is asked for after one another, and however far that has come, no writer gets its
+// setting back while ordinals that it would start at the source are at the destination, and afterwards each does (I1, I7).
+func TestNoWriterFillsTheSourceAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRun(withWriters(writer("a", "")))
+		for range rapid.IntRange(1, 3).Draw(t, "changes of mind") {
+			for range rapid.IntRange(0, 60).Draw(t, "steps before") {
+				if !r.step(t) {
+					break
+				}
+			}
+			r.State.Spec.Mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}).Draw(t, "mode")
+			r.State.Deleting = r.State.Deleting || rapid.Bool().Draw(t, "deleted")
+		}
+		if r.State.Spec.Mode == api.ModePause {
+			r.State.Spec.Mode = api.ModeRun
+		}
+		r.toTheEnd(t)
+		if r.done == "" && r.held.Reason == api.ReasonWriterWouldRefill {
+			r.State.Spec.PauseWriters = false
+			r.toTheEnd(t)
+		}
+		if w := r.State.Writers.List[0]; r.done == "" || w.Value != "" || w.Mark != "" {
+			t.Fatalf("it ends with %q, %+v, and %+v", r.done, r.held, w)
 		}
 	})
 }

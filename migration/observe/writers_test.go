@@ -1,0 +1,50 @@
+package observe_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestWriterOfAnotherVersion: an operator that was updated serves its resources in another version than the one that an
+// owner's reference, or a record, names. They write the StatefulSet all the same, and are neither taken for absent nor
+// forgotten while they are paused.
+func TestWriterOfAnotherVersion(t *testing.T) {
+	served := schema.GroupVersionKind{Group: "kafka.strimzi.io", Version: "v1", Kind: "Kafka"}
+	kafka := &unstructured.Unstructured{}
+	kafka.SetGroupVersionKind(served)
+	kafka.SetNamespace("shop")
+	kafka.SetName("broker")
+	kafka.SetUID("7")
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{served.GroupVersion()})
+	mapper.Add(served, meta.RESTScopeNamespace)
+	live := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithRuntimeObjects(kafka).Build()
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "kafka.strimzi.io/v1beta2", Kind: "Kafka", Name: "broker", UID: "7", Controller: new(true)},
+	}}}
+	recorded := api.PausedWriter{WriterReference: api.WriterReference{
+		Group: served.Group, Version: "v1beta2", Kind: served.Kind, Namespace: "shop", Name: "broker", UID: "7",
+	}}
+	for name, m := range map[string]*api.Migration{
+		"of an owner":  {Spec: api.MigrationSpec{Writers: api.WritersSpec{Pause: true}}},
+		"of a record":  {Status: api.MigrationStatus{PausedWriters: []api.PausedWriter{recorded}}},
+		"of them both": {Spec: api.MigrationSpec{Writers: api.WritersSpec{Pause: true}}, Status: api.MigrationStatus{PausedWriters: []api.PausedWriter{recorded}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := observe.WritersOf(t.Context(), endpointtest.Source(live), m, set)
+			if err != nil || len(list) != 1 || !list[0].Found || list[0].Version != served.Version || list[0].Pause == "" {
+				t.Errorf("got %#v, %v", list, err)
+			}
+		})
+	}
+}
