@@ -70,6 +70,7 @@ var embeddedOnly = map[string]string{
 	"TestSplitOfOneCluster":            nextLife,
 	"TestPauseWriters":                 byOthers,
 	"TestWriterIsHeld":                 byOthers,
+	"TestRightsOverWriters":            refused,
 	"TestWriterWritesAgain":            byOthers,
 	"TestWindows":                      byClock,
 	"TestWindowCloses":                 byClock,

@@ -38,6 +38,8 @@ var checkedElsewhere = map[string]string{
 	"ordinals": "every API server since Kubernetes 1.31 keeps spec.ordinals: migration/preflight TestStartOrdinals",
 	"on call":  "TestToyCheck",
 
+	"rights over writers": "it comes with what the check has found that finds the writer: TestRightsOverWriters",
+
 	"paused writers": "it comes with what the check has found that finds the writer: TestWriterIsHeld",
 }
 

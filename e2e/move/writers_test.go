@@ -3,9 +3,13 @@ package move
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,6 +131,71 @@ func TestPauseWriters(t *testing.T) {
 			}
 			v.Audit()
 		})
+	}
+}
+
+// readsWriters is a user of the source's cluster who may move and look at writers, and the path of a kubeconfig.
+func (v *move) readsWriters() (rbacv1.Subject, string) {
+	v.T.Helper()
+	v.Must(harness.Install())
+	user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "reads-" + v.App.Namespace}
+	for _, role := range fixture.MoverRoles {
+		_, err := v.Source.RbacV1().ClusterRoleBindings().Create(v.Ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user.Name + "-" + role}, Subjects: []rbacv1.Subject{user},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		}, metav1.CreateOptions{})
+		v.Must(err)
+	}
+	v.mayWriters(user, "get", "list")
+	path, err := v.From.UserKubeconfig(user.Name)
+	v.Must(err)
+	return user, path
+}
+
+// mayWriters gives somebody rights over the writers of the source.
+func (v *move) mayWriters(user rbacv1.Subject, verbs ...string) {
+	v.T.Helper()
+	name := "writers-" + verbs[0]
+	_, err := v.Source.RbacV1().Roles(v.App.Namespace).Create(v.Ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"keda.sh", "argoproj.io", "kustomize.toolkit.fluxcd.io"}, Resources: []string{"scaledobjects", "applications", "kustomizations"}, Verbs: verbs,
+	}}}, metav1.CreateOptions{})
+	v.Must(err)
+	_, err = v.Source.RbacV1().RoleBindings(v.App.Namespace).Create(v.Ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.Must(fixture.AwaitRight(v.Ctx, v.Source, user, authorizationv1.ResourceAttributes{
+		Verb: verbs[0], Group: "argoproj.io", Resource: "applications", Namespace: v.App.Namespace,
+	}))
+}
+
+// TestRightsOverWriters: that a writer may be read and not be patched is found before anything begins, each by its
+// name; and with the right there is nothing to be found.
+func TestRightsOverWriters(t *testing.T) {
+	t.Parallel()
+	v := pausing(t, 1)
+	user, path := v.readsWriters()
+	found := func() (messages []string) {
+		for _, group := range v.preflight("--pause-writers", "--kubeconfig", path).Groups {
+			for _, check := range group.Checks {
+				for _, f := range check.Findings {
+					if check.Check == "rights over writers" && f.Reason == api.ReasonPermissionMissing {
+						messages = append(messages, f.Message)
+					}
+				}
+			}
+		}
+		return messages
+	}
+	refused := strings.Join(found(), "\n")
+	for _, want := range []string{"patch scaledobjects writer", "patch applications writer", "patch kustomizations writer"} {
+		if !strings.Contains(refused, want) {
+			t.Errorf("it is not told that it may not %s:\n%s", want, refused)
+		}
+	}
+	v.mayWriters(user, "patch")
+	if refused := found(); len(refused) > 0 {
+		t.Errorf("with the right it is refused: %s", refused)
 	}
 }
 

@@ -102,6 +102,13 @@ var checks = []Check{
 		},
 	},
 	{
+		Name: "rights over writers", Group: GroupWriters,
+		Looks:  "at whether each writer that is to be paused may be patched: by its name, in its own namespace.",
+		Why:    "The move would begin, make the destination, and stall before its first stop.",
+		Remedy: "Bind the ClusterRole sliceshift-mover-writers in the namespace of each writer, or pause it yourself.",
+		Run:    ofSource((*Inspector).writerRights),
+	},
+	{
 		Name: "VerticalPodAutoscaler", Group: GroupWriters,
 		Looks:  "for a VerticalPodAutoscaler over the source that changes its pods.",
 		Why:    "It evicts pods in mid-move, within their budget, and the pods of the destination do not get what it gives.",

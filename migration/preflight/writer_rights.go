@@ -1,0 +1,62 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// writerRights asks whether each writer that is to be paused may be patched, where it is and by its
+// name: the rights of a move are asked in its own namespace, and an Application of Argo CD is in
+// another one. Who may not be read is found by the check of the writers themselves.
+func (e *Inspector) writerRights(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if !m.Spec.Writers.Pause {
+		return nil, nil
+	}
+	list, err := observe.WritersOf(ctx, e.Source, m, source)
+	if endpoint.LacksRight(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var findings []plan.Finding
+	for _, w := range list {
+		if !w.Found {
+			continue
+		}
+		finding, err := e.unpatchable(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+func (e *Inspector) unpatchable(ctx context.Context, w plan.Writer) (*plan.Finding, error) {
+	kind := schema.GroupKind{Group: w.Group, Kind: w.Kind}
+	mapping, err := e.Source.Live.RESTMapper().RESTMapping(kind, w.Version)
+	if err != nil {
+		return nil, fmt.Errorf("finding out as what %s is served in cluster %s: %w", kind, e.Source.Cluster, err)
+	}
+	there := e.Source
+	there.Namespace = w.Namespace
+	rule := Rule{Group: w.Group, Resource: mapping.Resource.Resource, Name: w.Name, Verbs: "patch"}
+	finding, err := missingOf(ctx, there, []Rule{rule}, plan.RemedyWriterRights)
+	if finding == nil || err != nil {
+		return nil, err
+	}
+	finding.Object = fmt.Sprintf("%s in cluster %s", w, there.Cluster)
+	finding.Message += ": " + w.String() + " could not be paused before the first stop, and would write in mid-move"
+	return finding, nil
+}
