@@ -76,6 +76,7 @@ var embeddedOnly = map[string]string{
 	"TestWindowCloses":                 byClock,
 	"TestRollbackInNoWindow":           byClock,
 	"TestWindowsAreKept":               refused,
+	"TestCredentialsAreKept":           refused,
 	"TestGates":                        asksAPI,
 	"TestGateJobs":                     endsJobs,
 	"TestHooks":                        endsJobs,
