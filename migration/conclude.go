@@ -62,6 +62,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
+	renderHistory(m, before.Status, step.Snapshot, outcome.Finished)
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
 	}

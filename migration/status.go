@@ -49,7 +49,7 @@ func completedMessage(reason string) string {
 }
 
 // longestMessage is how many bytes the message of a condition has at most as it is sent: those of all
-// conditions, and what is recorded besides, are less than 32 KiB.
+// conditions, and what is recorded besides the history, are less than 32 KiB.
 const longestMessage = 4 << 10
 
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {

@@ -50,7 +50,7 @@ func (b *bench) plan(ctx context.Context) error {
 
 // planOnce runs the command once and returns the seconds that it took.
 func (b *bench) planOnce(ctx context.Context, path string, app fixture.App) (float64, error) {
-	cmd := exec.CommandContext(ctx, path, "plan", app.Name, "-n", app.Namespace, "--create-namespace", "--shared", strings.Join(app.Claims, ","),
+	cmd := exec.CommandContext(ctx, path, "plan", app.Name, "-n", app.Namespace, "-o", "wide", "--create-namespace", "--shared", strings.Join(app.Claims, ","),
 		"--kubeconfig", b.east.Kubeconfig(), "--to-kubeconfig", b.west.Kubeconfig())
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints

@@ -56,10 +56,17 @@ func listed(s plan.Snapshot, each func(plan.Snapshot, func(Step)) Result) Result
 
 // Each is Run for who keeps less than the whole of each step: a step is shown as it is made.
 func Each(s plan.Snapshot, show func(Step)) Result {
+	result, _ := End(s, show)
+	return result
+}
+
+// End is Each with what both sides have in the end.
+func End(s plan.Snapshot, show func(Step)) (Result, plan.Snapshot) {
 	w := NewWorld(s)
 	w.tally = newTally(w)
 	w.allHooks()
-	return w.run(decideNear, show)
+	result := w.run(decideNear, show)
+	return result, w.State
 }
 
 func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {

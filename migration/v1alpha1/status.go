@@ -29,6 +29,9 @@ type MigrationStatus struct {
 	// pace is how long handoffs took; absent until one has come to the destination.
 	// +optional
 	Pace *Pace `json:"pace,omitempty"`
+	// history is what the migration has done.
+	// +optional
+	History *History `json:"history,omitempty"`
 	// schedule is where the migration is in its schedule, while that decides about the next handoff.
 	// +optional
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
@@ -205,6 +208,9 @@ type Handoff struct {
 	StartTime metav1.MicroTime `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.
 	Attempts int32 `json:"attempts"`
+	// fewestAvailable is the fewest replicas of both sides that were seen to be available since then.
+	// +optional
+	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
 	// load is what it uses that the handoffs of other migrations use, too.
 	// +optional
 	Load *HandoffLoad `json:"load,omitempty"`

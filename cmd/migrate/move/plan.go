@@ -15,17 +15,21 @@ import (
 type planOptions struct {
 	moveOptions
 	output   *command.Choice
+	diff     bool
 	exitCode bool
 }
 
 const planHelp = `Shows what a move would do, and what stands in its way, without writing anything.
 
 Both clusters are read live; then the planner that also does the move is run over a
-model of them, up to the end. Each numbered step is one write. SOURCE and DESTINATION
-are the ordinals of both slices after it, PDB is how many evictions their
-PodDisruptionBudgets allow (- in their author's form), and AVAILABLE is the fewest
-replicas that are available in it. When a run has been interrupted, the rest of it is
-planned.
+model of them, up to the end. Each number is one write. The first handoff is shown in
+full and the others, which are like it, in one line each; -o wide shows every write.
+SOURCE and DESTINATION are the ordinals of both slices after it, PDB is how many
+evictions their PodDisruptionBudgets allow (- in their author's form), and AVAILABLE is
+the fewest replicas that are available in it. When a run has been interrupted, the rest
+of it is planned.
+
+With --diff the objects are shown that will be other ones in the end than they are now.
 
 Exit codes: 0 done, 3 the move would be refused. With --exit-code: 0 nothing to do,
 1 steps are pending, above 1 an error.`
@@ -38,6 +42,10 @@ const planExamples = `  # To another cluster of the same kubeconfig
 
   # The three highest ordinals only, to a cluster with other storage classes
   migrate plan web -n shop --to-kubeconfig west.yaml --count 3 --storage-class data=fast
+
+  # Every write, and its object; or what becomes of the objects
+  migrate plan web -n shop --context east --to-context west -o wide
+  migrate plan web -n shop --context east --to-context west --diff
 
   # In a pipeline: fail when anything is left to move
   migrate plan web -n shop --context east --to-context west --exit-code >/dev/null
@@ -54,6 +62,7 @@ func newPlan(c *command.Common) *cobra.Command {
 	o.to.Add(cmd.Flags())
 	o.spec.Add(cmd.Flags())
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().BoolVar(&o.diff, "diff", false, "show the objects that will have changed in the end, as a diff")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when nothing is to do, 1 when steps are pending, above 1 on an error")
 	return cmd
 }
@@ -61,6 +70,14 @@ func newPlan(c *command.Common) *cobra.Command {
 // errPending is what plan --exit-code ends with when steps are pending. It is no
 // failure.
 var errPending = &command.ExitError{Code: 1, Err: errors.New("steps are pending"), Silent: true}
+
+// Validate refuses what cannot be meant.
+func (o *planOptions) Validate() error {
+	if o.diff && o.output.Value != "table" {
+		return command.Usagef("--diff and -o %s exclude each other", o.output.Value)
+	}
+	return o.moveOptions.Validate()
+}
 
 // Run plans and prints.
 func (o *planOptions) Run(ctx context.Context) error {
@@ -91,7 +108,12 @@ func (o *planOptions) run(ctx context.Context) error {
 		}
 	}
 	document := preview.NewPlan(m, stands, snapshot)
-	if err := terminal.Print(o.Out, o.output.Value, document, preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}.Print); err != nil {
+	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
+	show := printer.Print
+	if o.diff && !document.Refused {
+		show = func(preview.Plan) error { return printer.Diff(preview.NewChanges(m, snapshot)) }
+	}
+	if err := terminal.Print(o.Out, o.output.Value, document, show); err != nil {
 		return err
 	}
 	switch {

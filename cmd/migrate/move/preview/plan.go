@@ -73,7 +73,25 @@ type Summary struct {
 	// Budget is d: how many replicas may be unavailable at once.
 	Budget  int32 `json:"budget"`
 	Volumes int   `json:"volumes"`
+	// VolumesByMethod says how many of them each method carries.
+	VolumesByMethod map[api.VolumeMethod]int `json:"volumesByMethod,omitempty"`
+	// HandoffSeconds is how long each handoff is expected to take, and HandoffSource where that is
+	// known from: measured, said or assumed; absent where nothing is moved to the destination.
+	HandoffSeconds int64         `json:"handoffSeconds,omitempty"`
+	HandoffSource  HandoffSource `json:"handoffSource,omitempty"`
 }
+
+// HandoffSource is where it is known from how long a handoff takes.
+type HandoffSource string
+
+const (
+	// HandoffMeasured means that it is as long as the longest so far.
+	HandoffMeasured HandoffSource = "measured"
+	// HandoffSaid means that spec.schedule.expectedHandoffSeconds says so.
+	HandoffSaid HandoffSource = "said"
+	// HandoffAssumed means that none was measured yet.
+	HandoffAssumed HandoffSource = "assumed"
+)
 
 // NewPlan runs the planner over a model of what was observed, up to the end.
 func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
@@ -99,9 +117,11 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
 	d.Schedule = scheduleOf(s)
+	d.Summary.HandoffSeconds, d.Summary.HandoffSource = expected(s)
 	steps := newSteps(s)
 	simulation := toTheEnd(s, steps.add)
 	d.Steps, d.Summary.Ordinals, d.Summary.Volumes = steps.phased(), steps.started, len(steps.carried)
+	d.Summary.VolumesByMethod = steps.methods()
 	d.Summary.Writes, d.Summary.FewestAvailable = len(d.Steps), simulation.Fewest
 	d.Outcome = simulation.Outcome
 	if hold := simulation.Held; hold != nil && d.Outcome == "" {

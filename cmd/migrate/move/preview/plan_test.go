@@ -55,6 +55,8 @@ func TestPlanTable(t *testing.T) {
 	}{
 		"plan.txt":         {snapshot: whole},
 		"plan_wide.txt":    {snapshot: whole, wide: true},
+		"plan_five.txt":    {snapshot: movetest.Application{Replicas: 5, Templates: []string{"data"}}.Snapshot()},
+		"plan_large.txt":   {snapshot: movetest.Application{Replicas: 300, Templates: []string{"data", "wal"}}.Snapshot()},
 		"plan_color.txt":   {snapshot: warned, paint: terminal.Painter{On: true}},
 		"plan_refused.txt": {snapshot: sick},
 		"plan_windows.txt": {snapshot: scheduled},
@@ -69,7 +71,10 @@ func TestPlanTable(t *testing.T) {
 // TestPlanDocument: what programs read, in JSON and in YAML.
 func TestPlanDocument(t *testing.T) {
 	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 3, Templates: []string{"data", "wal"}}.Snapshot())
-	want := Summary{Ordinals: 3, Writes: len(d.Steps), FewestAvailable: 2, Replicas: 3, Budget: 1, Volumes: 6}
+	want := Summary{
+		Ordinals: 3, Writes: len(d.Steps), FewestAvailable: 2, Replicas: 3, Budget: 1, Volumes: 6,
+		VolumesByMethod: map[api.VolumeMethod]int{api.MethodRebind: 6}, HandoffSeconds: 60, HandoffSource: HandoffAssumed,
+	}
 	if diff := cmp.Diff(want, d.Summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}

@@ -17,15 +17,20 @@ import (
 type Printer struct {
 	Out   io.Writer
 	Paint terminal.Painter
-	// Wide adds the object of each step.
+	// Wide shows each step in a line of its own, and its object.
 	Wide bool
 }
 
-// Print shows it: the findings, the steps, and what they come to.
+// Print shows it: what it comes to, the findings and the steps.
 func (p Printer) Print(d Plan) error {
 	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)))
 	if d.Split != nil {
 		fmt.Fprintf(p.Out, "The application is split: %s\n\n", strings.Join(d.Split.Text(), "\n  "))
+	}
+	if len(d.Steps) > 0 && !p.Wide {
+		if err := p.facts(d); err != nil {
+			return err
+		}
 	}
 	if text := FindingsText(d.Findings, p.Paint); text != "" {
 		fmt.Fprintln(p.Out, text)
@@ -34,16 +39,28 @@ func (p Printer) Print(d Plan) error {
 		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", terminal.Count(Refusals(d.Findings), "error"))
 		return err
 	}
-	if len(d.Steps) > 0 {
-		if err := p.Steps(d); err != nil {
-			return err
-		}
-		fmt.Fprintln(p.Out)
+	if err := p.steps(d); err != nil {
+		return err
 	}
 	for _, line := range p.conclusion(d) {
 		fmt.Fprintln(p.Out, line)
 	}
 	return nil
+}
+
+// steps shows them on one screen, or each of them.
+func (p Printer) steps(d Plan) error {
+	if len(d.Steps) == 0 {
+		return nil
+	}
+	if !p.Wide {
+		return p.brief(d)
+	}
+	if err := p.Steps(d); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.Out)
+	return err
 }
 
 // String names it, for people.
@@ -128,7 +145,7 @@ func (p Printer) conclusion(d Plan) []string {
 		lines = append(lines, "Nothing is to do"+map[string]string{
 			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source", api.ReasonRecovered: ": everything is at the source",
 		}[d.Outcome]+".")
-	case len(d.Steps) > 0:
+	case len(d.Steps) > 0 && p.Wide:
 		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
 			terminal.Count(int(sum.Ordinals), "ordinal"), terminal.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
 		if sum.Volumes > 0 {

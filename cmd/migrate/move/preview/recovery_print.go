@@ -37,11 +37,13 @@ func (p RecoveryPrinter) Print(d Recovery) error {
 		fmt.Fprintf(p.Out, "  - %s\n", strings.Join(terminal.Wrap(text, width), "\n    "))
 	}
 	fmt.Fprintln(p.Out)
-	if len(d.Steps) > 0 {
-		if err := p.Steps(d.Plan); err != nil {
+	if len(d.Steps) > 0 && !p.Wide {
+		if err := p.facts(d.Plan); err != nil {
 			return err
 		}
-		fmt.Fprintln(p.Out)
+	}
+	if err := p.steps(d.Plan); err != nil {
+		return err
 	}
 	for _, line := range p.conclusion(d.Plan) {
 		fmt.Fprintln(p.Out, line)

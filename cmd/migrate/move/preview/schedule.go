@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/schedule"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Schedule is how much of a move fits into which windows, if each handoff takes as long as is expected.
@@ -41,6 +42,26 @@ func scheduleOf(s plan.Snapshot) *Schedule {
 		d.Windows = append(d.Windows, Opening{optional(share.Slot.Opens), optional(share.Slot.Closes), share.Ordinals})
 	}
 	return d
+}
+
+// expected is how long each handoff is taken to last, and where that is known from; 0 where nothing is left
+// to be moved to the destination. What the planner assumes it says of any schedule.
+func expected(s plan.Snapshot) (int64, HandoffSource) {
+	s = resumed(s)
+	if s.Spec.Schedule == nil {
+		s.Spec.Schedule = schedule.Of(&api.ScheduleSpec{})
+	}
+	timing, asked := plan.TimingOf(s)
+	switch {
+	case !asked:
+		return 0, ""
+	case s.Spec.Schedule.Expected() > 0:
+		return int64(timing.Needs / time.Second), HandoffSaid
+	case s.Record.Pace != nil:
+		return int64(s.Record.Pace.LongestSeconds), HandoffMeasured
+	default:
+		return int64(timing.Needs / time.Second), HandoffAssumed
+	}
 }
 
 func optional(t time.Time) *time.Time {

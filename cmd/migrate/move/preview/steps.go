@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -43,7 +44,8 @@ type steps struct {
 	// ordinals are those of the effects.
 	ordinals  []int32
 	templates map[string]string
-	carried   map[string]bool
+	// carried has each volume that is carried, and the method that does it.
+	carried map[string]api.VolumeMethod
 	// started counts the ordinals that are started, and begun is how many steps go before the first
 	// that prepares a handoff; -1: all so far.
 	started int32
@@ -54,7 +56,7 @@ type steps struct {
 
 func newSteps(s plan.Snapshot) *steps {
 	c := &steps{
-		list: []Step{}, templates: templatesOf(s), carried: map[string]bool{}, begun: -1,
+		list: []Step{}, templates: templatesOf(s), carried: map[string]api.VolumeMethod{}, begun: -1,
 		exists: map[plan.SideName]bool{plan.SourceSide: s.Source.Set.Presence == plan.Seen, plan.DestinationSide: s.Destination.Set.Presence == plan.Seen},
 	}
 	if s.Record.Handoff != nil {
@@ -79,7 +81,7 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		c.carried[object] = true
+		c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 	default:
 	}
 	step := Step{
@@ -97,6 +99,18 @@ func (c *steps) add(planned simulate.Step) {
 		step.Destination = same(before.Destination, planned.Destination)
 	}
 	c.list, c.ordinals = append(c.list, step), append(c.ordinals, e.Ordinal)
+}
+
+// methods says how many volumes each method carries.
+func (c *steps) methods() map[api.VolumeMethod]int {
+	var counts map[api.VolumeMethod]int
+	for _, method := range c.carried {
+		if counts == nil {
+			counts = map[api.VolumeMethod]int{}
+		}
+		counts[method]++
+	}
+	return counts
 }
 
 // same is the forecast of the step before where nothing has changed since, so that it is kept once.

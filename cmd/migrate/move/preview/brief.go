@@ -1,0 +1,188 @@
+package preview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+)
+
+// mostHandoffs is how many handoffs are shown, so that the plan of a large application fits on a screen too: the
+// last of them is always among these.
+const mostHandoffs = 12
+
+// brief shows a plan on one screen: what it comes to, the first handoff in full, and of each other one its
+// range of writes and what both sides have after it.
+func (p Printer) brief(d Plan) error {
+	var prepare, restore []Step
+	var handoffs [][]Step
+	for i, step := range d.Steps {
+		switch {
+		case step.Phase == phasePrepare:
+			prepare = append(prepare, step)
+		case step.Phase == phaseRestore:
+			restore = append(restore, step)
+		case i == 0 || !sameGroup(d.Steps[i-1], step):
+			handoffs = append(handoffs, d.Steps[i:i+1])
+		default:
+			last := &handoffs[len(handoffs)-1]
+			*last = d.Steps[i-len(*last) : i+1]
+		}
+	}
+	parts := []func() error{
+		func() error { return p.part("Before the first handoff", prepare) },
+		func() error { return p.handoffs(handoffs, d) },
+		func() error { return p.part("In the end", restore) },
+	}
+	for _, part := range parts {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// facts are what a plan comes to, one line each.
+func (p Printer) facts(d Plan) error {
+	sum := d.Summary
+	facts := [][2]string{
+		{"ordinals", fmt.Sprintf("%d of %d", sum.Ordinals, sum.Replicas)},
+		{"budget", fmt.Sprintf("%d of %d may be unavailable at once; never fewer than %d available", sum.Budget, sum.Replicas, sum.FewestAvailable)},
+		{"volumes", volumesText(sum)},
+		{"time", sum.timeText()},
+		{"writes", fmt.Sprintf("%d; -o wide lists each", sum.Writes)},
+	}
+	var b strings.Builder
+	for _, fact := range facts {
+		const width = 10
+		if fact[1] != "" {
+			b.WriteString("  " + terminal.Pad(fact[0], width) + fact[1] + "\n")
+		}
+	}
+	_, err := io.WriteString(p.Out, b.String()+"\n")
+	return err
+}
+
+// volumesText says how many volumes there are by the method that carries them.
+func volumesText(sum Summary) string {
+	if sum.Volumes == 0 {
+		return "none"
+	}
+	texts := make([]string, 0, len(sum.VolumesByMethod))
+	for _, method := range slices.Sorted(maps.Keys(sum.VolumesByMethod)) {
+		texts = append(texts, fmt.Sprintf("%d by %s", sum.VolumesByMethod[method], method))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// timeText says how long it is expected to take, and how that is known; empty: nothing is known.
+func (s Summary) timeText() string {
+	if s.HandoffSeconds == 0 {
+		return ""
+	}
+	each := time.Duration(s.HandoffSeconds) * time.Second
+	text := fmt.Sprintf("about %s, with %s for each handoff", terminal.Coarse(each*time.Duration(s.Ordinals)), terminal.Coarse(each))
+	switch s.HandoffSource {
+	case HandoffMeasured:
+		return text + " as the longest so far"
+	case HandoffSaid:
+		return text + " as expectedHandoffSeconds says"
+	default:
+		return text + ": none has been measured yet"
+	}
+}
+
+// part is a list of steps under a heading; nothing without any.
+func (p Printer) part(title string, steps []Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	text := bufio.NewWriter(p.Out)
+	fmt.Fprintln(text, p.Paint.Bold(title))
+	for _, r := range folded(steps) {
+		fmt.Fprintln(text, p.line(r))
+	}
+	fmt.Fprintln(text)
+	return text.Flush()
+}
+
+// handoffs shows the first in full and the others in one line each.
+func (p Printer) handoffs(all [][]Step, d Plan) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if err := p.part(fmt.Sprintf("Handoff of ordinal %d%s", *all[0][0].Ordinal, d.after(all[0])), all[0]); err != nil {
+		return err
+	}
+	rest := all[1:]
+	if len(rest) == 0 {
+		return nil
+	}
+	table := terminal.Table{Head: []string{"The others, in the same way", "WRITES", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
+	for i, steps := range rest {
+		if left := len(rest) - mostHandoffs; left > 0 && i >= mostHandoffs-1 && i < len(rest)-1 {
+			if i == mostHandoffs-1 {
+				table.Add(p.Paint.Dim, fmt.Sprintf("  ... %d more", left))
+			}
+			continue
+		}
+		first, last := steps[0], steps[len(steps)-1]
+		table.Add(nil, fmt.Sprintf("  ordinal %d", *first.Ordinal), fmt.Sprintf("%d-%d", first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
+			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(steps), d.Summary.Replicas))
+	}
+	if err := table.Write(p.Out, p.Paint); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.Out)
+	return err
+}
+
+// after says what both sides have after a handoff, and how many are available in it.
+func (d Plan) after(steps []Step) string {
+	last := steps[len(steps)-1]
+	return fmt.Sprintf(": source %s, destination %s after it, %d/%d available in it", sliceCell(last.Source), sliceCell(last.Destination), fewest(steps), d.Summary.Replicas)
+}
+
+func fewest(steps []Step) int32 {
+	least := steps[0].Available
+	for _, step := range steps {
+		least = min(least, step.Available)
+	}
+	return least
+}
+
+// run is one step, and how many go after it that do the same on its side, for one ordinal after the other.
+type run struct {
+	Step
+	alike int
+}
+
+// folded is one run for those in a row that do the same for one ordinal after the other.
+func folded(steps []Step) []run {
+	var out []run
+	for _, step := range steps {
+		if len(out) > 0 && step.Phase == phaseRestore && step.Ordinal != nil {
+			if last := &out[len(out)-1]; last.Ordinal != nil && last.Verb == step.Verb && last.Side == step.Side {
+				last.alike++
+				continue
+			}
+		}
+		out = append(out, run{Step: step})
+	}
+	return out
+}
+
+func (p Printer) line(r run) string {
+	const width = 7
+	number := strconv.Itoa(r.Step.Step)
+	if r.alike == 0 {
+		return "  " + terminal.Pad(number, width) + "  " + p.action(r.Step)
+	}
+	return "  " + terminal.Pad(number+"-"+strconv.Itoa(r.Step.Step+r.alike), width) + "  " + p.action(r.Step) + fmt.Sprintf(", and %d more like it", r.alike)
+}

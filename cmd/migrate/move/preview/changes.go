@@ -1,0 +1,176 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Change is an object that is another one after a move than before it.
+type Change struct {
+	Place  Place
+	Object string
+	// Before and After are the fields that matter; nil where there is no such object.
+	Before, After []Field
+}
+
+// Place is where an object is; it has no namespace where its kind has none.
+type Place struct{ Cluster, Namespace string }
+
+// Field is a field of an object and its value; both are written as kubectl explain does.
+type Field struct{ Path, Value string }
+
+// Changes are what a move leaves changed, and what it changes on its way only.
+type Changes struct {
+	Lasting []Change
+	// Passing are the places and objects that are in the end as they were before, but for marks.
+	Passing []Change
+}
+
+// NewChanges runs the planner over a model of what was observed, up to the end, and compares that with the beginning.
+func NewChanges(m *api.Migration, s plan.Snapshot) Changes {
+	if m.Status.Baseline == nil {
+		s.Record.Fence = nil // as for a plan
+	}
+	s = resumed(s)
+	before := newInventory(s)
+	written := newInventory(plan.Snapshot{})
+	others := map[thing][]Field{}
+	_, end := simulate.End(s, func(step simulate.Step) {
+		at := placed(s, step.Effect)
+		written.put(at, nil)
+		others[at] = described(step.Effect, others[at])
+	})
+	after := newInventory(end)
+	all := slices.Concat(written.order, before.order, after.order)
+	var out Changes
+	known := map[thing]bool{}
+	for _, at := range all {
+		if known[at] {
+			continue
+		}
+		known[at] = true
+		c := Change{at.place, at.object, before.fields[at], after.fields[at]}
+		if c.Before == nil && c.After == nil {
+			c.After = others[at]
+		}
+		switch {
+		case !slices.Equal(c.Before, c.After):
+			out.Lasting = append(out.Lasting, c)
+		case slices.Contains(written.order, at):
+			out.Passing = append(out.Passing, c)
+		}
+	}
+	return out
+}
+
+// thing is an object in its place.
+type thing struct {
+	place  Place
+	object string
+}
+
+// inventory has the objects of both sides, in the order in which they were found.
+type inventory struct {
+	order  []thing
+	fields map[thing][]Field
+}
+
+func (i *inventory) put(at thing, fields []Field) {
+	if _, known := i.fields[at]; !known {
+		i.order = append(i.order, at)
+	}
+	i.fields[at] = fields
+}
+
+func newInventory(s plan.Snapshot) *inventory {
+	i := &inventory{fields: map[thing][]Field{}}
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		here := Place{side.Cluster, side.Namespace}
+		if set := side.Set; set.Presence == plan.Seen {
+			i.put(thing{here, "statefulset/" + set.Name}, []Field{
+				{"spec.ordinals.start", fmt.Sprint(set.Start)}, {"spec.replicas", fmt.Sprint(set.Replicas)},
+			})
+		}
+		for _, budget := range side.Budgets {
+			i.put(thing{here, "poddisruptionbudget/" + budget.Name}, budgetFields(budget.Form))
+		}
+	}
+	for k := range s.Volumes {
+		v := &s.Volumes[k]
+		i.holding(s.Source, v.Source)
+		i.holding(s.Destination, v.Destination)
+	}
+	return i
+}
+
+func budgetFields(form pdb.Form) []Field {
+	switch {
+	case form.MinAvailable != nil:
+		return []Field{{"spec.minAvailable", form.MinAvailable.String()}}
+	case form.MaxUnavailable != nil:
+		return []Field{{"spec.maxUnavailable", form.MaxUnavailable.String()}}
+	default:
+		return []Field{{"spec", "{}"}}
+	}
+}
+
+func (i *inventory) holding(side plan.Side, h volumes.Holding) {
+	if h.Claim.Found {
+		i.put(thing{Place{side.Cluster, h.Ref.Namespace}, kindClaim + "/" + h.Ref.Name}, []Field{{"spec.volumeName", h.Claim.Volume}})
+	}
+	if v := h.Volume; v.Found {
+		claim := "none"
+		if v.ClaimRef.Name != "" {
+			claim = v.ClaimRef.Namespace + "/" + v.ClaimRef.Name
+		}
+		i.put(thing{Place{Cluster: side.Cluster}, kindVolume + "/" + v.Name}, []Field{
+			{"spec.claimRef", claim}, {"spec.persistentVolumeReclaimPolicy", string(v.Policy)},
+		})
+	}
+}
+
+// placed is the object that a write changes.
+func placed(s plan.Snapshot, e plan.Effect) thing {
+	side := s.Source
+	if e.Side == plan.DestinationSide {
+		side = s.Destination
+	}
+	at := thing{Place{side.Cluster, side.Namespace}, ObjectOf(e)}
+	switch e.Verb {
+	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.CreateNamespace:
+		at.place.Namespace = ""
+	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		at.place.Namespace = e.Writer.Namespace
+	default:
+	}
+	return at
+}
+
+// described is what becomes of an object that is in no snapshot, by one more write: before says what became of
+// it so far. Values are not shown: some of these objects are Secrets.
+func described(e plan.Effect, before []Field) []Field {
+	switch e.Verb {
+	case plan.CreateNamespace:
+		return []Field{{"created", "without anything in it"}}
+	case plan.CreateService, plan.CreatePodService:
+		return []Field{{"created", "as the source's, without its cluster IPs"}}
+	case plan.CreateExport, plan.CreatePodExport:
+		return []Field{{"created", "for the Service of its name"}}
+	case plan.CreateCopy:
+		return []Field{{"created", "as the source's, without what belongs to its cluster"}}
+	case plan.UpdateCopy:
+		return []Field{{"updated", "to the source's"}}
+	case plan.RunHook:
+		return []Field{{"created", fmt.Sprintf("by hook %s (%s)", e.Hook.Hook.Name, e.Hook.Hook.Point)}}
+	case plan.DeleteCopy, plan.DeleteExport, plan.DeletePodExport, plan.DeletePodService, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		return nil
+	default:
+		return before
+	}
+}

@@ -1,0 +1,38 @@
+package preview
+
+import (
+	"bytes"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// TestDiff: what a move changes for good is shown field by field, and what it changes on its way only is named.
+func TestDiff(t *testing.T) {
+	for name, app := range map[string]movetest.Application{
+		"diff.txt":        {Replicas: 2, Templates: []string{"data"}},
+		"diff_delete.txt": {Replicas: 1, Templates: []string{"data"}, Spec: plan.Spec{DeleteSource: true}},
+		"diff_count.txt":  {Replicas: 3, Spec: plan.Spec{Count: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := (Printer{Out: &out}).Diff(NewChanges(fresh(), app.Snapshot())); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, name, out.String())
+		})
+	}
+}
+
+// TestDiffChangesNothing: the snapshot that a diff is made of is as it was.
+func TestDiffChangesNothing(t *testing.T) {
+	s := movetest.Application{Replicas: 1, Templates: []string{"data"}}.Snapshot()
+	NewChanges(fresh(), s)
+	if policy := s.Volumes[0].Source.Volume.Policy; policy != corev1.PersistentVolumeReclaimDelete {
+		t.Errorf("the policy of its volume is %s", policy)
+	}
+}

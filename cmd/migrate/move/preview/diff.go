@@ -1,0 +1,66 @@
+package preview
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+)
+
+// Diff shows what a move changes for good, as a diff of the fields that matter, and then what it changes on its way only.
+func (p Printer) Diff(c Changes) error {
+	out := bufio.NewWriter(p.Out)
+	for _, change := range c.Lasting {
+		name := change.Place.String() + " " + change.Object
+		old, changed := name, name
+		if change.Before == nil {
+			old = "/dev/null"
+		}
+		if change.After == nil {
+			changed = "/dev/null"
+		}
+		fmt.Fprintf(out, "%s\n%s\n", p.Paint.Bold("--- "+old), p.Paint.Bold("+++ "+changed))
+		for _, line := range p.fields(change) {
+			fmt.Fprintln(out, line)
+		}
+	}
+	if len(c.Passing) > 0 {
+		fmt.Fprintln(out, p.Paint.Dim("# changed on the way, and in the end as before:"))
+	}
+	for _, change := range c.Passing {
+		fmt.Fprintln(out, p.Paint.Dim("#   "+change.Place.String()+" "+change.Object))
+	}
+	return out.Flush()
+}
+
+// fields are the lines of a change: each field that is gone or another one, and what it is now.
+func (p Printer) fields(c Change) []string {
+	var lines []string
+	for _, was := range c.Before {
+		now := slices.IndexFunc(c.After, func(f Field) bool { return f.Path == was.Path })
+		switch {
+		case now < 0:
+			lines = append(lines, p.Paint.Red("-"+was.String()))
+		case c.After[now] == was:
+			lines = append(lines, " "+was.String())
+		default:
+			lines = append(lines, p.Paint.Red("-"+was.String()), p.Paint.Green("+"+c.After[now].String()))
+		}
+	}
+	for _, now := range c.After {
+		if !slices.ContainsFunc(c.Before, func(f Field) bool { return f.Path == now.Path }) {
+			lines = append(lines, p.Paint.Green("+"+now.String()))
+		}
+	}
+	return lines
+}
+
+// String is the cluster and the namespace, if any.
+func (p Place) String() string {
+	if p.Namespace == "" {
+		return p.Cluster
+	}
+	return p.Cluster + "/" + p.Namespace
+}
+
+// String is the field as a line of YAML.
+func (f Field) String() string { return f.Path + ": " + f.Value }

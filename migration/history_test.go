@@ -1,0 +1,172 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// mostHistory is how many bytes a history has at most as it is sent.
+const mostHistory = 24 << 10
+
+// historian renders one status after the other, as passes do.
+type historian struct {
+	m   *api.Migration
+	now time.Time
+}
+
+func newHistorian() *historian {
+	m := &api.Migration{Status: api.MigrationStatus{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 1, Holder: "one", Direction: api.Forward}}}
+	return &historian{m: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+// pass changes the status after so much time, and finishes a handoff where that is asked for.
+func (h *historian) pass(after time.Duration, available int32, change func(*api.MigrationStatus), finished *api.Handoff) {
+	h.now = h.now.Add(after)
+	before := *h.m.Status.DeepCopy()
+	change(&h.m.Status)
+	s := plan.Snapshot{Now: h.now}
+	s.Source.Reach, s.Destination.Reach = plan.Seen, plan.Seen
+	s.Source.Set = plan.Set{Presence: plan.Seen, Replicas: available}
+	for k := range available {
+		s.Source.Pods = append(s.Source.Pods, plan.Pod{Ordinal: k, Ready: true, Owned: true})
+	}
+	renderHistory(h.m, before, s, finished)
+}
+
+func (h *historian) begin(ordinal int32) func(*api.MigrationStatus) {
+	return func(s *api.MigrationStatus) {
+		s.Handoff = &api.Handoff{Ordinal: ordinal, StartTime: metav1.NewMicroTime(h.now), Attempts: 1}
+	}
+}
+
+// progressing sets the condition by which it is known whether a migration goes on.
+func (h *historian) progressing(status metav1.ConditionStatus, reason string) func(*api.MigrationStatus) {
+	return func(s *api.MigrationStatus) {
+		was := s.DeepCopy().Conditions
+		since := metav1.NewTime(h.now)
+		if len(was) > 0 && was[0].Status == status {
+			since = was[0].LastTransitionTime
+		}
+		s.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: status, Reason: reason, Message: "why", LastTransitionTime: since}}
+	}
+}
+
+// TestHistory: handoffs with the fewest replicas that were available in them, stops with their
+// reasons, also when one follows the other, and who has driven.
+func TestHistory(t *testing.T) {
+	h, same := newHistorian(), func(*api.MigrationStatus) {}
+	begun := h.now
+	at := func(seconds int) metav1.Time { return metav1.NewTime(begun.Add(time.Duration(seconds) * time.Second)) }
+	micro := func(seconds int) metav1.MicroTime { return metav1.NewMicroTime(at(seconds).Time) }
+	h.pass(0, 3, h.begin(2), nil)
+	h.pass(5*time.Second, 2, same, nil)
+	h.pass(time.Second, 3, same, nil)
+	h.pass(time.Second, 3, h.begin(1), h.m.Status.Handoff)
+	h.pass(3*time.Second, 1, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
+	h.pass(10*time.Second, 1, h.progressing(metav1.ConditionFalse, api.ReasonPaused), nil)
+	h.pass(20*time.Second, 2, func(s *api.MigrationStatus) {
+		h.progressing(metav1.ConditionTrue, api.ReasonMoving)(s)
+		s.Fence = &api.Fence{Epoch: 2, Holder: "two", Direction: api.Back}
+	}, nil)
+	h.pass(5*time.Second, 3, func(s *api.MigrationStatus) { s.Handoff = nil }, h.m.Status.Handoff)
+	want := &api.History{
+		Handoffs: []api.PastHandoff{
+			{Ordinal: 2, Direction: api.Forward, StartTime: micro(0), EndTime: micro(7), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))},
+			{Ordinal: 1, Direction: api.Back, StartTime: micro(7), EndTime: micro(45), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(1))},
+		},
+		Stops: []api.PastStop{
+			{Reason: api.ReasonPodNotReady, Message: "why", Ordinal: new(int32(1)), StartTime: at(10), EndTime: at(20)},
+			{Reason: api.ReasonPaused, Message: "why", Ordinal: new(int32(1)), StartTime: at(20), EndTime: at(40)},
+		},
+		Drivers: []api.Driver{
+			{Epoch: 1, Holder: "one", Direction: api.Forward, StartTime: at(0)},
+			{Epoch: 2, Holder: "two", Direction: api.Back, StartTime: at(40)},
+		},
+	}
+	if diff := cmp.Diff(want, h.m.Status.History); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestHistoryOfTheEnd: that a migration is completed is no stop, also when it is turned round later.
+func TestHistoryOfTheEnd(t *testing.T) {
+	h := newHistorian()
+	h.pass(0, 3, func(s *api.MigrationStatus) {
+		s.Conditions = []metav1.Condition{
+			{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonRolledBack},
+			{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRolledBack},
+		}
+	}, nil)
+	h.pass(time.Hour, 3, h.progressing(metav1.ConditionTrue, api.ReasonMoving), nil)
+	if got := h.m.Status.History.Stops; len(got) != 0 {
+		t.Errorf("stops: %+v", got)
+	}
+}
+
+// TestHistoryIsBounded: however long a migration goes on, its history is small and in order, and it is
+// said how much of it is not listed any more.
+func TestHistoryIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistorian()
+		handoffs, stops := 0, 0
+		for i := range rapid.IntRange(1, 200).Draw(t, "passes") {
+			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			case 0:
+				h.pass(time.Second, 3, h.begin(int32(i)), h.m.Status.Handoff)
+				if handoffs++; handoffs == 1 && h.m.Status.History.Handoffs == nil {
+					handoffs = 0 // nothing was on its way
+				}
+			case 1:
+				h.pass(time.Second, 2, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
+				h.pass(time.Second, 2, h.progressing(metav1.ConditionTrue, api.ReasonMoving), nil)
+				stops++
+			default:
+				h.pass(time.Second, 2, func(s *api.MigrationStatus) {
+					s.Fence = &api.Fence{Epoch: int64(i), Holder: strings.Repeat("h", 253), Direction: api.Forward}
+				}, nil)
+			}
+		}
+		got := h.m.Status.History
+		if len(got.Handoffs) > mostHandoffs || len(got.Stops) > mostStops || len(got.Drivers) > mostDrivers {
+			t.Fatalf("%d handoffs, %d stops, %d drivers", len(got.Handoffs), len(got.Stops), len(got.Drivers))
+		}
+		if n := len(got.Handoffs) + int(got.Dropped); n != handoffs {
+			t.Fatalf("%d handoffs are known of %d", n, handoffs)
+		}
+		if n := len(got.Stops) + int(got.DroppedStops); n != stops {
+			t.Fatalf("%d stops are known of %d", n, stops)
+		}
+		for i := range got.Handoffs {
+			if i > 0 && got.Handoffs[i].EndTime.Time.Before(got.Handoffs[i-1].EndTime.Time) {
+				t.Fatal("handoffs are not in order")
+			}
+		}
+	})
+}
+
+// TestHistoryIsSmall: a history that is full of the longest texts has few bytes.
+func TestHistoryIsSmall(t *testing.T) {
+	h := newHistorian()
+	for i := range int32(3 * mostHandoffs) {
+		h.pass(time.Second, 3, h.begin(1_000_000_000+i), h.m.Status.Handoff)
+		h.pass(time.Second, 2, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
+		h.m.Status.Conditions[0].Message = strings.Repeat("<", 10_000)
+		h.pass(time.Second, 2, h.progressing(metav1.ConditionTrue, api.ReasonMoving), nil)
+		h.pass(0, 2, func(s *api.MigrationStatus) {
+			s.Fence = &api.Fence{Epoch: int64(i), Holder: fmt.Sprintf("%0253d", i), Direction: api.Forward}
+		}, nil)
+	}
+	kept := &api.Migration{Status: api.MigrationStatus{History: h.m.Status.History}}
+	if got := sized(t, kept); got > mostHistory {
+		t.Errorf("it has %d bytes", got)
+	}
+}

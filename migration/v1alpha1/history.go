@@ -1,0 +1,79 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// History is what a migration has done, as far as there is room for it: the newest of each list last.
+// Nothing is decided by it.
+type History struct {
+	// handoffs are those that have come to their end, at either side.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Handoffs []PastHandoff `json:"handoffs,omitempty"`
+	// stops are the times in which it did not go on: stalled, paused, or outside of its schedule.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Stops []PastStop `json:"stops,omitempty"`
+	// drivers are the processes that have driven it, and in which direction.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Drivers []Driver `json:"drivers,omitempty"`
+	// dropped is how many of the oldest handoffs are not listed any more.
+	// +optional
+	Dropped int32 `json:"dropped,omitempty"`
+	// droppedStops is how many of the oldest stops are not listed any more.
+	// +optional
+	DroppedStops int32 `json:"droppedStops,omitempty"`
+}
+
+// PastHandoff is a handoff that has come to its end.
+type PastHandoff struct {
+	// ordinal that was moved.
+	Ordinal int32 `json:"ordinal"`
+	// direction that it took.
+	Direction Direction `json:"direction"`
+	// startTime is when it began, or was turned round.
+	StartTime metav1.MicroTime `json:"startTime"`
+	// endTime is when the ordinal was seen to be available.
+	EndTime metav1.MicroTime `json:"endTime"`
+	// attempts counts how often it was begun, turned round or taken over.
+	Attempts int32 `json:"attempts"`
+	// epoch of the fence in which it ended: see drivers.
+	Epoch int64 `json:"epoch"`
+	// fewestAvailable is the fewest replicas of both sides that were seen to be available meanwhile.
+	// +optional
+	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+}
+
+// PastStop is a time in which a migration did not go on.
+type PastStop struct {
+	// reason of the condition Progressing.
+	// +kubebuilder:validation:MaxLength=253
+	Reason string `json:"reason"`
+	// message of it, as much of it as there is room for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+	// ordinal that was on its way, if any.
+	// +optional
+	Ordinal *int32 `json:"ordinal,omitempty"`
+	// startTime is when it was found to have stopped.
+	StartTime metav1.Time `json:"startTime"`
+	// endTime is when it went on, or stopped for another reason.
+	EndTime metav1.Time `json:"endTime"`
+}
+
+// Driver is a process that drives a migration from one epoch on.
+type Driver struct {
+	// epoch of its fence.
+	Epoch int64 `json:"epoch"`
+	// holder is the identity of the process.
+	// +kubebuilder:validation:MaxLength=253
+	Holder string `json:"holder"`
+	// direction in which it drives.
+	Direction Direction `json:"direction"`
+	// startTime is when it took over.
+	StartTime metav1.Time `json:"startTime"`
+}
