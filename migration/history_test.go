@@ -170,3 +170,18 @@ func TestHistoryIsSmall(t *testing.T) {
 		t.Errorf("it has %d bytes", got)
 	}
 }
+
+// fullHistory is that of n ordinals which were moved and stalled on the way.
+func fullHistory(n int32) *api.History {
+	h := newHistorian()
+	h.m.Status.Fence.Holder = "sliceshift-manager-7d4b9c6f5d-x2x7k_0b8a3f0e-6f0c-4f0e-9a55-2f1f7f0f4a11"
+	for ordinal := range n {
+		h.pass(time.Second, 3, h.begin(ordinal), h.m.Status.Handoff)
+		if ordinal%100 == 0 {
+			h.pass(time.Second, 3, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
+			h.m.Status.Conditions[0].Message = strings.Repeat("waiting until a pod is available; ", 6)
+			h.pass(time.Second, 3, h.progressing(metav1.ConditionTrue, api.ReasonMoving), nil)
+		}
+	}
+	return h.m.Status.History
+}

@@ -105,6 +105,7 @@ func TestStatusOfThousands(t *testing.T) {
 				t.Fatalf("%+v, want %s", decision.Hold, tc.reason)
 			}
 			m := &api.Migration{}
+			m.Status.History = fullHistory(n)
 			applyRecord(m, s.Record)
 			render(m, s, decision)
 			if got := len(decision.Hold.Message); got > 512 || !strings.Contains(decision.Hold.Message, " more") {
