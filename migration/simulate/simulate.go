@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // Step is one write of a dry run, and the world after it.
@@ -135,7 +136,7 @@ func decideNear(w *World) plan.Decision {
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
 	decision := plan.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
-	if decision.Done != "" || w.restoring && !restores || plan.ReadsFor(near, decision).Wide {
+	if decision.Done != "" || w.restoring && !restores || scope.For(near, decision).Wide {
 		return plan.Plan(w.State)
 	}
 	return decision
