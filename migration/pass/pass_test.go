@@ -96,7 +96,7 @@ func (d *drive) pass(t fataler) pass.Step {
 		step = d.Answered(step, pass.Answer{Kind: kind, Object: "web", Version: d.world.NewVersion()}, d.world.State.Now)
 		d.check(step, first.Reads)
 	}
-	d.settle()
+	d.world.Settle()
 	d.world.State.Now = d.world.State.Now.Add(max(first.Decision.Wait, time.Second))
 	return first
 }
@@ -117,24 +117,6 @@ func (d *drive) land(t fataler, step pass.Step) {
 		d.world.State.Record = *step.Decision.Record
 		d.world.State.Record.Given = given
 	default:
-	}
-}
-
-// settle lets the controllers and kubelets of both clusters act until nothing changes.
-func (d *drive) settle() {
-	w := d.world
-	for changed := true; changed; {
-		changed = false
-		for _, name := range plan.SideNames {
-			for _, act := range []func(plan.SideName) bool{w.ControlSet, w.Learn, w.Confirm, w.ControlBudgets, w.BindClaims} {
-				changed = act(name) || changed
-			}
-			for ordinal := range int32(3) {
-				for _, act := range []func(plan.SideName, int32) bool{w.Ready, w.Gone, w.Detach} {
-					changed = act(name, ordinal) || changed
-				}
-			}
-		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		return Result{Held: finding.Hold()}
 	}
 	s.Holder, s.Engaged = "dry-run", false
-	w.settle()
+	w.Settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
 	limit += 8 * len(s.Spec.Hooks) * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
@@ -94,7 +94,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 			step := stepOf(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
 			show(step)
-			w.settle()
+			w.Settle()
 		case decision.Done != "":
 			result.Outcome, result.Held = decision.Done, decision.Hold
 			return result
