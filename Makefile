@@ -89,6 +89,7 @@ kind-down: ## Remove the kind clusters that a killed run has left.
 
 e2e-etcd: ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md.
 	@cd e2e/etcd/programs && $(GO) test ./...
+	@cd e2e/steady && $(GO) test ./...
 	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3)
 
 e2e-recipes: ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters; ONLY=redis.
@@ -175,6 +176,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
+	cd e2e/steady && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md docs/recipes.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
 

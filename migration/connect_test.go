@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -75,7 +76,7 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 			engine := NewEngine(m, Options{Source: off, Destination: off, Holder: "test"})
 			engine.sides.Source.Live = clustertest.New()
 			engine.sides.Source.ID = "cluster-east"
-			s := engine.observer.Snapshot(t.Context(), m, plan.Reads{})
+			s := engine.observer.Snapshot(t.Context(), m, scope.Reads{})
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {
 				t.Errorf("got %v, lost %t", s.Destination.Set.Presence, s.Destination.Lost)
 			}

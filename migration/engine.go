@@ -24,6 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/workload"
@@ -55,7 +56,7 @@ type Engine struct {
 	queued *plan.Hold
 	// asked are the sides that were asked in this pass which cluster they are in; exports is true
 	// once they were asked which ServiceExports they serve.
-	asked   plan.Sides
+	asked   scope.Sides
 	exports bool
 	// state is what the pass protocol remembers.
 	state pass.State
@@ -202,7 +203,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observer.Snapshot(ctx, m, plan.Reads{Live: true, Wide: true, Namespace: true})
+	snapshot := e.observer.Snapshot(ctx, m, scope.Reads{Live: true, Wide: true, Namespace: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }
@@ -239,7 +240,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if observe.Recovers(m) {
 		places = places[:1]
 	}
-	e.asked = plan.NoSide
+	e.asked = scope.NoSide
 	if m.Status.Baseline != nil {
 		if e.watching {
 			return nil, e.learnExports(ctx, m, places)
@@ -258,7 +259,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if err := e.learn(ctx, m, places); err != nil {
 		return nil, err
 	}
-	e.asked = plan.BothSides
+	e.asked = scope.BothSides
 	findings, err := e.inspector.Run(ctx, m)
 	if err != nil {
 		return nil, err

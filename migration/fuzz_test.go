@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -30,7 +31,7 @@ func FuzzPlan(f *testing.F) {
 		if decision.Effect != nil && (s.Source.Reach == plan.Unreachable || s.Destination.Reach == plan.Unreachable) {
 			t.Errorf("%s, and a side cannot be read", decision.Effect)
 		}
-		plan.ReadsFor(s, decision)
+		scope.For(s, decision)
 		render(m, s, decision)
 		if decision.Effect != nil && decision.Effect.String() == "" {
 			t.Errorf("effect %+v has no words", decision.Effect)

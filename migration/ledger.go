@@ -6,30 +6,30 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/berths"
 )
 
 // ledger is what the handoffs use that are under way, and who waits until some is free. It is not safe for
 // concurrent use. A nil one bounds nothing.
 type ledger struct {
-	most    plan.Limits
-	berths  map[types.NamespacedName]plan.Berth
+	most    berths.Limits
+	berths  map[types.NamespacedName]berths.Berth
 	waiting map[types.NamespacedName]bool
 }
 
-func newLedger(most plan.Limits) *ledger {
-	if most == (plan.Limits{}) {
+func newLedger(most berths.Limits) *ledger {
+	if most == (berths.Limits{}) {
 		return nil
 	}
-	return &ledger{most: most, berths: map[types.NamespacedName]plan.Berth{}, waiting: map[types.NamespacedName]bool{}}
+	return &ledger{most: most, berths: map[types.NamespacedName]berths.Berth{}, waiting: map[types.NamespacedName]bool{}}
 }
 
 // load is what others than one migration use; nil: nothing is bounded.
-func (l *ledger) load(who types.NamespacedName) *plan.Load {
+func (l *ledger) load(who types.NamespacedName) *berths.Load {
 	if l == nil {
 		return nil
 	}
-	load := &plan.Load{Limits: l.most}
+	load := &berths.Load{Limits: l.most}
 	for migration, berth := range l.berths {
 		if migration != who {
 			load.Others = append(load.Others, berth)
@@ -39,7 +39,7 @@ func (l *ledger) load(who types.NamespacedName) *plan.Load {
 }
 
 // take notes a handoff that is to begin. It is false where that would be one too many.
-func (l *ledger) take(b plan.Berth) bool {
+func (l *ledger) take(b berths.Berth) bool {
 	if l == nil {
 		return true
 	}
@@ -51,7 +51,7 @@ func (l *ledger) take(b plan.Berth) bool {
 }
 
 // note is for a handoff that is under way, however many others are.
-func (l *ledger) note(b plan.Berth) {
+func (l *ledger) note(b berths.Berth) {
 	if l != nil {
 		l.berths[b.Migration] = b
 	}

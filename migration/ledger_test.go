@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/berths"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -15,14 +15,14 @@ func named(name string) types.NamespacedName {
 }
 
 // onNode is what a handoff off a node uses.
-func onNode(name, node string) plan.Berth {
-	return plan.Berth{Migration: named(name), HandoffLoad: api.HandoffLoad{Node: node}}
+func onNode(name, node string) berths.Berth {
+	return berths.Berth{Migration: named(name), HandoffLoad: api.HandoffLoad{Node: node}}
 }
 
 // TestLedger: of two that want the last place one gets it. Whoever takes another place gives the former one back, and
 // who waits is called when one is free.
 func TestLedger(t *testing.T) {
-	l := newLedger(plan.Limits{Node: 1})
+	l := newLedger(berths.Limits{Node: 1})
 	if !l.take(onNode("a", "n1")) || l.take(onNode("b", "n1")) || !l.take(onNode("b", "n2")) {
 		t.Error("one place was given twice, or none")
 	}
@@ -50,7 +50,7 @@ func TestLedger(t *testing.T) {
 
 // TestNoLedger: without limits nothing is bounded.
 func TestNoLedger(t *testing.T) {
-	l := newLedger(plan.Limits{})
+	l := newLedger(berths.Limits{})
 	l.note(onNode("a", "n1"))
 	l.wait(named("a"))
 	if l != nil || !l.take(onNode("b", "n1")) || l.load(named("b")) != nil || l.leave(named("a")) != nil {
@@ -67,12 +67,12 @@ func TestHandoffsAreCounted(t *testing.T) {
 	}
 	other := west("other", 1, under)
 	d := newDesk(t, other)
-	d.line, d.ledger = newLine(0, 0), newLedger(plan.Limits{Node: 1})
+	d.line, d.ledger = newLine(0, 0), newLedger(berths.Limits{Node: 1})
 	if err := d.seed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mine := traffic{d.Reconciler, named("mine")}
-	berth := plan.Berth{Migration: named("mine"), HandoffLoad: api.HandoffLoad{Cluster: "east", Node: "n1"}}
+	berth := berths.Berth{Migration: named("mine"), HandoffLoad: api.HandoffLoad{Cluster: "east", Node: "n1"}}
 	if mine.Take(berth) || len(mine.Load().Others) != 1 {
 		t.Error("what has begun before the manager does not count")
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
@@ -67,7 +68,7 @@ type Limits struct {
 	// DestinationShare is how many of those are of one namespace.
 	Destination, DestinationShare int
 	// Handoffs is how many handoffs use one thing at once.
-	Handoffs plan.Limits
+	Handoffs berths.Limits
 }
 
 // driven is an engine with what it holds.

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -13,9 +13,9 @@ import (
 // Traffic is what the handoffs of all migrations share.
 type Traffic interface {
 	// Load is what others use than the migration that asks; nil: nothing is bounded.
-	Load() *plan.Load
+	Load() *berths.Load
 	// Take is asked before a handoff is recorded. It is false where it would be one too many.
-	Take(plan.Berth) bool
+	Take(berths.Berth) bool
 }
 
 // traffic is the Traffic of one Migration of a Reconciler.
@@ -24,20 +24,20 @@ type traffic struct {
 	who types.NamespacedName
 }
 
-func (t traffic) Load() *plan.Load {
+func (t traffic) Load() *berths.Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ledger.load(t.who)
 }
 
-func (t traffic) Take(b plan.Berth) bool {
+func (t traffic) Take(b berths.Berth) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ledger.take(b)
 }
 
 // load is what the handoffs of others use.
-func (e *Engine) load() *plan.Load {
+func (e *Engine) load() *berths.Load {
 	if e.traffic == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (e *Engine) begins(step pass.Step) bool {
 	if e.traffic == nil || after == nil || before != nil && before.Ordinal == after.Ordinal {
 		return true
 	}
-	berth, begun := plan.BerthOf(step.Snapshot.Migration, *step.Decision.Record)
+	berth, begun := berths.Of(step.Snapshot.Migration, step.Decision.Record.Baseline, step.Decision.Record.Handoff)
 	return !begun || e.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
 }
 
@@ -61,7 +61,7 @@ func (r *Reconciler) book(m *api.Migration, failed bool) {
 	key := client.ObjectKeyFromObject(m)
 	var called calls
 	r.mu.Lock()
-	switch berth, under := plan.BerthOf(key, observe.RecordOf(m)); {
+	switch berth, under := berths.Of(key, m.Status.Baseline, m.Status.Handoff); {
 	case under && !ended(m):
 		r.ledger.note(berth)
 	case !failed:

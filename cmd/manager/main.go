@@ -27,8 +27,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/health"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
 	"github.com/sliceshift/sliceshift/slices/observe"
@@ -149,7 +149,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 	return reconciler.SetupWithManager(mgr, migration.Limits{
 		Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(),
 		Destination: settings.ActivePerDestination, DestinationShare: settings.ActivePerNamespace(),
-		Handoffs: plan.Limits{Node: settings.HandoffsPerNode, Link: settings.HandoffsPerLink, StorageClass: settings.HandoffsPerStorageClass},
+		Handoffs: berths.Limits{Node: settings.HandoffsPerNode, Link: settings.HandoffsPerLink, StorageClass: settings.HandoffsPerStorageClass},
 	})
 }
 

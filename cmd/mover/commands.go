@@ -71,8 +71,40 @@ func (v volume) close() {
 	}
 }
 
+// session is one run of a command on a volume.
+type session struct {
+	*settings
+	moved  volume
+	log    *slog.Logger
+	began  time.Time
+	result report.Result
+}
+
+// on runs a command on the volume that the settings name, and returns what it has put into a result.
+func (s *settings) on(to streams, write bool, result report.Result, run func(*session) error) (report.Result, error) {
+	here := &session{settings: s, log: s.logger(to.log), began: time.Now(), result: result}
+	var err error
+	if here.moved, err = s.open(write); err != nil {
+		return here.result, err
+	}
+	defer here.moved.close()
+	here.result.FileSystem = here.moved.fileSystem()
+	err = run(here)
+	return here.result, err
+}
+
+// tell logs how far it is until stop is called.
+func (s *session) tell(ctx context.Context, state func() report.State) (stop func()) {
+	watch, stop := context.WithCancel(ctx)
+	go report.Progress(watch, s.log, s.progress, state)
+	return stop
+}
+
+// took notes how long it has taken.
+func (s *session) took() { s.result.Seconds = time.Since(s.began).Seconds() }
+
 // connector says who this mover is, learns who its peer is, and listens or dials.
-func (s *settings) connector(ctx context.Context, log *slog.Logger, result *report.Result) (transfer.Connector, func() error, error) {
+func (s *session) connector(ctx context.Context) (transfer.Connector, func() error, error) {
 	identity, err := link.NewIdentity()
 	if s.identity != "" {
 		identity, err = link.LoadIdentity(s.identity)
@@ -80,90 +112,79 @@ func (s *settings) connector(ctx context.Context, log *slog.Logger, result *repo
 	if err != nil {
 		return nil, nil, usage{err}
 	}
-	result.Fingerprint = string(identity.Fingerprint)
-	log.Info("this mover's key", "fingerprint", identity.Fingerprint)
-	peer, err := s.peerKey(ctx, log)
+	s.result.Fingerprint = string(identity.Fingerprint)
+	s.log.Info("this mover's key", "fingerprint", identity.Fingerprint)
+	peer, err := s.peerKey(ctx, s.log)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.connect != "" {
 		return link.Dialer{Address: s.connect, Identity: identity, Peer: peer}, func() error { return nil }, nil
 	}
-	listener, err := link.Listen(s.listen, identity, peer, func(err error) { log.Debug("turned away", "error", err) })
+	listener, err := link.Listen(s.listen, identity, peer, func(err error) { s.log.Debug("turned away", "error", err) })
 	if err != nil {
 		return nil, nil, usage{fmt.Errorf("--listen: %w", err)}
 	}
-	log.Info("listening", "address", listener.Address())
+	s.log.Info("listening", "address", listener.Address())
 	return listener, listener.Close, nil
 }
 
 func send(ctx context.Context, s *settings, to streams) (report.Result, error) {
-	log, begin := s.logger(to.log), time.Now()
-	result := report.Result{Side: "Sender", Result: report.Served}
-	opened, err := s.open(false)
+	return s.on(to, false, report.Result{Side: "Sender", Result: report.Served}, func(s *session) error { return s.send(ctx) })
+}
+
+func (s *session) send(ctx context.Context) error {
+	connector, end, err := s.connector(ctx)
 	if err != nil {
-		return result, err
-	}
-	defer opened.close()
-	result.FileSystem = opened.fileSystem()
-	connector, end, err := s.connector(ctx, log, &result)
-	if err != nil {
-		return result, err
+		return err
 	}
 	defer func() { _ = end() }()
 	bandwidth, _ := rate(s.bandwidth) // checked before
 	reading, _ := rate(s.readRate)
 	sender := transfer.NewSender(transfer.SenderOptions{
-		Source: opened.source(), Sync: opened.sync, Device: s.device != "", Dials: s.connect != "",
+		Source: s.moved.source(), Sync: s.moved.sync, Device: s.device != "", Dials: s.connect != "",
 		Bandwidth: transfer.Limit(bandwidth), ReadRate: transfer.Limit(reading), Forget: s.forget,
-		Index: s.index, Patience: s.patience, Log: log, Now: time.Now,
+		Index: s.index, Patience: s.patience, Log: s.log, Now: time.Now,
 	})
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	go report.Progress(watch, log, s.progress, func() report.State {
+	defer s.tell(ctx, func() report.State {
 		return report.State{Step: "sending", Done: sender.Sent.Load() + sender.Read.Load()}
-	})
+	})()
 	err = sender.Run(ctx, connector)
 	if listed := sender.Listed(); listed != nil {
-		result.Root = report.Root(listed.Root)
-		result.Count(listed.Totals)
+		s.result.Root = report.Root(listed.Root)
+		s.result.Count(listed.Totals)
 	}
-	result.Sent, result.Seconds = sender.Sent.Load(), time.Since(begin).Seconds()
-	return result, err
+	s.result.Sent = sender.Sent.Load()
+	s.took()
+	return err
 }
 
 func receive(ctx context.Context, s *settings, to streams) (report.Result, error) {
-	log, begin := s.logger(to.log), time.Now()
-	result := report.Result{Side: "Receiver", Pass: s.pass, Result: report.Equal}
-	opened, err := s.open(true)
+	return s.on(to, true, report.Result{Side: "Receiver", Pass: s.pass, Result: report.Equal}, func(s *session) error { return s.receive(ctx) })
+}
+
+func (s *session) receive(ctx context.Context) error {
+	connector, end, err := s.connector(ctx)
 	if err != nil {
-		return result, err
-	}
-	defer opened.close()
-	result.FileSystem = opened.fileSystem()
-	connector, end, err := s.connector(ctx, log, &result)
-	if err != nil {
-		return result, err
+		return err
 	}
 	defer func() { _ = end() }()
 	receiver, err := transfer.NewReceiver(transfer.ReceiverOptions{
-		Tree: opened.tree, Device: opened.device, Settled: s.pass == passLast, Compare: s.compareBy(),
-		Verify: transfer.Verify(s.verify), Index: s.index, Workers: s.connections, Patience: s.patience, Log: log, Now: time.Now,
+		Tree: s.moved.tree, Device: s.moved.device, Settled: s.pass == passLast, Compare: s.compareBy(),
+		Verify: transfer.Verify(s.verify), Index: s.index, Workers: s.connections, Patience: s.patience, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
-		return result, err
+		return err
 	}
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	go report.Progress(watch, log, s.progress, receiver.State)
+	defer s.tell(ctx, receiver.State)()
 	outcome, err := receiver.Run(ctx, connector)
-	fill(&result, receiver, outcome)
-	result.Seconds = time.Since(begin).Seconds()
+	fill(&s.result, receiver, outcome)
+	s.took()
 	if s.verify == string(transfer.VerifyNone) {
-		result.Result = report.Copied
+		s.result.Result = report.Copied
 	}
 	receiver.Report(context.WithoutCancel(ctx), err == nil, text(err))
-	return result, err
+	return err
 }
 
 // text is what the sender is told of an error.
@@ -190,23 +211,17 @@ func fill(result *report.Result, receiver *transfer.Receiver, outcome transfer.O
 }
 
 func seal(ctx context.Context, s *settings, to streams) (report.Result, error) {
-	log, begin := s.logger(to.log), time.Now()
-	result := report.Result{Side: "Seal", Result: report.Sealed}
-	opened, err := s.open(false)
-	if err != nil {
-		return result, err
-	}
-	defer opened.close()
-	result.FileSystem = opened.fileSystem()
+	return s.on(to, false, report.Result{Side: "Seal", Result: report.Sealed}, func(s *session) error { return s.seal(ctx) })
+}
+
+func (s *session) seal(ctx context.Context) error {
 	var read atomic.Int64
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	go report.Progress(watch, log, s.progress, func() report.State { return report.State{Step: "reading", Done: read.Load()} })
-	listed, err := transfer.Seal(ctx, opened.source(), opened.sync, s.index, s.verify == "Changed", tree.ListOptions{Settled: true, Progress: &read})
-	result.Count(listed.Totals)
-	result.Seconds = time.Since(begin).Seconds()
+	defer s.tell(ctx, func() report.State { return report.State{Step: "reading", Done: read.Load()} })()
+	listed, err := transfer.Seal(ctx, s.moved.source(), s.moved.sync, s.index, s.verify == "Changed", tree.ListOptions{Settled: true, Progress: &read})
+	s.result.Count(listed.Totals)
+	s.took()
 	if err == nil {
-		result.Root = report.Root(listed.Root)
+		s.result.Root = report.Root(listed.Root)
 	}
-	return result, err
+	return err
 }

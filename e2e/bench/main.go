@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,58 +11,52 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/measure"
 	pages "github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // limit bounds the whole run.
 const limit = 15 * time.Minute
 
-// errMissed is what a run ends with whose figures are not all good enough.
-var errMissed = errors.New("a goal was missed")
-
-func main() {
-	ctrl.SetLogger(logr.Discard()) // what the libraries say would run through the lines of progress
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+// options are the flags.
+type options struct {
+	rounds    int
+	only, out string
+	trace     bool
 }
 
-func run(ctx context.Context, args []string, out, progress io.Writer) error {
+func main() {
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each contender moves its application")
+	flag.StringVar(&o.only, "only", "", "measure one part only (handoff, manager or plan) and write no file")
+	flag.BoolVar(&o.trace, "trace", false, "print where a handoff of sliceshift spends its time")
+	flag.StringVar(&o.out, "out", "out/bench.json", "the file to write")
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard()) // what the libraries say would run through the lines of progress
+	program.Run("bench", func(ctx context.Context) error { return run(ctx, o) })
+}
+
+func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	rounds := flags.Int("rounds", 3, "how often each contender moves its application")
-	only := flags.String("only", "", "measure one part only (handoff, manager or plan) and write no file")
-	trace := flags.Bool("trace", false, "print where a handoff of sliceshift spends its time")
-	path := flags.String("out", "out/bench.json", "the file to write")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(progress)}, rounds: *rounds}
-	if err := b.measure(ctx, *only); err != nil {
+	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(os.Stderr)}, rounds: o.rounds}
+	if err := b.measure(ctx, o.only); err != nil {
 		return err
 	}
 	b.Say("done")
 	b.figures.Seconds = b.Seconds()
-	if *only == "" {
-		if err := measure.WriteJSON(*path, &b.figures); err != nil {
+	if o.only == "" {
+		if err := measure.WriteJSON(o.out, &b.figures); err != nil {
 			return err
 		}
 		if err := pages.Write("README.md", "bench", b.figures.page()); err != nil {
 			return err
 		}
 	}
-	if *trace {
-		b.trace.show(out)
+	if o.trace {
+		b.trace.show(os.Stdout)
 	}
-	if !b.figures.show(out) {
-		return errMissed
+	if !b.figures.show(os.Stdout) {
+		return measure.ErrMissed
 	}
 	return nil
 }

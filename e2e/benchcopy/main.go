@@ -7,35 +7,33 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
-
-// errMissed is what a run ends with whose figures are not all good enough.
-var errMissed = errors.New("a goal was missed")
 
 // limit bounds the whole run.
 const limit = time.Hour
 
+// options are the flags.
+type options struct {
+	scale          int
+	dir, out, only string
+}
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "benchcopy:", err)
-		os.Exit(1)
-	}
+	var o options
+	flag.IntVar(&o.scale, "scale", 1, "divide all sizes by this")
+	flag.StringVar(&o.dir, "dir", "", "a folder on the disk to measure; the system's temporary one by default")
+	flag.StringVar(&o.out, "out", "out/bench-copy.json", "the file to write")
+	flag.StringVar(&o.only, "only", "", "one scene: big, small or delta")
+	flag.Parse()
+	program.Run("benchcopy", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // times are seconds.
@@ -68,18 +66,10 @@ type scene struct {
 	times *times
 }
 
-func run(ctx context.Context, args []string, out, progress io.Writer) error {
+func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	flags := flag.NewFlagSet("benchcopy", flag.ContinueOnError)
-	scale := flags.Int("scale", 1, "divide all sizes by this")
-	dir := flags.String("dir", "", "a folder on the disk to measure; the system's temporary one by default")
-	path := flags.String("out", "out/bench-copy.json", "the file to write")
-	only := flags.String("only", "", "one scene: big, small or delta")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	workshop, remove, err := measure.NewWorkshop(measure.NewProgress(progress))
+	workshop, remove, err := measure.NewWorkshop(measure.NewProgress(os.Stderr))
 	if err != nil {
 		return err
 	}
@@ -88,28 +78,28 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	place, err := os.MkdirTemp(*dir, "benchcopy-")
+	place, err := os.MkdirTemp(o.dir, "benchcopy-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(place) }()
-	f := figures{Scale: max(*scale, 1)}
+	f := figures{Scale: max(o.scale, 1)}
 	b := &bench{Workshop: workshop, mover: mover, place: place, peak: &f.Peak}
 	for _, s := range scenes(&f) {
-		if *only != "" && s.name != *only {
+		if o.only != "" && s.name != o.only {
 			continue
 		}
 		if err := b.play(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	if *only == "" {
-		if err := measure.WriteJSON(*path, &f); err != nil {
+	if o.only == "" {
+		if err := measure.WriteJSON(o.out, &f); err != nil {
 			return err
 		}
 	}
-	if !f.show(out, *only) {
-		return errMissed
+	if !f.show(os.Stdout, o.only) {
+		return measure.ErrMissed
 	}
 	return nil
 }

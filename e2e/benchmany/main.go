@@ -16,9 +16,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// errMissed is what a run ends with whose figures are not all good enough.
-var errMissed = errors.New("a goal was missed")
-
 // options are the flags.
 type options struct {
 	migrations, ordinals, pairs int
@@ -57,7 +54,7 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Fprintf(os.Stdout, "%d destination clusters on this machine, %d cores.\n\n", o.pairs, b.figures.Cores)
 	if !measure.Show(os.Stdout, b.figures.rows()) {
-		return errMissed
+		return measure.ErrMissed
 	}
 	return nil
 }

@@ -5,20 +5,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	pages "github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
-
-// errMissed is what a run ends with whose figures are not all good enough.
-var errMissed = errors.New("a goal was missed")
 
 func main() {
 	out := flag.String("out", "out/bench-slices.json", "the file to write")
@@ -50,20 +46,13 @@ func run(ctx context.Context, rounds int, only, out string) error {
 		}
 	}
 	if !b.figures.report(os.Stdout) {
-		return errMissed
+		return measure.ErrMissed
 	}
 	return nil
 }
 
 func (f figures) write(out string) error {
-	data, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(out, append(data, '\n'), 0o600), pages.Write("README.md", "bench-slices", f.page()))
+	return errors.Join(measure.WriteJSON(out, f), pages.Write("README.md", "bench-slices", f.page()))
 }
 
 // say tells how far the run is.

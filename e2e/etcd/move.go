@@ -37,45 +37,22 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	if err := setup.Create(ctx, r.pair.East, m); err != nil {
 		return err
 	}
-	r.say("the Migration is created")
+	r.Say("the Migration is created")
 	r.move = 1
-	err = r.await(ctx, func(m *api.Migration) bool {
+	err = r.Await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
 		return m.Status.Moved == 1 && h != nil && h.Ordinal == members-2 && stage.IsStopped(h.Step)
 	})
 	if err != nil {
 		return fmt.Errorf("one member moved and the next one stopped: %w", err)
 	}
-	return r.setMode(ctx, api.ModeRollback)
-}
-
-func (r *run) awaitBack(ctx context.Context) error {
-	return r.await(ctx, stage.Completed(api.ReasonRolledBack))
+	return r.SetMode(ctx, api.ModeRollback)
 }
 
 func (r *run) moveAgain(ctx context.Context) error {
-	if err := r.setMode(ctx, api.ModeRun); err != nil {
-		return err
-	}
 	r.move = 2
-	if err := r.await(ctx, stage.Completed(api.ReasonMoved)); err != nil {
+	if err := r.MoveAgain(ctx); err != nil {
 		return err
 	}
 	return r.survived()
-}
-
-func (r *run) setMode(ctx context.Context, mode api.Mode) error {
-	r.say("mode: %s", mode)
-	return stage.SetMode(ctx, r.pair, app, mode)
-}
-
-// await looks at the Migration until it is as wanted, and tells what it does meanwhile.
-func (r *run) await(ctx context.Context, reached func(*api.Migration) bool) error {
-	return stage.Await(ctx, r.pair, app, func(m *api.Migration) {
-		if line := app.State(m); line != r.last {
-			r.last = line
-			r.say("%s", line)
-		}
-		r.strikeDue(ctx, m)
-	}, reached)
 }

@@ -24,15 +24,14 @@ const (
 // run is one scenario as it happens.
 type run struct {
 	*theatre
+	*stage.Play
 	number   int
 	scenario scenario
-	begin    time.Time
 	timeline timeline
 	phases   []phase
 
-	// move counts the moves; last is what was said last; struck are the troubles that have come, by their place.
+	// move counts the moves; struck are the troubles that have come, by their place.
 	move     int
-	last     string
 	struck   map[int]bool
 	troubles errgroup.Group
 }
@@ -52,7 +51,8 @@ type result struct {
 func (s *theatre) run(ctx context.Context, number int, what scenario) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := &run{theatre: s, number: number, scenario: what, begin: time.Now(), struck: map[int]bool{}}
+	r := &run{theatre: s, number: number, scenario: what, Play: stage.Begin(s.pair, app), struck: map[int]bool{}}
+	r.Look = r.strikeDue
 	fmt.Printf("\n%s\n", what.name)
 	if err := r.deploy(ctx); err != nil {
 		return result{}, err
@@ -62,11 +62,6 @@ func (s *theatre) run(ctx context.Context, number int, what scenario) (result, e
 		return result{}, err
 	}
 	return shown, stage.Clear(ctx, r.pair, app)
-}
-
-// say prints a line with the seconds since the run began.
-func (r *run) say(format string, args ...any) {
-	fmt.Printf("%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // deploy starts etcd in east and gives whoever moves it what it needs.
@@ -85,7 +80,7 @@ func (r *run) deploy(ctx context.Context) error {
 	if err := (fixture.App{Namespace: namespace, Name: name}).AwaitReady(ctx, r.pair.East.Client); err != nil {
 		return err
 	}
-	r.say("etcd of %d members is Ready in east", members)
+	r.Say("etcd of %d members is Ready in east", members)
 	return nil
 }
 
@@ -103,12 +98,12 @@ func (r *run) act(ctx context.Context) (result, error) {
 	if err := r.startClients(ctx); err != nil {
 		return result{}, err
 	}
-	r.say("clients in both clusters write and read")
+	r.Say("clients in both clusters write and read")
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
-		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.awaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
+		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.AwaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
 	} {
 		if err := r.phase(ctx, step.name, step.do); err != nil {
 			return result{}, err
@@ -123,7 +118,7 @@ func (r *run) act(ctx context.Context) (result, error) {
 	if shown.answer, err = r.ask(ctx, r.question()); err != nil {
 		return result{}, err
 	}
-	r.say("%d operations judged", shown.Operations)
+	r.Say("%d operations judged", shown.Operations)
 	return shown, nil
 }
 

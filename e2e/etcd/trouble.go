@@ -60,7 +60,7 @@ func (r *run) survived() error {
 // killManager kills the processes of the manager as a lack of memory does. The kubelet starts
 // them again.
 func killManager(ctx context.Context, r *run) error {
-	r.say("the manager is killed")
+	r.Say("the manager is killed")
 	return kind.In(ctx, r.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
 }
 
@@ -69,13 +69,13 @@ func killManager(ctx context.Context, r *run) error {
 func freezeWest(ctx context.Context, r *run) error {
 	const frozen = 30 * time.Second
 	west := r.pair.West
-	r.say("west's API server is frozen for %.0f s", frozen.Seconds())
+	r.Say("west's API server is frozen for %.0f s", frozen.Seconds())
 	if err := kind.Freeze(ctx, west.ControlPlane()); err != nil {
 		return err
 	}
 	if err := pass(ctx, frozen); err != nil {
 		return err
 	}
-	r.say("west's API server goes on")
+	r.Say("west's API server goes on")
 	return west.Thaw(ctx, west.ControlPlane())
 }

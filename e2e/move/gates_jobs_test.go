@@ -1,19 +1,12 @@
 package move
 
 import (
-	"context"
-	"fmt"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
@@ -22,55 +15,25 @@ import (
 
 // runsJobs is a gate that runs a Job, every pod of which is the last.
 func runsJobs(at ...api.GatePoint) api.HealthGate {
-	return quick(api.HealthGate{Name: "leave-the-ring", At: at, Job: &api.JobGate{Spec: batchv1.JobSpec{
-		BackoffLimit: new(int32(0)),
-		Template:     corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}},
-	}}})
+	return quick(api.HealthGate{Name: "leave-the-ring", At: at, Job: &api.JobGate{Spec: oneTry()}})
 }
 
 // endJobs ends the pods of Jobs as their containers would, until the test ends: well, or else badly.
 func (v *move) endJobs(t *testing.T, side kubernetes.Interface, well *atomic.Bool) {
-	pods := side.CoreV1().Pods(v.App.Namespace)
-	ended := make(chan struct{})
-	ctx, cancel := context.WithCancel(v.Ctx)
-	t.Cleanup(func() { cancel(); <-ended })
-	go func() {
-		defer close(ended)
-		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			found, err := pods.List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel})
-			if err != nil {
-				return false, nil //nolint:nilerr // it is asked again
-			}
-			for _, pod := range found.Items {
-				if pod.Status.Phase != corev1.PodRunning {
-					continue
-				}
-				phase := corev1.PodFailed
-				if well.Load() {
-					phase = corev1.PodSucceeded
-				}
-				_, _ = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(fmt.Sprintf(`{"status":{"phase":%q}}`, phase)), metav1.PatchOptions{}, "status") // or the next time
-			}
-			return false, nil
-		})
-	}()
+	v.endPods(t, side, func(map[string]string) string {
+		if well.Load() {
+			return `{"status":{"phase":"Succeeded"}}`
+		}
+		return `{"status":{"phase":"Failed"}}`
+	})
 }
 
 // jobsOf says for what Jobs were run on a side.
 func (v *move) jobsOf(side kubernetes.Interface) []string {
 	v.T.Helper()
-	found, err := side.BatchV1().Jobs(v.App.Namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
-	v.Must(err)
-	var all []string
-	for _, job := range found.Items {
-		told := map[string]string{}
-		for _, each := range job.Spec.Template.Spec.Containers[0].Env {
-			told[each.Name] = each.Value
-		}
-		all = append(all, told["SLICESHIFT_POINT"]+" "+told["SLICESHIFT_ORDINAL"]+" "+told["SLICESHIFT_SIDE"]+" "+told["SLICESHIFT_DIRECTION"])
-	}
-	slices.Sort(all)
-	return all
+	return v.jobsIn(side, v.App.Namespace, func(_ string, told map[string]string) string {
+		return strings.Join([]string{told["POINT"], told["ORDINAL"], told["SIDE"], told["DIRECTION"]}, " ")
+	})
 }
 
 // TestGateJobs: a Job runs before each stop, after each start and at the end, once, and knows for what; one that

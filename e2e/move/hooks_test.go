@@ -10,15 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -32,10 +28,7 @@ import (
 
 // hook is one whose Job has a pod that is never tried again.
 func hook(name string, point api.HookPoint) api.Hook {
-	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{
-		BackoffLimit: new(int32(0)),
-		Template:     corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}},
-	}}}
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: oneTry()}}
 }
 
 func withHooks(hooks ...api.Hook) harness.Setting {
@@ -49,56 +42,27 @@ var everyHook = []api.Hook{
 // runHooks ends the pods of Jobs on a side as their containers would, until the test ends; says is what one that
 // fails writes, and empty for one that ends well. Where it says "-" the pod runs on.
 func (v *move) runHooks(t *testing.T, side kubernetes.Interface, says func(told map[string]string) string) {
-	pods, ended := side.CoreV1().Pods(v.App.Namespace), make(chan struct{})
-	ctx, cancel := context.WithCancel(v.Ctx)
-	t.Cleanup(func() { cancel(); <-ended })
-	go func() {
-		defer close(ended)
-		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			found, err := pods.List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel})
-			if err != nil {
-				return false, nil //nolint:nilerr // it is asked again
-			}
-			for _, pod := range found.Items {
-				said := says(toldTo(pod.Spec))
-				if pod.Status.Phase != corev1.PodRunning || said == "-" {
-					continue
-				}
-				patch := `{"status":{"phase":"Succeeded"}}`
-				if said != "" {
-					patch = fmt.Sprintf(`{"status":{"phase":"Failed","containerStatuses":[{"name":"tool","image":"tool","imageID":"tool","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":3,"message":%q}}}]}}`, said)
-				}
-				_, _ = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status") // or the next time
-			}
-			return false, nil
-		})
-	}()
-}
-
-func toldTo(spec corev1.PodSpec) map[string]string {
-	told := map[string]string{}
-	for _, each := range spec.Containers[0].Env {
-		told[strings.TrimPrefix(each.Name, "SLICESHIFT_")] = each.Value
-	}
-	return told
+	v.endPods(t, side, func(told map[string]string) string {
+		switch said := says(told); said {
+		case "-":
+			return ""
+		case "":
+			return `{"status":{"phase":"Succeeded"}}`
+		default:
+			return fmt.Sprintf(`{"status":{"phase":"Failed","containerStatuses":[{"name":"tool","image":"tool","imageID":"tool","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":3,"message":%q}}}]}}`, said)
+		}
+	})
 }
 
 // hooksOf says for what Jobs of hooks were run on a side.
 func (v *move) hooksOf(side kubernetes.Interface, namespace string) []string {
 	v.T.Helper()
-	found, err := side.BatchV1().Jobs(namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
-	v.Must(err)
-	var all []string
-	for _, job := range found.Items {
-		told := toldTo(job.Spec.Template.Spec)
-		line := strings.Join([]string{told["HOOK"], told["POINT"], told["POD"], told["ORDINAL"], told["SIDE"], told["DIRECTION"], told["ATTEMPT"]}, " ")
+	return v.jobsIn(side, namespace, func(job string, told map[string]string) string {
 		if told["NAMESPACE"] != namespace || told["STATEFULSET"] != v.App.Name || told["CLUSTER"] == "" {
-			v.T.Errorf("Job %s is told %v", job.Name, told)
+			v.T.Errorf("Job %s is told %v", job, told)
 		}
-		all = append(all, line)
-	}
-	slices.Sort(all)
-	return all
+		return strings.Join([]string{told["HOOK"], told["POINT"], told["POD"], told["ORDINAL"], told["SIDE"], told["DIRECTION"], told["ATTEMPT"]}, " ")
+	})
 }
 
 // ordered notes the hooks, stops and starts of a run.

@@ -59,7 +59,7 @@ type result struct {
 // judge reads what the clients recorded and what the members had in the end.
 func (r *run) judge(file func(name string) string) (result, error) {
 	var all []write
-	for _, c := range r.pair.Both() {
+	for _, c := range r.Pair.Both() {
 		some, err := readWrites(file(clientName(c)))
 		if err != nil {
 			return result{}, err

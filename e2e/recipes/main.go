@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,7 +50,7 @@ func try(ctx context.Context, only string) (err error) {
 	defer func() { err = errors.Join(err, stage.Down(ctx, pair, err)) }()
 	var failed []error
 	for _, s := range systems {
-		r := &run{pair: pair, system: s, begin: time.Now()}
+		r := &run{system: s, Play: stage.Begin(pair, s.members)}
 		shown, err := r.all(ctx)
 		if err != nil {
 			return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)

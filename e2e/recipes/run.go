@@ -27,15 +27,8 @@ const (
 // run is the trial of one recipe.
 type run struct {
 	system
-	pair   *kind.Pair
-	begin  time.Time
+	*stage.Play
 	phases []phase
-	last   string
-}
-
-// say prints a line with the seconds since the run began.
-func (r *run) say(format string, args ...any) {
-	fmt.Printf("%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // all deploys the database to east, moves it under the eyes of clients and auditor, and judges its data.
@@ -46,7 +39,7 @@ func (r *run) all(ctx context.Context) (result, error) {
 	if err := r.deploy(ctx); err != nil {
 		return result{}, err
 	}
-	watching, err := stage.Audit(ctx, r.pair, r.members)
+	watching, err := stage.Audit(ctx, r.Pair, r.members)
 	if err != nil {
 		return result{}, err
 	}
@@ -57,7 +50,7 @@ func (r *run) all(ctx context.Context) (result, error) {
 		name string
 		do   func(context.Context) error
 	}{
-		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.awaitBack}, {"moving again", r.moveAgain}, {"after", undisturbed},
+		{"before", undisturbed}, {"moving, turned round", r.moveAndTurn}, {"moving back", r.AwaitBack}, {"moving again", r.MoveAgain}, {"after", undisturbed},
 	} {
 		from := time.Now()
 		if err := step.do(ctx); err != nil {
@@ -73,13 +66,13 @@ func (r *run) all(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	shown.audit = watching.Finish(ctx)
-	return shown, stage.Clear(ctx, r.pair, r.members)
+	return shown, stage.Clear(ctx, r.Pair, r.members)
 }
 
 // deploy starts the database in east and gives whoever moves it what it needs.
 func (r *run) deploy(ctx context.Context) error {
 	namespace := r.members.Namespace
-	for _, c := range r.pair.Both() {
+	for _, c := range r.Pair.Both() {
 		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace),
 			setup.MoverMay(ctx, c, namespace, setup.RunsJobs), setup.MoverMay(ctx, c, namespace, setup.AsksPods))
 		if err != nil {
@@ -87,14 +80,14 @@ func (r *run) deploy(ctx context.Context) error {
 		}
 	}
 	for _, object := range append(r.members.Objects(r.recipe), r.statefulSet()) {
-		if err := setup.Create(ctx, r.pair.East, object); err != nil {
+		if err := setup.Create(ctx, r.Pair.East, object); err != nil {
 			return err
 		}
 	}
-	if err := (fixture.App{Namespace: namespace, Name: r.members.Name}).AwaitReady(ctx, r.pair.East.Client); err != nil {
+	if err := (fixture.App{Namespace: namespace, Name: r.members.Name}).AwaitReady(ctx, r.Pair.East.Client); err != nil {
 		return err
 	}
-	r.say("%d members are Ready in east", r.members.Replicas)
+	r.Say("%d members are Ready in east", r.members.Replicas)
 	return r.putTogether(ctx)
 }
 
@@ -106,7 +99,7 @@ func (r *run) putTogether(ctx context.Context) error {
 	pod := stage.Writer(r.members.Meta("form"), r.recipe, r.image)
 	pod.Spec.Containers[0].Command = []string{"sh", "-euc", r.form}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MEMBERS", Value: strings.Join(r.hosts(r.members.Names()), " ")}}
-	return stage.RunPod(ctx, r.pair.East, pod, corev1.PodSucceeded)
+	return stage.RunPod(ctx, r.Pair.East, pod, corev1.PodSucceeded)
 }
 
 // undisturbed lets the clients work.
@@ -122,7 +115,7 @@ func undisturbed(ctx context.Context) error {
 // moveAndTurn begins the move by the recipe, and turns it round when a member is stopped: the primary, where
 // there is one.
 func (r *run) moveAndTurn(ctx context.Context) error {
-	west, err := setup.Credentials(ctx, r.pair.West, r.pair.East, r.members.Namespace)
+	west, err := setup.Credentials(ctx, r.Pair.West, r.Pair.East, r.members.Namespace)
 	if err != nil {
 		return err
 	}
@@ -136,51 +129,25 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	if err := fixture.ByRecipe(&m.Spec, r.recipe, r.parameters); err != nil {
 		return err
 	}
-	if err := setup.Create(ctx, r.pair.East, m); err != nil {
+	if err := setup.Create(ctx, r.Pair.East, m); err != nil {
 		return err
 	}
-	r.say("the Migration is created")
-	err = r.await(ctx, func(m *api.Migration) bool {
+	r.Say("the Migration is created")
+	err = r.Await(ctx, func(m *api.Migration) bool {
 		h := m.Status.Handoff
 		return h != nil && h.Ordinal == r.turn && stage.IsStopped(h.Step)
 	})
 	if err != nil {
 		return fmt.Errorf("a member stopped: %w", err)
 	}
-	return r.setMode(ctx, api.ModeRollback)
-}
-
-func (r *run) awaitBack(ctx context.Context) error {
-	return r.await(ctx, stage.Completed(api.ReasonRolledBack))
-}
-
-func (r *run) moveAgain(ctx context.Context) error {
-	if err := r.setMode(ctx, api.ModeRun); err != nil {
-		return err
-	}
-	return r.await(ctx, stage.Completed(api.ReasonMoved))
-}
-
-func (r *run) setMode(ctx context.Context, mode api.Mode) error {
-	r.say("mode: %s", mode)
-	return stage.SetMode(ctx, r.pair, r.members, mode)
-}
-
-// await tells what the Migration does until it is as wanted.
-func (r *run) await(ctx context.Context, reached func(*api.Migration) bool) error {
-	return stage.Await(ctx, r.pair, r.members, func(m *api.Migration) {
-		if line := r.members.State(m); line != r.last {
-			r.last = line
-			r.say("%s", line)
-		}
-	}, reached)
+	return r.SetMode(ctx, api.ModeRollback)
 }
 
 func clientName(c *kind.Cluster) string { return "client-" + c.Name }
 
 // written is a file of the run, on this machine.
 func (r *run) written(name string) string {
-	return filepath.Join(r.pair.SharedDir(), r.recipe, name+".json")
+	return filepath.Join(r.Pair.SharedDir(), r.recipe, name+".json")
 }
 
 // client is a pod that runs the client, as the name says, against these members.
@@ -191,18 +158,18 @@ func (r *run) client(name, does string, members []string) *corev1.Pod {
 
 // startClients starts one in each cluster.
 func (r *run) startClients(ctx context.Context) error {
-	for _, c := range r.pair.Both() {
+	for _, c := range r.Pair.Both() {
 		if err := stage.RunPod(ctx, c, r.client(clientName(c), "run", r.clients()), corev1.PodRunning); err != nil {
 			return err
 		}
 	}
-	r.say("clients in both clusters write")
+	r.Say("clients in both clusters write")
 	return nil
 }
 
 func (r *run) stopClients(ctx context.Context) error {
 	var errs []error
-	for _, c := range r.pair.Both() {
+	for _, c := range r.Pair.Both() {
 		errs = append(errs, stage.StopPod(ctx, c, r.members.Namespace, clientName(c)))
 	}
 	return errors.Join(errs...)
@@ -210,5 +177,5 @@ func (r *run) stopClients(ctx context.Context) error {
 
 // final asks every member, by a pod in west, for all that was written.
 func (r *run) final(ctx context.Context) error {
-	return stage.RunPod(ctx, r.pair.West, r.client("final", "final", r.members.Names()), corev1.PodSucceeded)
+	return stage.RunPod(ctx, r.Pair.West, r.client("final", "final", r.members.Names()), corev1.PodSucceeded)
 }

@@ -83,7 +83,7 @@ func run(ctx context.Context, only, out string) error {
 	var wrong error
 	for i, m := range mutants {
 		if !match.MatchString(m.File + " " + m.Fault) {
-			v, found := known[m.File+m.Fault]
+			v, found := known[m.Fault]
 			if !found && out != "" {
 				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: it has never been planted", m.File, m.Fault))
 			}
@@ -111,8 +111,8 @@ func run(ctx context.Context, only, out string) error {
 	return os.WriteFile(out, []byte(intro+measured), 0o644)
 }
 
-// knownFrom reads the list again that table has written, by file and fault; nothing where
-// there is none.
+// knownFrom reads the list again that table has written, by fault, for code moves from file to file; nothing
+// where there is none.
 func knownFrom(list string) map[string]verdict {
 	data, _ := os.ReadFile(list)
 	known := map[string]verdict{}
@@ -126,7 +126,7 @@ func knownFrom(list string) map[string]verdict {
 		if tests := uncell(cells[4]); tests != "" {
 			v.tests = strings.Split(tests, ", ")
 		}
-		known[cells[0]+cells[1]] = v
+		known[cells[1]] = v
 	}
 	return known
 }
@@ -134,7 +134,12 @@ func knownFrom(list string) map[string]verdict {
 // planted checks that each fault can be planted.
 func planted(mutants []mutant) error {
 	var wrong error
+	faults := map[string]bool{}
 	for _, m := range mutants {
+		if faults[m.Fault] {
+			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: there are two of them", m.File, m.Fault))
+		}
+		faults[m.Fault] = true
 		if _, err := m.apply(); err != nil {
 			wrong = errors.Join(wrong, err)
 		}

@@ -23,7 +23,7 @@ import (
 var switches string
 
 // layers are the packages of a migration, each with tests that are built on those before it.
-var layers = []string{"migration/plan", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
+var layers = []string{"migration/plan", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
 
 // rooms are likewise those of the slice controller.
 var rooms = []string{"slices/decide", "slices/observe", "slices/execute", "slices"}

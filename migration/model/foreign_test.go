@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -62,7 +63,7 @@ func TestForeignWriters(t *testing.T) {
 			before := y.Snapshot()
 			tc.change(&y.State)
 			after := y.Snapshot()
-			for _, s := range []plan.Snapshot{y.p.through(after), focused(y.p.through(after), plan.Reads{Ordinal: new(int32(2))})} {
+			for _, s := range []plan.Snapshot{y.p.through(after), focused(y.p.through(after), scope.Reads{Ordinal: new(int32(2))})} {
 				s.Record = y.State.Record
 				decision := plan.Plan(s)
 				if decision.Effect != nil || decision.Record != nil || decision.Done != "" {

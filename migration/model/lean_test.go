@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The watches of these show what once was so, of a kind of object and a side each. What plan.Lean
+// The watches of these show what once was so, of a kind of object and a side each. What scope.Lean
 // reads live keeps it from doing harm; each test fails without that read.
 
 func twoWithClaims(t *testing.T) *play {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -80,12 +81,12 @@ func (m *machine) newProcess() *process {
 	m.names++
 	p := &process{State: pass.State{Holder: fmt.Sprintf("p%d", m.names)}}
 	m.reread(p)
-	m.identify(p, plan.BothSides)
+	m.identify(p, scope.BothSides)
 	return p
 }
 
 // identify asks which clusters these are.
-func (m *machine) identify(p *process, sides plan.Sides) {
+func (m *machine) identify(p *process, sides scope.Sides) {
 	ids := map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
 	for name := range m.astray {
 		ids[name] = "elsewhere"
@@ -113,8 +114,8 @@ func (p *process) through(s plan.Snapshot) plan.Snapshot {
 
 // observe looks at both sides, as an Engine does: at what the caches show and, as far
 // as the scope asks for it, at what the API servers say. Others act between reads.
-func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c conditions) plan.Snapshot {
-	if sc.Identity != plan.NoSide {
+func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c conditions) plan.Snapshot {
+	if sc.Identity != scope.NoSide {
 		m.identify(p, sc.Identity)
 	}
 	s, down := shown.Clone(), map[plan.SideName]bool{}
@@ -150,7 +151,7 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc plan.Reads, c cond
 
 // forget takes out of a snapshot what is read live of one ordinal: nothing of that comes from the
 // caches.
-func forget(s *plan.Snapshot, sc plan.Reads) {
+func forget(s *plan.Snapshot, sc scope.Reads) {
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
 		if v.Ordinal != *sc.Ordinal {
@@ -188,7 +189,7 @@ func empty(s *plan.Snapshot, name plan.SideName) {
 // must not be older than: a pod that was absent before its StatefulSet was read may
 // have come and gone since, and so may an attachment from before its pod was read.
 // Before a stop, pods are listed ahead of all else.
-func (m *machine) reads(sc plan.Reads) []read {
+func (m *machine) reads(sc scope.Reads) []read {
 	if !sc.Live {
 		return nil
 	}
@@ -215,7 +216,7 @@ func (m *machine) reads(sc plan.Reads) []read {
 	return reads
 }
 
-func readSets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+func readSets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	for _, name := range plan.SideNames {
 		if sc.Spared.Sets.Has(name) {
 			continue
@@ -231,7 +232,7 @@ func readSets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 	}
 }
 
-func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	for _, name := range plan.SideNames {
 		if !sc.Spared.Budgets.Has(name) {
 			to.Side(name).Budgets = now.Side(name).Budgets
@@ -239,7 +240,7 @@ func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 	}
 }
 
-func readAllPods(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+func readAllPods(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	for _, name := range plan.SideNames {
 		if !sc.Spared.Pods.Has(name) {
 			to.Side(name).Pods = now.Side(name).Pods
@@ -251,7 +252,7 @@ func readPods(to *plan.Snapshot, now plan.Snapshot) {
 	to.Source.Pods, to.Destination.Pods = now.Source.Pods, now.Destination.Pods
 }
 
-func readPod(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
+func readPod(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	for _, name := range plan.SideNames {
 		if sc.Spared.Pods.Has(name) {
 			continue
@@ -265,7 +266,7 @@ func readPod(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads) {
 }
 
 // readHoldings reads a part of the volumes of the ordinals that are looked at.
-func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc plan.Reads)) {
+func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc scope.Reads)) {
 	for i := range to.Volumes {
 		v := &to.Volumes[i]
 		if !sc.Wide && sc.Ordinal != nil && v.Ordinal != *sc.Ordinal {
@@ -278,7 +279,7 @@ func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc plan.Reads, part func
 	}
 }
 
-func readClaim(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
+func readClaim(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	if !sc.Spared.Claims.Has(name) {
 		to.Claim = now.Claim
 	} else if sc.Gate || sc.Left == name {
@@ -287,7 +288,7 @@ func readClaim(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
 }
 
 // readVolume reads the volume of a side, and with it what is attached where its pods are read.
-func readVolume(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
+func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	attachments := to.Volume.Attachments
 	if !sc.Spared.Volumes.Has(name) {
 		to.Volume = now.Volume
@@ -298,7 +299,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc plan.Reads) {
 }
 
 // focused leaves only the volumes and the name that a scope asks for in a snapshot.
-func focused(s plan.Snapshot, sc plan.Reads) plan.Snapshot {
+func focused(s plan.Snapshot, sc scope.Reads) plan.Snapshot {
 	var only []plan.OrdinalVolume
 	ordinal := *sc.Ordinal
 	for _, v := range s.Volumes {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // listing is an exact list of the pods of a side that was asked for before it is needed: the
-// API server may take 100 ms for it (see plan.Reads), and much else can be read and written
+// API server may take 100 ms for it (see scope.Reads), and much else can be read and written
 // meanwhile.
 type listing struct {
 	found observed
@@ -98,7 +99,7 @@ func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
 }
 
 // leftOf is the list for the start of an ordinal; nil when there is none of that side.
-func (a *ahead) leftOf(side plan.SideName, sc plan.Reads) *listing {
+func (a *ahead) leftOf(side plan.SideName, sc scope.Reads) *listing {
 	if a.left == nil || sc.Left != side || a.left.found.endpoint.Side != side || *sc.Ordinal != a.ordinal {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -71,7 +71,7 @@ func (f *observed) attach(attachments []storagev1.VolumeAttachment) {
 
 // readAround reads from the view what depends on what was read before: by which machines the
 // volumes are attached, and which other pods the budgets of the slice select.
-func (f *observed) readAround(ctx context.Context, sc plan.Reads) error {
+func (f *observed) readAround(ctx context.Context, sc scope.Reads) error {
 	if f.endpoint.Cached == nil {
 		return nil
 	}
@@ -88,7 +88,9 @@ func (f *observed) readAround(ctx context.Context, sc plan.Reads) error {
 
 // ofVolumes says whether nothing but the volumes of one ordinal is asked for. What other pods there are is
 // of no account for them, and is looked for before the ordinal is stopped.
-func ofVolumes(sc plan.Reads) bool { return sc.Ordinal != nil && sc.Volumes && !sc.Pods && !sc.Budgets }
+func ofVolumes(sc scope.Reads) bool {
+	return sc.Ordinal != nil && sc.Volumes && !sc.Pods && !sc.Budgets
+}
 
 // readAttached reads the attachments of the volumes. It is after the pods that they are read, as
 // in readUse.

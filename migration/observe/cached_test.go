@@ -21,6 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -109,7 +110,7 @@ func TestViewsShowTheSame(t *testing.T) {
 				Pair: &endpoint.Pair{Source: of(plan.SourceSide, east), Destination: of(plan.DestinationSide, west)}, Clock: clocktesting.NewFakePassiveClock(Began),
 				KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
 			}
-			s := o.Snapshot(t.Context(), m, plan.Reads{Live: wide, Wide: wide})
+			s := o.Snapshot(t.Context(), m, scope.Reads{Live: wide, Wide: wide})
 			for _, side := range []*plan.Side{&s.Source, &s.Destination} {
 				for i := range side.Budgets {
 					if side.Budgets[i].Covers != "" {

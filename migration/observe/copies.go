@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -54,7 +55,7 @@ func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 
 // dependencies reads what the pods need, where that is to be copied. Where it cannot be read it is not
 // known, and that of both sides stays what it is: an ordinal that is down must come up.
-func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Snapshot, set *appsv1.StatefulSet, sc plan.Reads) plan.Dependencies {
+func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Snapshot, set *appsv1.StatefulSet, sc scope.Reads) plan.Dependencies {
 	look := lookedAt(m, s)
 	if look == lookAtNone || set == nil {
 		return plan.Dependencies{}

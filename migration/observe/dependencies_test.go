@@ -21,6 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -240,7 +241,7 @@ func TestCopiesAreReadSeldom(t *testing.T) {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m"}}
 	m.Spec.Mode, m.Spec.Dependencies.Mode = api.ModeRun, api.DependenciesCopy
 	s := plan.Snapshot{Spec: SpecOf(m, false)}
-	look := func(sc plan.Reads) int64 {
+	look := func(sc scope.Reads) int64 {
 		t.Helper()
 		reads.Store(0)
 		if d := e.dependencies(t.Context(), m, s, needySet(), sc); !d.Read || len(d.List) != 10 {
@@ -248,21 +249,21 @@ func TestCopiesAreReadSeldom(t *testing.T) {
 		}
 		return reads.Load()
 	}
-	if first := look(plan.Reads{}); first < 20 {
+	if first := look(scope.Reads{}); first < 20 {
 		t.Errorf("%d reads at first", first)
 	}
-	if again := look(plan.Reads{Live: true}); again != 0 {
+	if again := look(scope.Reads{Live: true}); again != 0 {
 		t.Errorf("%d reads again", again)
 	}
 	e.BeforeWrite(plan.Effect{Verb: plan.CreateCopy, Side: plan.DestinationSide, Kind: "ConfigMap", Name: "settings"})
-	if one := look(plan.Reads{Live: true}); one != 2 {
+	if one := look(scope.Reads{Live: true}); one != 2 {
 		t.Errorf("%d reads of what was written", one)
 	}
-	if anew := look(plan.Reads{Live: true, Dependencies: true}); anew < 20 {
+	if anew := look(scope.Reads{Live: true, Dependencies: true}); anew < 20 {
 		t.Errorf("%d reads where all must be known", anew)
 	}
 	clock.SetTime(clock.Now().Add(CopiesSeenFor))
-	if later := look(plan.Reads{}); later < 20 {
+	if later := look(scope.Reads{}); later < 20 {
 		t.Errorf("%d reads later", later)
 	}
 }

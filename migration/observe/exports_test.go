@@ -12,7 +12,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -37,7 +37,7 @@ func TestExportsThatAreNotServed(t *testing.T) {
 			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
 			source, destination := &observed{endpoint: endpoint.Endpoint{Live: live}, set: set}, &observed{endpoint: endpoint.Endpoint{Live: live}}
 			readExports(t.Context(), m, source, destination)
-			readNames(t.Context(), m, source, destination, plan.Reads{})
+			readNames(t.Context(), m, source, destination, scope.Reads{})
 			if unread := source.err != nil && destination.err != nil; unread != begun {
 				t.Errorf("export of %s, begun: %t: %v, %v", name, begun, source.err, destination.err)
 			}

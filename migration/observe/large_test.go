@@ -29,6 +29,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -176,7 +177,7 @@ func computed(t testing.TB) time.Duration {
 func BenchmarkPass(b *testing.B) {
 	for _, n := range []int32{20, 500, 5000} {
 		o, m := large(n)
-		for name, reads := range map[string]plan.Reads{"near": plan.Near(RecordOf(m)), "all": {}} {
+		for name, reads := range map[string]scope.Reads{"near": scope.Near(RecordOf(m)), "all": {}} {
 			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
 				began := computed(b)
 				for b.Loop() {
@@ -189,7 +190,7 @@ func BenchmarkPass(b *testing.B) {
 }
 
 // costs is how long a processor works for a pass, at best.
-func costs(t *testing.T, o *Observer, m *api.Migration, reads plan.Reads) time.Duration {
+func costs(t *testing.T, o *Observer, m *api.Migration, reads scope.Reads) time.Duration {
 	t.Helper()
 	const tries, passes = 3, 4
 	best := time.Hour
@@ -207,15 +208,15 @@ func costs(t *testing.T, o *Observer, m *api.Migration, reads plan.Reads) time.D
 // them, and one of an ordinal that is on its way a small part of that.
 func TestPassOfThousands(t *testing.T) {
 	o, m := large(500)
-	some := costs(t, o, m, plan.Reads{})
+	some := costs(t, o, m, scope.Reads{})
 	o, m = large(5000)
-	all, near := costs(t, o, m, plan.Reads{}), costs(t, o, m, plan.Near(RecordOf(m)))
+	all, near := costs(t, o, m, scope.Reads{}), costs(t, o, m, scope.Near(RecordOf(m)))
 	if all > 40*max(some, time.Millisecond) || near > all/2 {
 		t.Errorf("500 ordinals: %s; 5,000: %s, and for one of them %s", some, all, near)
 	}
 }
 
-func pass(t testing.TB, o *Observer, m *api.Migration, reads plan.Reads) {
+func pass(t testing.TB, o *Observer, m *api.Migration, reads scope.Reads) {
 	t.Helper()
 	if s := o.Snapshot(t.Context(), m, reads); plan.Plan(s).Record == nil {
 		t.Fatalf("its ordinal does not arrive: %+v", plan.Plan(s).Hold)

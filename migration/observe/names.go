@@ -10,12 +10,13 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // readNames reads the Services and ServiceExports that bear the names of ordinals,
 // when the migration asks for them: of one ordinal, or of the whole namespace.
-func readNames(ctx context.Context, m *api.Migration, source, destination *observed, sc plan.Reads) {
+func readNames(ctx context.Context, m *api.Migration, source, destination *observed, sc scope.Reads) {
 	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // seenFor is how long a namespace that was there is taken to be there: while what the destination
@@ -18,7 +18,7 @@ const seenFor = 10 * time.Second
 
 // readNamespace looks for the destination's namespace when it is in doubt: its StatefulSet is not
 // there. Nothing watches it.
-func (e *Observer) readNamespace(ctx context.Context, f *observed, sc plan.Reads) error {
+func (e *Observer) readNamespace(ctx context.Context, f *observed, sc scope.Reads) error {
 	if f.set != nil {
 		e.namespaceSeen = time.Time{}
 		return nil

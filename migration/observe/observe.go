@@ -18,6 +18,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -85,7 +86,7 @@ type Observer struct {
 
 // Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
-func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads) plan.Snapshot {
+func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Reads) plan.Snapshot {
 	recorded := recordedVolumes(m.Status.Handoff)
 	now := e.Clock.Now()
 	source, destination := &observed{endpoint: e.Source, recorded: recorded, now: now}, &observed{endpoint: e.Destination, recorded: recorded, now: now, lost: Recovers(m)}
@@ -158,8 +159,8 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc plan.Reads
 }
 
 // identify asks sides which cluster they are in.
-func (e *Observer) identify(ctx context.Context, source, destination *observed, sides plan.Sides) {
-	if sides == plan.NoSide {
+func (e *Observer) identify(ctx context.Context, source, destination *observed, sides scope.Sides) {
+	if sides == scope.NoSide {
 		return
 	}
 	both(source, destination, func(f *observed) error {
@@ -192,7 +193,7 @@ func (f *observed) fail(err error) {
 
 // readerOf is the cache or the API server, which lists a kind of object where all is read live and
 // this side's is not spared. A side that is not watched yet is read live.
-func (f *observed) readerOf(sc plan.Reads, spared plan.Sides) client.Reader {
+func (f *observed) readerOf(sc scope.Reads, spared scope.Sides) client.Reader {
 	if f.endpoint.Cached == nil || sc.Wide && !spared.Has(f.endpoint.Side) {
 		return f.endpoint.Live
 	}
@@ -210,7 +211,7 @@ func (f *observed) around() client.Reader {
 
 // read reads the slice of one side: its StatefulSet, and after it pods and budgets,
 // and what is attached in its cluster.
-func (f *observed) read(ctx context.Context, sc plan.Reads) (err error) {
+func (f *observed) read(ctx context.Context, sc scope.Reads) (err error) {
 	if err := f.readSet(ctx, f.readerOf(sc, sc.Spared.Sets)); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (f *observed) listPods(ctx context.Context, reader client.Reader, options .
 
 // readRest reads what is not of one ordinal: the governing Service of the source, and all claims
 // and volumes.
-func (f *observed) readRest(ctx context.Context, sc plan.Reads, source *appsv1.StatefulSet) error {
+func (f *observed) readRest(ctx context.Context, sc scope.Reads, source *appsv1.StatefulSet) error {
 	return endpoint.Together(
 		func() error { return f.readAllVolumes(ctx, sc) },
 		func() (err error) {
@@ -261,7 +262,7 @@ func (f *observed) readRest(ctx context.Context, sc plan.Reads, source *appsv1.S
 	)
 }
 
-func (f *observed) readAllVolumes(ctx context.Context, sc plan.Reads) error {
+func (f *observed) readAllVolumes(ctx context.Context, sc scope.Reads) error {
 	var claims corev1.PersistentVolumeClaimList
 	var pvs corev1.PersistentVolumeList
 	err := endpoint.Together(
@@ -313,7 +314,7 @@ func OrdinalOf(set, pod string) (int32, bool) {
 }
 
 // OrdinalsOf are those whose volumes and names are read.
-func OrdinalsOf(s plan.Snapshot, sc plan.Reads) []int32 {
+func OrdinalsOf(s plan.Snapshot, sc scope.Reads) []int32 {
 	if sc.Ordinal != nil {
 		return []int32{*sc.Ordinal}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // readLive replaces what the caches say by what the API servers say now, as far as
@@ -21,7 +22,7 @@ import (
 // Before a stop, which waits for no pod to be gone, they may be listed before (see ahead).
 // For the same reason what attaches a volume is read after the pods, where volumes
 // can be attached.
-func readLive(ctx context.Context, source, destination *observed, sc plan.Reads) {
+func readLive(ctx context.Context, source, destination *observed, sc scope.Reads) {
 	both(source, destination, func(f *observed) error {
 		var reads []func() error
 		if !f.spares(sc.Spared.Sets) {
@@ -75,7 +76,7 @@ func readLive(ctx context.Context, source, destination *observed, sc plan.Reads)
 }
 
 // spares says whether a kind of object is left to the cache of this side, if it has one.
-func (f *observed) spares(sides plan.Sides) bool {
+func (f *observed) spares(sides scope.Sides) bool {
 	return f.endpoint.Cached != nil && sides.Has(f.endpoint.Side)
 }
 
@@ -96,7 +97,7 @@ func namesOf(sides ...*observed) []string {
 
 // readPods replaces the pods by what the API server says now, as far as the scope asks for
 // it. What may be late says nothing about the ordinal's own pod, which is read besides.
-func (f *observed) readPods(ctx context.Context, sc plan.Reads, templates []string) error {
+func (f *observed) readPods(ctx context.Context, sc scope.Reads, templates []string) error {
 	if sc.Gate {
 		pods, err := f.listing.pods(ctx)
 		f.pods = pods
@@ -119,7 +120,7 @@ func (f *observed) readPods(ctx context.Context, sc plan.Reads, templates []stri
 
 // notOlderThan asks an API server for a list from its watch cache, at least as new as these
 // pods. It does not wait: one that is exactly fresh waits until the cache has heard of
-// everything that was written before, of whatever kind (see plan.Reads).
+// everything that was written before, of whatever kind (see scope.Reads).
 func notOlderThan(pods []corev1.Pod) client.ListOption {
 	newest := "0"
 	for i := range pods {
@@ -198,7 +199,7 @@ func (f *observed) addCached(ctx context.Context, templates []string, ordinal in
 	return err
 }
 
-func (f *observed) readVolumes(ctx context.Context, sc plan.Reads, names []string) error {
+func (f *observed) readVolumes(ctx context.Context, sc scope.Reads, names []string) error {
 	var reader client.Reader = f.endpoint.Live
 	if f.spares(sc.Spared.Volumes) {
 		reader = f.endpoint.Cached

@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -85,7 +86,7 @@ func TestUseIsLookedForLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.effect.Side, tc.effect.Ordinal = cmp.Or(tc.effect.Side, plan.SourceSide), 2
 			s := plan.Snapshot{Spec: plan.Spec{SameCluster: tc.shared}, Source: plan.Side{Set: plan.Set{Templates: []string{"data"}}}}
-			sc := plan.ReadsFor(s, plan.Decision{Effect: &tc.effect})
+			sc := scope.For(s, plan.Decision{Effect: &tc.effect})
 			l := &lister{}
 			objects := []client.Object{
 				&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}}},
@@ -139,7 +140,7 @@ func TestOwnPodIsReadExactly(t *testing.T) {
 				},
 			}, tc.got...)
 			f := &observed{endpoint: endpointtest.Source(live)}
-			if err := f.readPods(t.Context(), plan.Reads{Pods: true, Users: true, Ordinal: new(int32(2))}, nil); err != nil {
+			if err := f.readPods(t.Context(), scope.Reads{Pods: true, Users: true, Ordinal: new(int32(2))}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if len(f.pods) != tc.want {
@@ -191,7 +192,7 @@ func TestListedAhead(t *testing.T) {
 			for _, effect := range tc.then {
 				e.ahead.before(effect, false)
 			}
-			sc := plan.Reads{Left: plan.SourceSide, Ordinal: &tc.ordinal}
+			sc := scope.Reads{Left: plan.SourceSide, Ordinal: &tc.ordinal}
 			if got := e.ahead.leftOf(plan.SourceSide, sc).shows(ctx, tc.ordinal, []string{"data"}); got != tc.want {
 				t.Errorf("got %t", got)
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -76,22 +77,22 @@ func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) 
 // TestWhatIsListedWide: of what a migration is concluded from, what is not spared is listed at the API
 // servers, and nothing else.
 func TestWhatIsListedWide(t *testing.T) {
-	const both = plan.BothSides
+	const both = scope.BothSides
 	for name, tc := range map[string]struct {
-		spared plan.Spared
+		spared scope.Spared
 		want   []string
 	}{
-		"all of it":     {plan.Spared{}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"no sets":       {plan.Spared{Sets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList"}},
-		"no budgets":    {plan.Spared{Budgets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodList", "StatefulSet"}},
-		"no pods":       {plan.Spared{Pods: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "StatefulSet"}},
-		"no claims":     {plan.Spared{Claims: both}, []string{"PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"no volumes":    {plan.Spared{Volumes: both}, []string{"PersistentVolumeClaimList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"of the others": {plan.Spared{Pods: plan.OfDestination}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"all of it":     {scope.Spared{}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"no sets":       {scope.Spared{Sets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList"}},
+		"no budgets":    {scope.Spared{Budgets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodList", "StatefulSet"}},
+		"no pods":       {scope.Spared{Pods: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "StatefulSet"}},
+		"no claims":     {scope.Spared{Claims: both}, []string{"PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"no volumes":    {scope.Spared{Volumes: both}, []string{"PersistentVolumeClaimList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"of the others": {scope.Spared{Pods: scope.OfDestination}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, source, _ := watched(clocktesting.NewFakePassiveClock(Began))
-			o.Snapshot(t.Context(), migrating(), plan.Reads{Live: true, Wide: true, Spared: tc.spared})
+			o.Snapshot(t.Context(), migrating(), scope.Reads{Live: true, Wide: true, Spared: tc.spared})
 			if diff := cmp.Diff(tc.want, source.kinds()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -102,7 +103,7 @@ func TestWhatIsListedWide(t *testing.T) {
 // TestOneSideIsAsked: only the side in doubt is asked which cluster it is in (I9).
 func TestOneSideIsAsked(t *testing.T) {
 	o, _, _ := watched(clocktesting.NewFakePassiveClock(Began))
-	s := o.Snapshot(t.Context(), migrating(), plan.Reads{Live: true, Identity: plan.OfDestination})
+	s := o.Snapshot(t.Context(), migrating(), scope.Reads{Live: true, Identity: scope.OfDestination})
 	if s.Source.ClusterID != "1" || s.Destination.ClusterID != "asked" || o.Destination.ID != "asked" {
 		t.Errorf("source %s, destination %s", s.Source.ClusterID, s.Destination.ClusterID)
 	}
@@ -113,7 +114,7 @@ func TestOneSideIsAsked(t *testing.T) {
 func TestNamespaceIsLookedFor(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(Began)
 	o, _, destination := watched(clock)
-	looks := func(sc plan.Reads) bool {
+	looks := func(sc scope.Reads) bool {
 		destination.kinds()
 		found := o.Snapshot(t.Context(), migrating(), sc).Destination.NamespaceFound
 		looked := slices.Contains(destination.kinds(), "Namespace")
@@ -122,8 +123,8 @@ func TestNamespaceIsLookedFor(t *testing.T) {
 		}
 		return looked
 	}
-	live := plan.Reads{Live: true, Namespace: true}
-	if looks(plan.Reads{}) || !looks(live) || !looks(live) {
+	live := scope.Reads{Live: true, Namespace: true}
+	if looks(scope.Reads{}) || !looks(live) || !looks(live) {
 		t.Error("one that is not there is not looked for, or for a wait")
 	}
 	o.LookAhead(t.Context(), plan.Effect{Verb: plan.CreateNamespace, Side: plan.DestinationSide})
@@ -161,7 +162,7 @@ func TestNearReadsOneOrdinal(t *testing.T) {
 	o.Source.Cached = cached
 	m := migrating()
 	m.Status.Handoff = &api.Handoff{Ordinal: 1}
-	s := o.Snapshot(t.Context(), m, plan.Near(RecordOf(m)))
+	s := o.Snapshot(t.Context(), m, scope.Near(RecordOf(m)))
 	if len(s.Volumes) != 1 || s.Volumes[0].Ordinal != 1 || !s.Volumes[0].Source.Volume.Found || !s.Focused || !s.VolumesRead {
 		t.Errorf("got %+v", s.Volumes)
 	}
@@ -172,7 +173,7 @@ func TestNearReadsOneOrdinal(t *testing.T) {
 	if live := append(source.kinds(), destination.kinds()...); len(live) > 0 {
 		t.Errorf("live is read %q", live)
 	}
-	o.Snapshot(t.Context(), m, plan.Reads{})
+	o.Snapshot(t.Context(), m, scope.Reads{})
 	if all := cached.kinds(); !slices.Contains(all, "PersistentVolumeClaimList") {
 		t.Errorf("of all there are, %q", all)
 	}

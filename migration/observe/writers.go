@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -29,7 +30,7 @@ type seenWriters struct {
 }
 
 // writers reads who else writes the source, where they are to be paused, and those that were.
-func (e *Observer) writers(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, sc plan.Reads) plan.Writers {
+func (e *Observer) writers(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, sc scope.Reads) plan.Writers {
 	if sc.Ordinal != nil || !m.Spec.Writers.Pause && len(m.Status.PausedWriters) == 0 {
 		return plan.Writers{}
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // rounds bounds how often a pass looks closer: the world may change while it looks.
@@ -63,7 +64,7 @@ func (s *State) Begin(now time.Time, record plan.Record, observed func(object st
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
 	}
-	return Step{Do: Read, Reads: plan.Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
+	return Step{Do: Read, Reads: scope.Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
 // Shown says whether a version that is observed is the one that was written, or a newer one.
@@ -85,29 +86,29 @@ func without(from []Awaited, leave func(Awaited) bool) []Awaited {
 // need is what must be read live for a decision: all of it, where the caches do not show what this
 // process has written, or its last two writes met something else than they had shown. One such write
 // is what a controller's status makes that comes between.
-func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) plan.Reads {
+func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) scope.Reads {
 	if s.Refusals > 1 || len(s.Awaited) > 0 {
-		return plan.ReadsFor(snapshot, decision)
+		return scope.For(snapshot, decision)
 	}
-	return plan.Lean(snapshot, decision)
+	return scope.Lean(snapshot, decision)
 }
 
 // Next plans on what the Step's Reads have shown. It hands out a decision only when they cover
 // all that must be read live for it; until then it asks for more, and rests when the world has
 // changed too often meanwhile.
 func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
-	if step.Reads.Live && step.Reads.Spared.Sets == plan.NoSide && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
+	if step.Reads.Live && step.Reads.Spared.Sets == scope.NoSide && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
 		s.LastLiveRead = snapshot.Now
 	}
 	snapshot = s.Sign(snapshot)
 	decision := plan.Plan(snapshot)
-	if step.near && plan.NeedsAll(snapshot, decision) {
-		return step.again(plan.Reads{})
+	if step.near && scope.NeedsAll(snapshot, decision) {
+		return step.again(scope.Reads{})
 	}
 	need := s.need(snapshot, decision)
 	if step.overdue && !need.Live && (step.near || !step.Reads.Live) {
 		// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
-		need = plan.Reads{Live: true}
+		need = scope.Reads{Live: true}
 	}
 	if step.Reads.Covers(need) {
 		return stepOf(snapshot, decision)

@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -28,15 +29,15 @@ type drive struct {
 	world  *simulate.World
 	answer func(pass.Step) pass.Kind
 	// seen is called for what is read.
-	seen func(plan.Reads)
+	seen func(scope.Reads)
 	// check is called for each step, with what was read last.
-	check func(pass.Step, plan.Reads)
+	check func(pass.Step, scope.Reads)
 }
 
 func newDrive(s plan.Snapshot) *drive {
 	return &drive{
 		State: pass.State{Holder: "a"}, world: simulate.NewWorld(s),
-		answer: func(pass.Step) pass.Kind { return pass.Landed }, check: func(pass.Step, plan.Reads) {}, seen: func(plan.Reads) {},
+		answer: func(pass.Step) pass.Kind { return pass.Landed }, check: func(pass.Step, scope.Reads) {}, seen: func(scope.Reads) {},
 	}
 }
 
@@ -46,7 +47,7 @@ func scenario() plan.Snapshot {
 }
 
 // observe is what reads show of a world whose caches are in time.
-func observe(s plan.Snapshot, reads plan.Reads) plan.Snapshot {
+func observe(s plan.Snapshot, reads scope.Reads) plan.Snapshot {
 	s.VolumesRead = reads.Volumes
 	if reads.Ordinal == nil {
 		return s
@@ -70,7 +71,7 @@ func (d *drive) shown(string) string {
 func (d *drive) look() pass.Step {
 	now := d.world.State.Now
 	step := d.Begin(now, d.world.State.Record, d.shown)
-	var reads plan.Reads
+	var reads scope.Reads
 	for step.Do == pass.Read {
 		reads = step.Reads
 		d.seen(reads)
@@ -95,7 +96,7 @@ func (d *drive) pass(t fataler) pass.Step {
 		step = d.Answered(step, pass.Answer{Kind: kind, Object: "web", Version: d.world.NewVersion()}, d.world.State.Now)
 		d.check(step, first.Reads)
 	}
-	d.settle()
+	d.world.Settle()
 	d.world.State.Now = d.world.State.Now.Add(max(first.Decision.Wait, time.Second))
 	return first
 }
@@ -119,24 +120,6 @@ func (d *drive) land(t fataler, step pass.Step) {
 	}
 }
 
-// settle lets the controllers and kubelets of both clusters act until nothing changes.
-func (d *drive) settle() {
-	w := d.world
-	for changed := true; changed; {
-		changed = false
-		for _, name := range plan.SideNames {
-			for _, act := range []func(plan.SideName) bool{w.ControlSet, w.Learn, w.Confirm, w.ControlBudgets, w.BindClaims} {
-				changed = act(name) || changed
-			}
-			for ordinal := range int32(3) {
-				for _, act := range []func(plan.SideName, int32) bool{w.Ready, w.Gone, w.Detach} {
-					changed = act(name, ordinal) || changed
-				}
-			}
-		}
-	}
-}
-
 // TestEveryDecisionIsCovered: nothing is written or concluded unless what was read last covers what
 // must be read live for it, whatever the answers were before (I1, I2); and a fence is written only
 // after its record was confirmed (I7).
@@ -152,13 +135,13 @@ func TestEveryDecisionIsCovered(t *testing.T) {
 			return rapid.SampledFrom([]pass.Kind{pass.NoAnswer, pass.Changed, pass.Refused, pass.MissingRight, pass.NamespaceGone}).Draw(t, "answer")
 		}
 		var last pass.Do
-		needed := func(step pass.Step) plan.Reads {
+		needed := func(step pass.Step) scope.Reads {
 			if d.Refusals > 1 || len(d.Awaited) > 0 {
-				return plan.ReadsFor(step.Snapshot, step.Decision)
+				return scope.For(step.Snapshot, step.Decision)
 			}
-			return plan.Lean(step.Snapshot, step.Decision)
+			return scope.Lean(step.Snapshot, step.Decision)
 		}
-		d.check = func(step pass.Step, reads plan.Reads) {
+		d.check = func(step pass.Step, reads scope.Reads) {
 			needsReads := step.Do == pass.Confirm || step.Do == pass.Write || step.Do == pass.SaveRecord
 			if needsReads && last != pass.Confirm && !reads.Covers(needed(step)) {
 				t.Fatalf("%+v was handed out on %+v", step.Decision, reads)
@@ -188,9 +171,9 @@ func TestEveryDecisionIsCovered(t *testing.T) {
 // process has written, and where its last write was refused (I1, I2, I6).
 func TestLeanOnlyOnGoodCaches(t *testing.T) {
 	d := newDrive(scenario())
-	var reads plan.Reads
-	d.check = func(_ pass.Step, last plan.Reads) { reads = last }
-	readsOf := func(verb volumes.Verb) plan.Reads {
+	var reads scope.Reads
+	d.check = func(_ pass.Step, last scope.Reads) { reads = last }
+	readsOf := func(verb volumes.Verb) scope.Reads {
 		for range enough {
 			if e := d.look().Decision.Effect; e != nil && e.Volume.Verb == verb {
 				return reads
@@ -198,10 +181,10 @@ func TestLeanOnlyOnGoodCaches(t *testing.T) {
 			d.pass(t)
 		}
 		t.Fatalf("no %s", verb)
-		return plan.Reads{}
+		return scope.Reads{}
 	}
 	lean := readsOf(volumes.Park)
-	if lean.Spared == (plan.Spared{}) {
+	if lean.Spared == (scope.Spared{}) {
 		t.Errorf("all is read live: %+v", lean)
 	}
 	d.Refusals = 1
@@ -209,12 +192,12 @@ func TestLeanOnlyOnGoodCaches(t *testing.T) {
 		t.Errorf("after one refusal, as a status makes it, %+v is left to the caches", got.Spared)
 	}
 	d.Refusals = 2
-	if got := readsOf(volumes.Park); got.Spared != (plan.Spared{}) {
+	if got := readsOf(volumes.Park); got.Spared != (scope.Spared{}) {
 		t.Errorf("after two refusals %+v is left to the caches", got.Spared)
 	}
 	d.Refusals, d.Awaited = 0, []pass.Awaited{{Object: "web", Version: "7"}}
 	d.unseen = true
-	if got := readsOf(volumes.Park); got.Spared != (plan.Spared{}) {
+	if got := readsOf(volumes.Park); got.Spared != (scope.Spared{}) {
 		t.Errorf("on caches that are behind %+v is left to them", got.Spared)
 	}
 	d.unseen = false
@@ -227,8 +210,8 @@ func TestLeanOnlyOnGoodCaches(t *testing.T) {
 // not for a while; what is read live for a write is not read before that as well.
 func TestReadsOnceMore(t *testing.T) {
 	d := newDrive(scenario())
-	var reads plan.Reads
-	d.check = func(_ pass.Step, last plan.Reads) { reads = last }
+	var reads scope.Reads
+	d.check = func(_ pass.Step, last scope.Reads) { reads = last }
 	d.world.State.Spec.Mode = api.ModePause
 	for _, want := range []bool{true, false} {
 		if d.look(); reads.Live != want {
@@ -247,7 +230,7 @@ func TestReadsOnceMore(t *testing.T) {
 	}
 	d = newDrive(scenario())
 	step := d.Begin(plantest.Epoch, plan.Record{}, d.shown)
-	if step.Reads != (plan.Reads{}) {
+	if step.Reads != (scope.Reads{}) {
 		t.Errorf("before anything is decided, %+v is read", step.Reads)
 	}
 	if step = d.Next(step, observe(d.world.Snapshot(), step.Reads)); !step.Reads.Wide {
@@ -262,7 +245,7 @@ func TestMostPassesAreNear(t *testing.T) {
 	for range enough {
 		handoff, source := d.world.State.Record.Handoff, d.world.State.Source.Set
 		all := 0
-		d.seen = func(reads plan.Reads) {
+		d.seen = func(reads scope.Reads) {
 			if reads.Ordinal == nil {
 				all++
 			}
@@ -321,12 +304,12 @@ func TestNearIsNotForEver(t *testing.T) {
 		after time.Duration
 		live  bool
 	}{{0, false}, {pass.RequeueAtLatest - 1, false}, {pass.RequeueAtLatest, true}} {
-		var last plan.Reads
-		d.seen = func(reads plan.Reads) { last = reads }
+		var last scope.Reads
+		d.seen = func(reads scope.Reads) { last = reads }
 		before := d.world.State.Now
 		d.world.State.Now = before.Add(tc.after)
 		step := d.look()
-		if live := last.Spared.Sets == plan.NoSide; live != tc.live || step.Decision.Hold == nil {
+		if live := last.Spared.Sets == scope.NoSide; live != tc.live || step.Decision.Hold == nil {
 			t.Errorf("after %s: %+v, live: %t", tc.after, step.Decision.Hold, live)
 		}
 		d.world.State.Now = before

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -32,7 +33,7 @@ const (
 // Step is what is done next in a pass.
 type Step struct {
 	Do    Do
-	Reads plan.Reads
+	Reads scope.Reads
 	// Snapshot is what the Decision was taken on. Both are kept to the end of the pass.
 	Snapshot plan.Snapshot
 	Decision plan.Decision
@@ -47,7 +48,7 @@ type Step struct {
 }
 
 // again looks closer, unless that was done too often.
-func (step Step) again(reads plan.Reads) Step {
+func (step Step) again(reads scope.Reads) Step {
 	if step.round++; step.round == rounds {
 		return Step{RequeueAfter: RequeueUnobserved}
 	}

@@ -83,26 +83,9 @@ type Copied struct {
 // mostPutBack is how often a copy is put back that somebody else keeps changing.
 const mostPutBack = 3
 
-// copies says whether the effect is about a copy of a dependency.
-func (e Effect) copies() bool {
+// Copies says whether the effect is about a copy of a dependency.
+func (e Effect) Copies() bool {
 	return e.Verb == CreateCopy || e.Verb == UpdateCopy || e.Verb == DeleteCopy
-}
-
-// aboutDependencies says whether a hold is about what may be mended in either cluster, unseen by any watch.
-func aboutDependencies(reason string) bool {
-	return slices.Contains([]string{
-		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
-	}, reason)
-}
-
-// dependsOn says whether a record may only be written where every copy is up to date: before the
-// first ordinal is on its way, and when the last one has arrived.
-func dependsOn(s Snapshot, next *Record) bool {
-	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || viewOf(s).direction() != api.Forward || s.Deleting {
-		return false
-	}
-	first := s.Record.Handoff == nil && next.Handoff != nil && !viewOf(s).begun()
-	return first || next.Completed != ""
 }
 
 // begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
@@ -161,7 +144,7 @@ const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependenci
 
 // RemedyRights mends a right that is missing for an effect.
 func (e Effect) RemedyRights() string {
-	if e.copies() {
+	if e.Copies() {
 		return RemedyDependencyRights
 	}
 	if e.Verb == RunHook {

@@ -241,51 +241,6 @@ func TestDependencyFindings(t *testing.T) {
 	}
 }
 
-// TestDependenciesAreReadAnew: before the first ordinal is on its way, when the last one has arrived, and
-// before anybody is called for what may have been mended.
-func TestDependenciesAreReadAnew(t *testing.T) {
-	begins := func(s Snapshot) Decision {
-		record := s.Record
-		record.Handoff = &api.Handoff{Ordinal: 2}
-		return Decision{Record: &record}
-	}
-	ends := func(s Snapshot) Decision {
-		record := s.Record
-		record.Completed = api.ReasonMoved
-		return Decision{Record: &record}
-	}
-	hold := func(reason string) func(Snapshot) Decision {
-		return decided(Decision{Hold: &Hold{Reason: reason, Stalled: true}})
-	}
-	for name, tc := range map[string]struct {
-		changes []func(*Snapshot, *Dependency)
-		decide  func(Snapshot) Decision
-		want    bool
-	}{
-		"the first begins":        {[]func(*Snapshot, *Dependency){fresh}, begins, true},
-		"the second begins":       {nil, begins, false},
-		"it ends":                 {nil, ends, true},
-		"it ends, nothing copied": {[]func(*Snapshot, *Dependency){asking(func(a *DependencySpec) { a.Copy = false })}, ends, false},
-		"it ends on its way back": {[]func(*Snapshot, *Dependency){func(s *Snapshot, _ *Dependency) { s.Spec.Mode = api.ModeRollback }}, ends, false},
-		"it differs":              {nil, hold(api.ReasonDependencyDiffers), true},
-		"one is missing":          {nil, hold(api.ReasonDependencyMissing), true},
-		"one is, nothing copied":  {[]func(*Snapshot, *Dependency){asking(func(a *DependencySpec) { a.Copy = false })}, hold(api.ReasonDependencyMissing), false},
-		"a copy is written":       {nil, decided(Decision{Effect: &Effect{Verb: UpdateCopy, Side: DestinationSide}}), false},
-		"a pod is waited for":     {nil, hold(api.ReasonPodNotReady), false},
-	} {
-		s := needing(tc.changes...).Snapshot
-		decision := tc.decide(s)
-		for kind, reads := range map[string]Reads{"all": ReadsFor(s, decision), "lean": Lean(s, decision)} {
-			if reads.Dependencies != tc.want {
-				t.Errorf("%s, %s: %t", name, kind, reads.Dependencies)
-			}
-		}
-	}
-	if (Reads{Live: true, Wide: true}).Covers(Reads{Live: true, Dependencies: true}) || !(Reads{Live: true, Dependencies: true}).Covers(Reads{Live: true, Dependencies: true}) {
-		t.Error("what was not read is taken for read")
-	}
-}
-
 // TestNothingIsWrittenOverSomethingElse, whatever is seen: unless it was asked for, a write meets nothing,
 // or a copy that nobody else has changed; and no copy is deleted to be replaced that is not one of ours
 // or of an earlier move (I9).

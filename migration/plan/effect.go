@@ -157,17 +157,6 @@ func (e Effect) OfOrdinal() bool {
 	}
 }
 
-// creates says whether the effect makes what the destination needs before the first ordinal comes:
-// nothing of it runs a pod.
-func (e Effect) creates() bool {
-	switch e.Verb {
-	case CreateNamespace, CreateService, CreateBudget, CreateSet:
-		return true
-	default:
-		return false
-	}
-}
-
 // String says what the effect does, for people.
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)

@@ -96,6 +96,65 @@ func (p gatePlanner) tooManyDown(k int32) *Hold {
 	}
 }
 
+// allUnavailable names the pods of both slices that are not available, other than
+// the one of the ordinal that is left out.
+func (p *View) allUnavailable(leaveOut *int32) []string {
+	return append(podNames(p.Source, p.down(SourceSide), leaveOut), podNames(p.Destination, p.down(DestinationSide), leaveOut)...)
+}
+
+// down are the ordinals of a slice whose pods are not available.
+func (p *View) down(name SideName) []int32 {
+	found, known := p.downs[name]
+	if !known {
+		found = downOf(p.Snapshot, *p.Side(name))
+		if p.downs == nil {
+			p.downs = map[SideName][]int32{}
+		}
+		p.downs[name] = found
+	}
+	return found
+}
+
+// unavailable names the pods of a slice that are not available.
+func unavailable(s Snapshot, side Side) []string { return podNames(side, downOf(s, side), nil) }
+
+// podNames names the pods of ordinals, other than the one that is left out.
+func podNames(side Side, ordinals []int32, leaveOut *int32) []string {
+	var names []string
+	for _, ordinal := range ordinals {
+		if leaveOut == nil || *leaveOut != ordinal {
+			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
+		}
+	}
+	return names
+}
+
+// downOf are the ordinals of a slice whose pods are not available.
+func downOf(s Snapshot, side Side) []int32 {
+	var down []int32
+	at, end, pods := 0, side.Set.End(), side.Pods
+	for ordinal := side.Set.Start; ordinal < end; ordinal++ {
+		for at < len(pods) && pods[at].Ordinal < ordinal {
+			at++
+		}
+		found := at < len(pods) && pods[at].Ordinal == ordinal
+		if !found || !pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side.Budgets, side.Set.Name, ordinal) {
+			down = append(down, ordinal)
+		}
+	}
+	return down
+}
+
+// disrupted says whether an eviction of the pod was granted and not yet seen.
+func disrupted(budgets []Budget, set string, ordinal int32) bool {
+	for i := range budgets {
+		if names := budgets[i].Disrupted; len(names) > 0 && slices.Contains(names, PodName(set, ordinal)) {
+			return true
+		}
+	}
+	return false
+}
+
 // rolling holds while pods of a slice are replaced.
 func (s *Side) rolling() *Hold {
 	switch {

@@ -72,28 +72,11 @@ func (w *walk) until(t *rapid.T) plan.Decision {
 		case decision.Done != "" || decision.Hold.Stalled || decision.Hold.Reason == api.ReasonGatePending:
 			return decision
 		}
-		w.act()
+		w.Settle()
 		w.State.Now = w.State.Now.Add(max(decision.Wait, time.Second))
 	}
 	t.Fatal("it does not end")
 	return plan.Decision{}
-}
-
-// act lets the controllers and kubelets of both clusters do all that they have to.
-func (w *walk) act() {
-	for changed := true; changed; {
-		changed = false
-		for _, name := range plan.SideNames {
-			for _, act := range []func(plan.SideName) bool{w.ControlSet, w.Learn, w.Confirm, w.ControlBudgets, w.BindClaims} {
-				changed = act(name) || changed
-			}
-			for ordinal := range int32(3) {
-				for _, act := range []func(plan.SideName, int32) bool{w.Ready, w.Gone, w.Detach} {
-					changed = act(name, ordinal) || changed
-				}
-			}
-		}
-	}
 }
 
 func without(s plan.Snapshot) plan.Snapshot {

@@ -245,7 +245,7 @@ func (p hookPlanner) ofMigration() []api.HookRun {
 
 // waits says whether a hook is run between the arrival of an ordinal and the next one's handoff.
 func (p hookPlanner) waits(arrived, next int32) bool {
-	if !p.active() || gatePlanner(p).takesBackDown(next) {
+	if gatePlanner(p).takesBackDown(next) {
 		return false
 	}
 	after := slices.ContainsFunc(p.arrived(arrived), func(run api.HookRun) bool { return run.Point == api.HookAfterOrdinal })

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // foreignPlanner finds what somebody else has changed in mid-move (I1, I9).
@@ -58,6 +56,41 @@ func layoutOf(s Snapshot) layout {
 		l.gap = &ordinal
 	}
 	return l
+}
+
+// Extent is the range of the whole application: what was recorded, or else what the source
+// owns, and with it a destination that owns the rest.
+func (s Snapshot) Extent() (start, replicas int32) {
+	if base := s.Record.Baseline; base != nil {
+		return base.Start, base.Replicas
+	}
+	source, destination := s.Source.Set, s.Destination.Set
+	start, replicas = source.Start, source.Replicas
+	if s.Split() {
+		start, replicas = min(start, destination.Start), replicas+destination.Replicas
+	}
+	return start, replicas
+}
+
+// Split says whether both slices own ordinals, and side by side: then they are one
+// application, which another migration has left so (KEP-3335, story 1).
+func (s Snapshot) Split() bool {
+	source, destination := s.Source.Set, s.Destination.Set
+	return source.Presence == Seen && destination.Presence == Seen && source.Replicas > 0 && destination.Replicas > 0 &&
+		(destination.Start == source.End() || source.Start == destination.End())
+}
+
+// Ordinals are those of the whole application, ascending; none where its numbers are no application's.
+func (s Snapshot) Ordinals() []int32 {
+	if s.Unbounded() != nil {
+		return nil
+	}
+	start, replicas := s.Extent()
+	ordinals := make([]int32, 0, replicas)
+	for ordinal := start; ordinal < start+replicas; ordinal++ {
+		ordinals = append(ordinals, ordinal)
+	}
+	return ordinals
 }
 
 // Total is how many ordinals of a source of so many replicas shall move.
@@ -215,36 +248,6 @@ func (p foreignPlanner) scaledBy() string {
 		return " by another writer"
 	}
 	return strings.Join(writers, " and")
-}
-
-// Available counts the available replicas of a side.
-func Available(now time.Time, side Side) int32 {
-	var n int32
-	start, end := side.Set.Start, side.Set.End()
-	for i := range side.Pods {
-		pod := &side.Pods[i]
-		if start <= pod.Ordinal && pod.Ordinal < end && pod.Available(now, side.Set.MinReady) {
-			n++
-		}
-	}
-	return n
-}
-
-// Allowed is how many of the slice's replicas its PodDisruptionBudget lets be
-// unavailable; nil without one, and as long as it has its author's form.
-func Allowed(s Snapshot, side Side) *int32 {
-	if len(side.Budgets) != 1 || side.Budgets[0].Fence == "" {
-		return nil
-	}
-	replicas := side.Set.Replicas
-	if s.Spec.SameNamespace {
-		replicas = s.Source.Set.Replicas + s.Destination.Set.Replicas
-	}
-	allows, err := pdb.Budget(side.Budgets[0].Form, replicas)
-	if err != nil {
-		return nil
-	}
-	return &allows
 }
 
 // NextOrdinal is the one that moves next in the direction of the moment; false: none is left to move.

@@ -241,6 +241,53 @@ func namespaceMissing(side Side) Finding {
 	}
 }
 
+// splitFindings are about a destination that owns ordinals already. Nobody is told to scale
+// it down: what runs there may be the only one of its ordinal.
+func splitFindings(s Snapshot) []Finding {
+	side, set := s.Destination, s.Destination.Set
+	if set.Presence != Seen || set.Replicas == 0 || set.UID == s.Source.Set.UID {
+		return nil
+	}
+	if !s.Split() {
+		return []Finding{{
+			Reason: api.ReasonDestinationNotEmpty, Object: side.object(),
+			Message: fmt.Sprintf("%s owns ordinals %s, and the source %s: they are not side by side, so the ordinals of one may run on the other too", side.object(), Span(set.Start, set.Replicas), Span(s.Source.Set.Start, s.Source.Set.Replicas)),
+			Remedy:  "name another destination; if both are parts of one application, neither may own an ordinal of the other, and none between them may be missing",
+		}}
+	}
+	findings := append(orderFindings(s), healthFindings(s, side)...)
+	for _, v := range s.Volumes {
+		if !set.Has(v.Ordinal) {
+			continue
+		}
+		if problem := v.method().Carried(volumes.Taken{Shared: s.Spec.SameCluster, From: v.Source, At: v.Destination}); problem != nil {
+			findings = append(findings, Finding{
+				Reason: problem.Reason, Object: fmt.Sprintf("claim %s/%s of ordinal %d", v.Destination.Ref.Namespace, v.Destination.Ref.Name, v.Ordinal),
+				Message: problem.Message, Remedy: problem.Remedy,
+			})
+		}
+	}
+	return findings
+}
+
+// orderFindings refuse an order in which the next ordinal would not be the one beside the
+// destination's.
+func orderFindings(s Snapshot) []Finding {
+	want, next := api.HighestFirst, s.Source.Set.End()-1
+	if s.Destination.Set.Start < s.Source.Set.Start {
+		want, next = api.LowestFirst, s.Source.Set.Start
+	}
+	if s.Spec.Order == want {
+		return nil
+	}
+	return []Finding{{
+		Reason: api.ReasonSplitNotAdjacent, Object: s.Destination.object(),
+		Message: fmt.Sprintf("%s owns ordinals %s: the next one that it can take is %d, the one beside them, and spec.ordinals.order is %s",
+			s.Destination.object(), Span(s.Destination.Set.Start, s.Destination.Set.Replicas), next, s.Spec.Order),
+		Remedy: fmt.Sprintf("create the Migration again with spec.ordinals.order %s (--order %s)", want, want),
+	}}
+}
+
 func volumeFindings(s Snapshot) []Finding {
 	var findings []Finding
 	total := Total(s.Spec, s.Source.Set.Replicas)
@@ -267,46 +314,6 @@ func toMove(s Snapshot, ordinal, total int32) bool {
 		return set.Start <= ordinal && ordinal < set.Start+total
 	}
 	return set.End()-total <= ordinal && ordinal < set.End()
-}
-
-// unavailable names the pods of a slice that are not available.
-func unavailable(s Snapshot, side Side) []string { return podNames(side, downOf(s, side), nil) }
-
-// podNames names the pods of ordinals, other than the one that is left out.
-func podNames(side Side, ordinals []int32, leaveOut *int32) []string {
-	var names []string
-	for _, ordinal := range ordinals {
-		if leaveOut == nil || *leaveOut != ordinal {
-			names = append(names, fmt.Sprintf("%s-%d", side.Set.Name, ordinal))
-		}
-	}
-	return names
-}
-
-// downOf are the ordinals of a slice whose pods are not available.
-func downOf(s Snapshot, side Side) []int32 {
-	var down []int32
-	at, end, pods := 0, side.Set.End(), side.Pods
-	for ordinal := side.Set.Start; ordinal < end; ordinal++ {
-		for at < len(pods) && pods[at].Ordinal < ordinal {
-			at++
-		}
-		found := at < len(pods) && pods[at].Ordinal == ordinal
-		if !found || !pods[at].Available(s.Now, side.Set.MinReady) || disrupted(side.Budgets, side.Set.Name, ordinal) {
-			down = append(down, ordinal)
-		}
-	}
-	return down
-}
-
-// disrupted says whether an eviction of the pod was granted and not yet seen.
-func disrupted(budgets []Budget, set string, ordinal int32) bool {
-	for i := range budgets {
-		if names := budgets[i].Disrupted; len(names) > 0 && slices.Contains(names, PodName(set, ordinal)) {
-			return true
-		}
-	}
-	return false
 }
 
 // OrdinalsToMove are those that are asked for of a migration that has not begun, the first to move first.

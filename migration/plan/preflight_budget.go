@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -200,4 +201,34 @@ func (s Side) leavesOut() *Finding {
 		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.object(), s.Budgets[0].LeavesOut),
 		Remedy:  fmt.Sprintf("let it select the labels of the pod template, which all of the pods have, or delete it: kubectl edit pdb -n %s %s", s.Namespace, s.Budgets[0].Name),
 	}
+}
+
+// Available counts the available replicas of a side.
+func Available(now time.Time, side Side) int32 {
+	var n int32
+	start, end := side.Set.Start, side.Set.End()
+	for i := range side.Pods {
+		pod := &side.Pods[i]
+		if start <= pod.Ordinal && pod.Ordinal < end && pod.Available(now, side.Set.MinReady) {
+			n++
+		}
+	}
+	return n
+}
+
+// Allowed is how many of the slice's replicas its PodDisruptionBudget lets be
+// unavailable; nil without one, and as long as it has its author's form.
+func Allowed(s Snapshot, side Side) *int32 {
+	if len(side.Budgets) != 1 || side.Budgets[0].Fence == "" {
+		return nil
+	}
+	replicas := side.Set.Replicas
+	if s.Spec.SameNamespace {
+		replicas = s.Source.Set.Replicas + s.Destination.Set.Replicas
+	}
+	allows, err := pdb.Budget(side.Budgets[0].Form, replicas)
+	if err != nil {
+		return nil
+	}
+	return &allows
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -287,4 +288,37 @@ func (s Set) propagation() metav1.DeletionPropagation {
 		return metav1.DeletePropagationOrphan
 	}
 	return metav1.DeletePropagationBackground
+}
+
+// handOver brings the budget of an application that stays split to the side that it is asked
+// for, when the migration has been completed: with d = 1 only one side can have it at a time,
+// and the nodes of the other cannot be drained without.
+func (p settlePlanner) handOver() *Decision {
+	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.direction() == api.Back || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
+		return nil
+	}
+	want := p.budget.wanted(0)
+	move, _ := pdb.Next(p.budget.applied(SourceSide, 0, want.Source), p.budget.applied(DestinationSide, 0, want.Destination), want)
+	if move == pdb.Reached {
+		return nil
+	}
+	if !p.Engaged || p.Record.Fence.Holder != p.Holder {
+		return fencePlanner{p.View}.nextFence()
+	}
+	return p.budget.reserveBudget(0)
+}
+
+// holdsBudgets says whether both PodDisruptionBudgets are still as this migration has split
+// them, and no other one has begun on the split.
+func (p settlePlanner) holdsBudgets() bool {
+	for _, name := range SideNames {
+		side := p.Side(name)
+		if owner := api.FenceOwner(side.Set.Fence); owner != "" && owner != p.UID {
+			return false
+		}
+		if len(side.Budgets) != 1 || api.FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].EditedBy != "" {
+			return false
+		}
+	}
+	return !p.Spec.SameNamespace
 }

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Snapshot is all that Plan knows: what the user asks for, what was recorded, and
@@ -59,7 +59,7 @@ type Snapshot struct {
 	// Writers are who else writes the source, where they are to be paused, or were.
 	Writers Writers
 	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
-	Load *Load
+	Load *berths.Load
 	// Gates are the user's health gates, in their order, with what they have answered. Without
 	// them nothing waits for their answers: so are dry runs.
 	Gates []Health
@@ -106,6 +106,28 @@ type Spec struct {
 	// SameNamespace is true when both sides are in one namespace: they share one
 	// PodDisruptionBudget.
 	SameNamespace bool
+}
+
+// Record is what was written down because it cannot be observed again.
+type Record struct {
+	Baseline *api.Baseline
+	Fence    *api.Fence
+	Handoff  *api.Handoff
+	// Hooks are the runs of hooks in the present direction that must not be forgotten.
+	Hooks []api.HookRun
+	// HookTurns is how often a migration with hooks has turned, or begun anew.
+	HookTurns int32
+	// Pace is how long handoffs took; nil: none has come to the destination yet.
+	Pace *api.Pace
+	// Writers are those that were paused, or are about to be.
+	Writers []api.PausedWriter
+	// Accepted is true once the preflight has passed.
+	Accepted bool
+	// Completed is the reason of the condition Completed when it is True.
+	Completed string
+	// Given is how many ordinals the destination owned when that was last written; nil: it was
+	// not written yet. Only of a destination that is lost is it asked.
+	Given *int32
 }
 
 // Presence says how a thing was seen.
@@ -287,39 +309,6 @@ func (b Budget) AuthorForm() pdb.Form {
 	return b.Form
 }
 
-// Dependent is an object that the slice needs on its side.
-type Dependent struct {
-	Needed bool
-	Found  bool
-	Name   string
-	Ours   bool
-}
-
-// Export is what matters of a ServiceExport.
-type Export struct {
-	Found           bool
-	UID             types.UID
-	ResourceVersion string
-	// Conflict is the message of a Conflict condition that is True.
-	Conflict string
-	// Invalid is the message of a Valid condition that is False.
-	Invalid string
-	Ours    bool
-	// Fence is the fence under which a migration wrote it last.
-	Fence string
-}
-
-// OrdinalVolume is one claim template's claim of one ordinal on both sides.
-type OrdinalVolume struct {
-	Ordinal  int32
-	Template string
-	// Method is how its data reaches the other side; empty: the API's default.
-	Method              api.VolumeMethod
-	Source, Destination volumes.Holding
-}
-
-func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
-
 // Pod returns the pod of an ordinal.
 func (s Side) Pod(ordinal int32) (Pod, bool) {
 	if at, found := s.at(ordinal); found {
@@ -364,14 +353,6 @@ func (s Snapshot) Clone() Snapshot {
 	s.HookJobs.List = slices.Clone(s.HookJobs.List)
 	s.Writers.List = slices.Clone(s.Writers.List)
 	return s
-}
-
-// Holding returns one side's view of a claim.
-func (v *OrdinalVolume) Holding(name SideName) *volumes.Holding {
-	if name == SourceSide {
-		return &v.Source
-	}
-	return &v.Destination
 }
 
 // SetPod stores or replaces a pod, keeping the order.

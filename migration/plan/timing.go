@@ -3,8 +3,10 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -161,5 +163,42 @@ func (p schedulePlanner) source() string {
 		return "the longest one so far"
 	default:
 		return "what is taken for the first one"
+	}
+}
+
+// loadPlanner holds a handoff while others use up what it needs. What goes back waits for nobody.
+type loadPlanner struct{ *View }
+
+// loadOf is what the handoff of an ordinal would use.
+func (p loadPlanner) loadOf(k int32) *api.HandoffLoad {
+	load := &api.HandoffLoad{Cluster: p.giver.ClusterID}
+	if pod, found := p.giver.Pod(k); found {
+		load.Node = pod.Node
+	}
+	for _, v := range p.Volumes {
+		if class := p.pair(v).Giver.Volume.Class; v.Ordinal == k && class != "" {
+			load.StorageClasses = append(load.StorageClasses, class)
+		}
+	}
+	slices.Sort(load.StorageClasses)
+	load.StorageClasses = slices.Compact(load.StorageClasses)
+	return load
+}
+
+func (p loadPlanner) hold(k int32) *Hold {
+	if p.Load == nil || p.direction() == api.Back {
+		return nil
+	}
+	berth, begun := berths.Of(p.Migration, p.Record.Baseline, &api.Handoff{Ordinal: k, Load: p.loadOf(k)})
+	if !begun {
+		return nil
+	}
+	full := p.Load.Full(berth)
+	if full == nil {
+		return nil
+	}
+	return &Hold{
+		Reason:  api.ReasonTooManyHandoffs,
+		Message: fmt.Sprintf("ordinal %d waits for %s of cluster %s: handoffs of other migrations are under way, at most %d at once (%s): %s", k, full.What, p.giver.Cluster, full.Most, full.Setting, Listed(full.By)),
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +176,12 @@ func TestPace(t *testing.T) {
 		"the first":           {nil, arrived(1500 * time.Millisecond), &api.Pace{LongestSeconds: 2}},
 		"longer":              {longestSoFar(time.Second), arrived(time.Minute), &api.Pace{LongestSeconds: 60}},
 		"shorter":             {longestSoFar(time.Hour), arrived(time.Minute), &api.Pace{LongestSeconds: 3600}},
+		"as long":             {longestSoFar(time.Minute), arrived(time.Minute), &api.Pace{LongestSeconds: 60}},
+		"a second longer":     {longestSoFar(time.Minute), arrived(61 * time.Second), &api.Pace{LongestSeconds: 61}},
+		"longer than counts":  {nil, arrived(80 * 365 * 24 * time.Hour), &api.Pace{LongestSeconds: math.MaxInt32}},
 		"at once":             {nil, arrived(0), nil},
+		"at once, and before": {longestSoFar(time.Minute), arrived(0), &api.Pace{LongestSeconds: 60}},
+		"a second":            {nil, arrived(time.Second), &api.Pace{LongestSeconds: 1}},
 		"clocks went back":    {nil, arrived(-time.Minute), nil},
 		"nobody knows":        {nil, api.Handoff{Ordinal: 2}, nil},
 		"back":                {rollback, arrived(time.Minute), nil},
@@ -184,6 +190,10 @@ func TestPace(t *testing.T) {
 		if diff := cmp.Diff(tc.want, halfway(tc.change).paceWith(tc.handoff)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+	noted := halfway(longestSoFar(time.Minute))
+	if noted.paceWith(arrived(time.Second)) != noted.Record.Pace {
+		t.Error("what is noted already is noted again")
 	}
 	p := halfway(func(s *Snapshot) { s.Record.Handoff = new(arrived(time.Minute)) })
 	decision := p.handoff()

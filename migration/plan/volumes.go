@@ -13,6 +13,54 @@ import (
 // carryPlanner carries the volumes of one ordinal (I2, I3).
 type carryPlanner struct{ *View }
 
+// OrdinalVolume is one claim template's claim of one ordinal on both sides.
+type OrdinalVolume struct {
+	Ordinal  int32
+	Template string
+	// Method is how its data reaches the other side; empty: the API's default.
+	Method              api.VolumeMethod
+	Source, Destination volumes.Holding
+}
+
+func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
+
+// Holding returns one side's view of a claim.
+func (v *OrdinalVolume) Holding(name SideName) *volumes.Holding {
+	if name == SourceSide {
+		return &v.Source
+	}
+	return &v.Destination
+}
+
+// volumesOf returns the claims of an ordinal, one for each claim template. It holds
+// when one was not looked at: an ordinal must never start without its volume.
+func (p *View) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
+	var found []OrdinalVolume
+	for _, v := range p.Volumes {
+		if v.Ordinal == ordinal {
+			found = append(found, v)
+		}
+	}
+	templates := p.Source.Set.Templates
+	if p.Source.Set.Presence != Seen || len(found) != len(templates) {
+		return found, &Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("the claims of ordinal %d were not all read: %d of %d", ordinal, len(found), len(templates))}
+	}
+	for i, v := range found {
+		if v.Template != templates[i] {
+			return found, &Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("claim template %s of ordinal %d was not read", templates[i], ordinal)}
+		}
+	}
+	return found, nil
+}
+
+func (p *View) pair(v OrdinalVolume) volumes.Pair {
+	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination}
+	if p.giverName == DestinationSide {
+		pair.Giver, pair.Taker = v.Destination, v.Source
+	}
+	return pair
+}
+
 // volumesNow are the volumes that the giver's claims of an ordinal name now. Those of a giver
 // that is lost for good are named by the taker's claims, which were kept.
 func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {

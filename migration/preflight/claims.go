@@ -20,7 +20,7 @@ import (
 // (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
 // have them, on the same disk. On another one the moved ordinals would write apart from those
 // that have not moved. One that they only read is a copy, perhaps on purpose.
-func (e *Inspector) sharedClaims(ctx context.Context, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+func (e *Inspector) sharedClaims(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
 		return nil, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -17,8 +19,8 @@ type Gate func(api.HealthGate) *health.Answer
 
 // healthGates finds health gates that cannot be asked: a migration would wait for them for ever. Those
 // that only warn are warned of.
-func (e *Inspector) healthGates(ctx context.Context, s Subject) ([]plan.Finding, error) {
-	gates := s.Migration.Spec.Gates
+func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
+	gates := m.Spec.Gates
 	if e.Gate == nil || len(gates) == 0 {
 		return nil, nil
 	}

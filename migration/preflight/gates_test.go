@@ -61,7 +61,7 @@ func TestHealthGates(t *testing.T) {
 			}
 			return nil
 		}}
-		findings, err := e.healthGates(t.Context(), Subject{Migration: &api.Migration{Spec: api.MigrationSpec{Gates: tc.gates}}})
+		findings, err := e.healthGates(t.Context(), &api.Migration{Spec: api.MigrationSpec{Gates: tc.gates}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestHealthGates(t *testing.T) {
 		}
 	}
 	e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Failing(errors.New("no route to host"), "create")), nil), Gate: func(api.HealthGate) *health.Answer { return nil }}
-	if _, err := e.healthGates(t.Context(), Subject{Migration: &api.Migration{Spec: api.MigrationSpec{Gates: []api.HealthGate{http}}}}); err == nil || !strings.Contains(err.Error(), "cluster east") {
+	if _, err := e.healthGates(t.Context(), &api.Migration{Spec: api.MigrationSpec{Gates: []api.HealthGate{http}}}, nil); err == nil || !strings.Contains(err.Error(), "cluster east") {
 		t.Errorf("who did not answer has granted something: %v", err)
 	}
 }

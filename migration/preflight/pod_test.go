@@ -65,7 +65,7 @@ func TestSharedClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(disk("a")...), clustertest.New(tc.there...))}
 			e.Destination.ID = tc.cluster
-			findings, err := e.sharedClaims(t.Context(), sharing(tc.readOnly))
+			findings, err := e.sharedClaims(t.Context(), nil, sharing(tc.readOnly))
 			if err != nil {
 				t.Fatal(err)
 			}

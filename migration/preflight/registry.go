@@ -129,9 +129,7 @@ var checks = []Check{
 		Looks:  "at claims that the pod template names itself, which all ordinals share.",
 		Why:    "They are not carried over: the moved ordinals would write apart from the others.",
 		Remedy: "Bind the claim at the destination to a volume of the same storage.",
-		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-			return e.sharedClaims(ctx, s.Source)
-		},
+		Run:    ofSource((*Inspector).sharedClaims),
 	},
 	{
 		Name: "quotas", Group: GroupPods,
@@ -243,9 +241,7 @@ var checks = []Check{
 		Looks:  "at whether the health gates of spec.gates can be asked as they are written, and whether pods may be asked where a gate does that.",
 		Why:    "The move would begin, and wait for a gate for ever.",
 		Remedy: "Mend the gate, and bind the ClusterRole sliceshift-mover-gates where a gate asks pods.",
-		Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
-			return e.healthGates(ctx, s)
-		},
+		Run:    ofSource((*Inspector).healthGates),
 	},
 	{
 		Name: "hooks", Group: GroupOther,

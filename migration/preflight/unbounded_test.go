@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
@@ -85,7 +86,7 @@ func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	if result := simulate.Run(s); result.Held == nil || len(result.Steps) > 0 {
 		t.Fatalf("the dry run says %+v", result)
 	}
-	if n := len(observe.OrdinalsOf(s, plan.Reads{})); n > 0 {
+	if n := len(observe.OrdinalsOf(s, scope.Reads{})); n > 0 {
 		t.Fatalf("%d ordinals are looked at", n)
 	}
 	found := plan.Preflight(s)

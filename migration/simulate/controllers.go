@@ -250,9 +250,9 @@ func (w *World) Detach(name plan.SideName, ordinal int32) bool {
 	return changed
 }
 
-// settle lets every controller act until nothing changes, and reports whether
+// Settle lets every controller act until nothing changes, and reports whether
 // anything did: the fault-free world.
-func (w *World) settle() bool {
+func (w *World) Settle() bool {
 	acted := false
 	for changed := true; changed; acted = acted || changed {
 		changed = false

@@ -60,7 +60,7 @@ func someMoment(t *rapid.T) plan.Snapshot {
 				t.Fatal(err)
 			}
 		}
-		w.settle()
+		w.Settle()
 	}
 	w.State.Source.Set.MinReady, w.State.Spec.MinReady = someSeconds(t, "its own"), someSeconds(t, "asked for")
 	w.State.Spec.Mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback, api.ModePause}).Draw(t, "mode")

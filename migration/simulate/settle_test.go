@@ -189,13 +189,13 @@ func TestWorldSettle(t *testing.T) {
 			if unsettle != nil {
 				unsettle(w, side)
 			}
-			if acts := w.settle(); acts != (unsettle != nil) {
+			if acts := w.Settle(); acts != (unsettle != nil) {
 				t.Errorf("%s on the %s: it says that it acts: %t", name, side, acts)
 			}
 			if diff := cmp.Diff(settledState(want), settledState(w.Snapshot())); diff != "" {
 				t.Errorf("%s on the %s: -want +got\n%s", name, side, diff)
 			}
-			if told := w.Controllers[side].CapObserved; told != (Cap{}) || w.settle() {
+			if told := w.Controllers[side].CapObserved; told != (Cap{}) || w.Settle() {
 				t.Errorf("%s on the %s: it has not settled, %+v is told", name, side, told)
 			}
 		}
@@ -236,7 +236,7 @@ func TestWorldSettleWithAPodThatWaits(t *testing.T) {
 	lost := &w.State.Volumes[0].Destination
 	lost.Claim.Volume, lost.Claim.Phase = "gone", corev1.ClaimLost
 	w.State.Destination.RemovePod(0)
-	if !w.settle() || len(w.State.Destination.Pods) != 1 || w.State.Destination.Pods[0].Ready {
+	if !w.Settle() || len(w.State.Destination.Pods) != 1 || w.State.Destination.Pods[0].Ready {
 		t.Errorf("it says that nothing is done, or has made %+v", w.State.Destination.Pods)
 	}
 }

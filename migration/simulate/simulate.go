@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // Step is one write of a dry run, and the world after it.
@@ -75,7 +76,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		return Result{Held: finding.Hold()}
 	}
 	s.Holder, s.Engaged = "dry-run", false
-	w.settle()
+	w.Settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
 	limit += 8 * len(s.Spec.Hooks) * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
@@ -100,7 +101,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 			step := stepOf(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
 			show(step)
-			w.settle()
+			w.Settle()
 		case decision.Done != "":
 			result.Outcome, result.Held = decision.Done, decision.Hold
 			return result
@@ -142,7 +143,7 @@ func decideNear(w *World) plan.Decision {
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
 	decision := plan.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
-	if decision.Done != "" || w.restoring && !restores || plan.ReadsFor(near, decision).Wide {
+	if decision.Done != "" || w.restoring && !restores || scope.For(near, decision).Wide {
 		return plan.Plan(w.State)
 	}
 	return decision

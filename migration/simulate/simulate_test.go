@@ -103,7 +103,7 @@ func carryOut(t *testing.T, w *World, decision plan.Decision) {
 			t.Fatal(err)
 		}
 	}
-	w.settle()
+	w.Settle()
 }
 
 // TestSimulateEnds: a dry run ends as the migration would in a world in which nothing fails. What comes

@@ -44,7 +44,7 @@ func newRun(s plan.Snapshot) *run {
 
 // step is false at the end, and where it is held.
 func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
-	r.settle()
+	r.Settle()
 	decision := plan.Plan(r.State)
 	switch {
 	case decision.Record != nil:

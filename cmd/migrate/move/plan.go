@@ -90,11 +90,7 @@ func (o *planOptions) Run(ctx context.Context) error {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	t, err := o.open(ctx, nil)
-	if err != nil {
-		return err
-	}
-	m, stands, err := t.resolve(ctx)
+	t, m, stands, err := o.begin(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -138,11 +138,7 @@ func (o *preflightOptions) Validate() error {
 
 // Run does the checks and prints what they come to.
 func (o *preflightOptions) Run(ctx context.Context) error {
-	t, err := o.open(ctx, nil)
-	if err != nil {
-		return err
-	}
-	m, stands, err := t.resolve(ctx)
+	t, m, stands, err := o.begin(ctx, nil)
 	if err != nil {
 		return err
 	}

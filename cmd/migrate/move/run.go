@@ -83,11 +83,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 
 func (o *runOptions) run(ctx context.Context) error {
 	writes := &drain.Writes{}
-	t, err := o.open(ctx, writes.Wrap)
-	if err != nil {
-		return err
-	}
-	m, stands, err := t.resolve(ctx)
+	t, m, stands, err := o.begin(ctx, writes.Wrap)
 	if err != nil {
 		return err
 	}

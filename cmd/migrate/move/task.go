@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
@@ -69,6 +70,15 @@ type task struct {
 	spec                *flags.Spec
 	// program is how people call this command.
 	program string
+}
+
+// begin opens the move, and says what it is and how it stands.
+func (o *moveOptions) begin(ctx context.Context, wrap func(*rest.Config)) (t *task, m *api.Migration, stands preview.Standing, err error) {
+	if t, err = o.open(ctx, wrap); err != nil {
+		return nil, nil, stands, err
+	}
+	m, stands, err = t.resolve(ctx)
+	return t, m, stands, err
 }
 
 // open connects to both clusters and reads the record of an earlier run.

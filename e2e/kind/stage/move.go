@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,26 +24,6 @@ func Audit(ctx context.Context, pair *kind.Pair, m Members) (*auditor.Auditor, e
 	return auditor.Start(ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
 }
 
-// Await looks at the Migration of the members until it is as wanted. look is shown every state.
-func Await(ctx context.Context, pair *kind.Pair, m Members, look func(*api.Migration), reached func(*api.Migration) bool) error {
-	c, err := setup.Client(pair.East)
-	if err != nil {
-		return err
-	}
-	migration := &api.Migration{}
-	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, migration); err != nil {
-			return false, nil //nolint:nilerr // the API server may be away
-		}
-		look(migration)
-		return reached(migration), nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %s: %+v", err, m.State(migration), migration.Status.Conditions)
-	}
-	return nil
-}
-
 // Completed says that a Migration has ended for this reason, as its spec is now.
 func Completed(reason string) func(*api.Migration) bool {
 	return func(m *api.Migration) bool {
@@ -58,8 +37,8 @@ func IsStopped(step api.Step) bool {
 	return step == api.StepAwaitRelease || step == api.StepCarryVolumes || step == api.StepScaleUp || step == api.StepAwaitReadiness
 }
 
-// State is what a person would look at.
-func (m Members) State(migration *api.Migration) string {
+// state is what a person would look at.
+func (m Members) state(migration *api.Migration) string {
 	line := fmt.Sprintf("%d of %d members are in west", migration.Status.Moved, migration.Status.Total)
 	if h := migration.Status.Handoff; h != nil {
 		line += fmt.Sprintf(", %s-%d: %s", m.Name, h.Ordinal, h.Step)
@@ -68,16 +47,6 @@ func (m Members) State(migration *api.Migration) string {
 		line += ", stalled: " + stalled.Message
 	}
 	return line
-}
-
-// SetMode sets the mode of the members' Migration.
-func SetMode(ctx context.Context, pair *kind.Pair, m Members, mode api.Mode) error {
-	c, err := setup.Client(pair.East)
-	if err != nil {
-		return err
-	}
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode))
-	return c.Patch(ctx, &api.Migration{ObjectMeta: m.Meta(m.Name)}, patch)
 }
 
 // Clear removes what was made of the members in both clusters. The folder with their data stays. The

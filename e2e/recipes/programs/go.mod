@@ -6,6 +6,7 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/sliceshift/sliceshift/e2e/steady v0.0.0
 )
 
 require (
@@ -18,3 +19,5 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
+
+replace github.com/sliceshift/sliceshift/e2e/steady => ../../steady

@@ -85,11 +85,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	}
 	if records.Completed(m) == "" {
 		for i, w := range status.Warnings {
-			name := ""
-			if i == 0 {
-				name = "Warnings"
-			}
-			g.line(terminal.Pad(name, fieldWidth), w.Reason+": "+w.Message, g.Paint.Yellow)
+			g.entry("Warnings", i, w.Reason+": "+w.Message, g.Paint.Yellow)
 		}
 	}
 	if fence := status.Fence; fence != nil && records.Completed(m) == "" {
@@ -100,17 +96,26 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	return g.text.String()
 }
 
-// gate is the line of one health gate.
-func (g *Page) gate(nth int, gate api.GateStatus) {
-	name := "Gates"
+// entry is a line of a list, whose first one has its name.
+func (g *Page) entry(name string, nth int, text string, paint func(string) string) {
 	if nth > 0 {
 		name = ""
 	}
-	text := fmt.Sprintf("%s %s", gate.Name, gate.At)
-	if gate.Ordinal != nil {
-		text += fmt.Sprintf(" %d", *gate.Ordinal)
+	g.line(terminal.Pad(name, fieldWidth), text, paint)
+}
+
+// about names what is asked or run, and for which ordinal.
+func about(name, point string, ordinal *int32) string {
+	text := name + " " + point
+	if ordinal != nil {
+		text += fmt.Sprintf(" %d", *ordinal)
 	}
-	text += ": " + string(gate.State)
+	return text
+}
+
+// gate is the line of one health gate.
+func (g *Page) gate(nth int, gate api.GateStatus) {
+	text := about(gate.Name, string(gate.At), gate.Ordinal) + ": " + string(gate.State)
 	if !gate.Holds {
 		text += " (only warns)"
 	}
@@ -121,19 +126,12 @@ func (g *Page) gate(nth int, gate api.GateStatus) {
 	if gate.State != api.GatePassed && gate.State != api.GatePending {
 		paint = g.Paint.Red
 	}
-	g.line(terminal.Pad(name, fieldWidth), text, paint)
+	g.entry("Gates", nth, text, paint)
 }
 
 // hook is the line of one run of a hook.
 func (g *Page) hook(nth int, run api.HookRun) {
-	name := "Hooks"
-	if nth > 0 {
-		name = ""
-	}
-	text := fmt.Sprintf("%s %s", run.Name, run.Point)
-	if run.Ordinal != nil {
-		text += fmt.Sprintf(" %d", *run.Ordinal)
-	}
+	text := about(run.Name, string(run.Point), run.Ordinal)
 	if run.Attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", run.Attempt)
 	}
@@ -145,7 +143,7 @@ func (g *Page) hook(nth int, run api.HookRun) {
 	if run.Broke() {
 		paint = g.Paint.Red
 	}
-	g.line(terminal.Pad(name, fieldWidth), text, paint)
+	g.entry("Hooks", nth, text, paint)
 }
 
 // scheduleText says when the next handoff may begin, in the zone of the schedule, and how many are left.

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -14,24 +11,16 @@ import (
 )
 
 // final asks each member on its own for everything that was written.
-func final(ctx context.Context, s settings) error {
+func (s *settings) final(ctx context.Context) error {
 	var all []history.Final
-	for _, endpoint := range s.endpoints {
+	for _, endpoint := range s.members() {
 		found, err := ask(ctx, endpoint)
 		if err != nil {
 			return fmt.Errorf("%s: %w", endpoint, err)
 		}
 		all = append(all, found)
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	partial := filepath.Join(filepath.Dir(s.out), "."+filepath.Base(s.out))
-	if err := os.WriteFile(partial, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(partial, s.out)
+	return s.Keep(all)
 }
 
 func ask(ctx context.Context, endpoint string) (history.Final, error) {

@@ -5,66 +5,38 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/sliceshift/sliceshift/e2e/steady"
 )
 
 // settings are what the flags say.
 type settings struct {
-	endpoints []string
-	out, name string
-	workers   int
+	steady.Client
+	endpoints string
 	keys      int
-	interval  time.Duration
-	timeout   time.Duration
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "client:", err)
-		os.Exit(1)
-	}
+	s := &settings{Client: steady.Client{Timeout: 500 * time.Millisecond}}
+	steady.Program{
+		Client: &s.Client, Usage: "-endpoints URL,... -out FILE",
+		Flags: func(flags *flag.FlagSet) {
+			flags.StringVar(&s.endpoints, "endpoints", "", "the members, with commas")
+			flags.IntVar(&s.keys, "keys", 6, "how many registers there are")
+		},
+		Run: s.run, Final: s.final,
+	}.Main()
 }
 
-func command(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return errors.New("usage: client run|final -endpoints URL,... -out FILE")
-	}
-	s := settings{}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	endpoints := flags.String("endpoints", "", "the members, with commas")
-	flags.StringVar(&s.out, "out", "", "the file to write")
-	flags.StringVar(&s.name, "name", "client", "how the operations are signed")
-	flags.IntVar(&s.workers, "workers", 4, "how many operations are in flight at most")
-	flags.IntVar(&s.keys, "keys", 6, "how many registers there are")
-	flags.DurationVar(&s.interval, "interval", 40*time.Millisecond, "how often a worker begins an operation")
-	flags.DurationVar(&s.timeout, "timeout", 500*time.Millisecond, "how long an operation may take")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	s.endpoints = strings.Split(*endpoints, ",")
-	switch args[0] {
-	case "run":
-		return run(ctx, s)
-	case "final":
-		return final(ctx, s)
-	}
-	return fmt.Errorf("%q is neither run nor final", args[0])
-}
+// members are the endpoints.
+func (s *settings) members() []string { return strings.Split(s.endpoints, ",") }
 
 // connect makes a client as an application would, but for one setting: the way to a member
 // that was away is tried again within a second, where gRPC's default grows to two minutes.

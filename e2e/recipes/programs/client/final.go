@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -17,7 +14,7 @@ type found struct {
 
 // final asks each copy on its own for everything that was written. A replica gets some time to catch up with
 // the first one.
-func final(ctx context.Context, s settings) error {
+func (s *settings) final(ctx context.Context) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -35,15 +32,7 @@ func final(ctx context.Context, s settings) error {
 		}
 		all = append(all, found{member, values})
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	partial := filepath.Join(filepath.Dir(s.out), "."+filepath.Base(s.out))
-	if err := os.WriteFile(partial, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(partial, s.out)
+	return s.Keep(all)
 }
 
 // caughtUp are the values of a copy, once it has as many as the first one, or when time is up.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"sync"
 	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/steady"
 )
 
 // write is a line of the record.
@@ -20,9 +18,9 @@ type write struct {
 	Error        string    `json:"error,omitempty"`
 }
 
-// run writes until ctx ends. Whatever was begun is recorded.
-func run(ctx context.Context, s settings) error {
-	db, err := s.open(s.members...)
+// run writes until ctx ends.
+func (s *settings) run(ctx context.Context) error {
+	db, err := s.open(s.members()...)
 	if err != nil {
 		return err
 	}
@@ -30,17 +28,15 @@ func run(ctx context.Context, s settings) error {
 	if err := prepare(ctx, db); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(s.out, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("open the record (a client never goes on with that of another): %w", err)
-	}
-	r := &recorder{file: file}
-	var workers sync.WaitGroup
-	for i := range s.workers {
-		workers.Go(func() { s.work(ctx, fmt.Sprintf("%s-%d", s.name, i), db, r) })
-	}
-	workers.Wait()
-	return errors.Join(r.err, file.Close())
+	return s.Work(ctx, func(within context.Context, by steady.Worker) any {
+		w := write{Client: by.Name, Value: fmt.Sprintf("%s-%d", by.Name, by.N), Start: time.Now()}
+		err := db.Write(within, w.Value)
+		w.End, w.Acknowledged = time.Now(), err == nil
+		if err != nil {
+			w.Error = err.Error()
+		}
+		return w
+	})
 }
 
 // prepare tries for a while: another client may do the same at once.
@@ -57,46 +53,6 @@ func prepare(ctx context.Context, db database) error {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return err
-		}
-	}
-}
-
-// recorder writes one line a write.
-type recorder struct {
-	sync.Mutex
-	file *os.File
-	err  error
-}
-
-func (r *recorder) add(w write) {
-	line, err := json.Marshal(w)
-	r.Lock()
-	defer r.Unlock()
-	if err == nil {
-		_, err = r.file.Write(append(line, '\n'))
-	}
-	r.err = errors.Join(r.err, err)
-}
-
-// work has one write in flight. The end of the client does not cut it short: it would leave outcomes
-// unknown for nothing.
-func (s settings) work(ctx context.Context, name string, db database, r *recorder) {
-	tick := time.NewTicker(s.interval)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		w := write{Client: name, Value: fmt.Sprintf("%s-%d", name, n), Start: time.Now()}
-		within, cancel := context.WithTimeout(context.Background(), s.timeout)
-		err := db.Write(within, w.Value)
-		cancel()
-		w.End, w.Acknowledged = time.Now(), err == nil
-		if err != nil {
-			w.Error = err.Error()
-		}
-		r.add(w)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

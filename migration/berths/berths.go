@@ -1,7 +1,8 @@
-package plan
+// Package berths says what the handoffs of all migrations use that others use, too: nodes, links and storage
+// classes, and whether one more can be under way.
+package berths
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,21 +33,23 @@ type Load struct {
 }
 
 // Fits says whether one more handoff can be under way.
-func (l *Load) Fits(b Berth) bool { return l.full(b) == nil }
+func (l *Load) Fits(b Berth) bool { return l.Full(b) == nil }
 
-// shortage is what too many handoffs use.
-type shortage struct {
-	what, setting string
-	most          int
-	by            []string
+// Shortage is what too many handoffs use.
+type Shortage struct {
+	// What they use, and Setting is what bounds it to Most at once.
+	What, Setting string
+	Most          int
+	// By names their migrations.
+	By []string
 }
 
-// full is the first thing that too many others use for one more handoff; nil: there is none.
-func (l *Load) full(b Berth) *shortage {
+// Full is the first thing that too many others use for one more handoff; nil: there is none.
+func (l *Load) Full(b Berth) *Shortage {
 	if l == nil {
 		return nil
 	}
-	uses := func(most int, setting, what string, same func(Berth) bool) *shortage {
+	uses := func(most int, setting, what string, same func(Berth) bool) *Shortage {
 		var by []string
 		for _, other := range l.Others {
 			if same(other) {
@@ -57,7 +60,7 @@ func (l *Load) full(b Berth) *shortage {
 			return nil
 		}
 		slices.Sort(by)
-		return &shortage{what, setting, most, by}
+		return &Shortage{what, setting, most, by}
 	}
 	if b.Node != "" {
 		same := func(o Berth) bool { return o.Node == b.Node && o.Cluster == b.Cluster }
@@ -77,9 +80,8 @@ func (l *Load) full(b Berth) *shortage {
 	return nil
 }
 
-// BerthOf is what a handoff uses that is recorded; false: none is, or of a migration that has not begun.
-func BerthOf(migration types.NamespacedName, record Record) (Berth, bool) {
-	base, handoff := record.Baseline, record.Handoff
+// Of is what a handoff uses that is recorded; false: none is, or of a migration that has not begun.
+func Of(migration types.NamespacedName, base *api.Baseline, handoff *api.Handoff) (Berth, bool) {
 	if base == nil || handoff == nil {
 		return Berth{}, false
 	}
@@ -89,43 +91,4 @@ func BerthOf(migration types.NamespacedName, record Record) (Berth, bool) {
 		b.HandoffLoad = *handoff.Load
 	}
 	return b, true
-}
-
-// loadPlanner holds a handoff while others use up what it needs. What goes back waits for nobody.
-type loadPlanner struct{ *View }
-
-// loadOf is what the handoff of an ordinal would use.
-func (p loadPlanner) loadOf(k int32) *api.HandoffLoad {
-	load := &api.HandoffLoad{Cluster: p.giver.ClusterID}
-	if pod, found := p.giver.Pod(k); found {
-		load.Node = pod.Node
-	}
-	for _, v := range p.Volumes {
-		if class := p.pair(v).Giver.Volume.Class; v.Ordinal == k && class != "" {
-			load.StorageClasses = append(load.StorageClasses, class)
-		}
-	}
-	slices.Sort(load.StorageClasses)
-	load.StorageClasses = slices.Compact(load.StorageClasses)
-	return load
-}
-
-func (p loadPlanner) hold(k int32) *Hold {
-	if p.Load == nil || p.direction() == api.Back {
-		return nil
-	}
-	record := p.Record
-	record.Handoff = &api.Handoff{Ordinal: k, Load: p.loadOf(k)}
-	berth, begun := BerthOf(p.Migration, record)
-	if !begun {
-		return nil
-	}
-	full := p.Load.full(berth)
-	if full == nil {
-		return nil
-	}
-	return &Hold{
-		Reason:  api.ReasonTooManyHandoffs,
-		Message: fmt.Sprintf("ordinal %d waits for %s of cluster %s: handoffs of other migrations are under way, at most %d at once (%s): %s", k, full.what, p.giver.Cluster, full.most, full.setting, Listed(full.by)),
-	}
 }

@@ -1,10 +1,12 @@
-package plan
+// Package scope says what must be read live before what was decided is carried out.
+package scope
 
 import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -35,7 +37,7 @@ type Reads struct {
 	// Left is the side whose pods are listed exactly, as they are or were at any time since
 	// the ordinal's volumes were taken from it: no pod can mount them there since, so who did
 	// not use them then never will. What is attached there is read after that.
-	Left SideName
+	Left plan.SideName
 	// Wide lists everything live that a migration is concluded from.
 	Wide bool
 	// Namespace looks for that of a destination without a StatefulSet: nothing watches it.
@@ -50,7 +52,7 @@ type Reads struct {
 
 // Near is what a pass begins with: all that the caches show; while an ordinal is on its way, what they
 // show of that one's volumes, so that a handoff costs the same however many others there are.
-func Near(record Record) Reads {
+func Near(record plan.Record) Reads {
 	if record.Handoff == nil {
 		return Reads{}
 	}
@@ -60,9 +62,9 @@ func Near(record Record) Reads {
 // NeedsAll says whether what was decided on the volumes of one ordinal may be another thing when all of
 // them are looked at: a disk that another one has lost keeps the next one from its stop (I3), and nothing
 // is recorded or called a stall before that was seen. What is down is brought up all the same.
-func NeedsAll(s Snapshot, d Decision) bool {
-	switch v := viewOf(s); {
-	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || v.giver.Set.Has(s.Record.Handoff.Ordinal):
+func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
+	switch {
+	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || s.Side(s.Giver()).Set.Has(s.Record.Handoff.Ordinal):
 		return true
 	case d.Effect != nil:
 		return false
@@ -71,12 +73,12 @@ func NeedsAll(s Snapshot, d Decision) bool {
 	}
 }
 
-// ReadsFor is what must be read live before a decision is carried out.
-func ReadsFor(s Snapshot, decision Decision) Reads {
+// For is what must be read live before a decision is carried out.
+func For(s plan.Snapshot, decision plan.Decision) Reads {
 	if !decision.NeedsLiveRead() {
 		return readsForHold(s, decision.Hold)
 	}
-	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == Absent, Identity: BothSides &^ proven(s)}
+	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == plan.Absent, Identity: BothSides &^ proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
 		sc.Ordinal, sc.Pods, sc.Namespace = &handoff.Ordinal, true, false
 	}
@@ -85,19 +87,19 @@ func ReadsFor(s Snapshot, decision Decision) Reads {
 		return sc.ofRecord(s, decision)
 	}
 	if !effect.OfOrdinal() {
-		sc.Wide = effect.Verb == DeleteSet || effect.Verb == SetShare
+		sc.Wide = effect.Verb == plan.DeleteSet || effect.Verb == plan.SetShare
 		return sc
 	}
 	sc.Ordinal, sc.Volumes, sc.Pods, sc.Namespace = &effect.Ordinal, true, true, false
-	sc.Gate = effect.Verb == ScaleDown
-	if effect.Verb == ScaleUp && len(s.Source.Set.Templates) > 0 {
+	sc.Gate = effect.Verb == plan.ScaleDown
+	if effect.Verb == plan.ScaleUp && len(s.Source.Set.Templates) > 0 {
 		sc.Users, sc.Left = true, effect.Side.Other()
 	}
 	switch {
-	case effect.Verb == CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
+	case effect.Verb == plan.CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
 		// What these make is of no use by itself.
 		sc.Pods, sc.Budgets = false, false
-	case effect.Verb == CarryVolume, effect.Verb == ScaleUp:
+	case effect.Verb == plan.CarryVolume, effect.Verb == plan.ScaleUp:
 		sc.Budgets = false
 	}
 	return sc
@@ -105,7 +107,7 @@ func ReadsFor(s Snapshot, decision Decision) Reads {
 
 // readsForHold is what must be read live before something is said that frightens people: a cluster
 // may have been mistaken, and one cache may be behind another.
-func readsForHold(s Snapshot, hold *Hold) Reads {
+func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 	switch {
 	case hold == nil:
 		return Reads{}
@@ -121,7 +123,7 @@ func readsForHold(s Snapshot, hold *Hold) Reads {
 }
 
 // ofRecord is the scope of a decision that writes a record, or ends.
-func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
+func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	// The budgets are read again before the next ordinal is stopped.
 	sc.Budgets = sc.Ordinal == nil
 	next := decision.Record
@@ -136,7 +138,7 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 		return sc
 	}
 	another := next.Handoff == nil || next.Handoff.Ordinal != *sc.Ordinal
-	switch upcoming, more := viewOf(s).next(); {
+	switch upcoming, more := plan.NextOrdinal(s); {
 	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
 	case another && more && upcoming != *sc.Ordinal: // whether that one may begin is decided on its volumes, too
@@ -150,12 +152,12 @@ func (sc Reads) ofRecord(s Snapshot, decision Decision) Reads {
 
 // proven are the sides whose StatefulSet shows which cluster it is in: it carries this migration's
 // fence, or it is the very one that the record names. Where one is missing, it may run elsewhere.
-func proven(s Snapshot) Sides {
+func proven(s plan.Snapshot) Sides {
 	sides := NoSide
-	for _, name := range SideNames {
+	for _, name := range plan.SideNames {
 		set, known := s.Side(name).Set, recordedSet(s.Record, name)
 		ours := s.UID != "" && api.FenceOwner(set.Fence) == s.UID || known != "" && set.UID == known
-		if s.Side(name).Lost || set.Presence == Seen && ours {
+		if s.Side(name).Lost || set.Presence == plan.Seen && ours {
 			sides |= Of(name)
 		}
 	}
@@ -164,11 +166,11 @@ func proven(s Snapshot) Sides {
 
 // recordedSet is the UID of the StatefulSet with which a migration began on a side; empty: there is
 // none yet.
-func recordedSet(record Record, name SideName) types.UID {
+func recordedSet(record plan.Record, name plan.SideName) types.UID {
 	switch {
 	case record.Baseline == nil:
 		return ""
-	case name == SourceSide:
+	case name == plan.SourceSide:
 		return record.Baseline.SourceUID
 	default:
 		return record.Baseline.DestinationUID
@@ -205,7 +207,7 @@ func (sc Reads) kinds(need Reads) bool {
 }
 
 // takesForAnother says whether a record takes one StatefulSet for another one.
-func takesForAnother(s Snapshot, decision Decision) bool {
+func takesForAnother(s plan.Snapshot, decision plan.Decision) bool {
 	was := s.Record.Baseline.DestinationUID
 	return was != "" && decision.Record.Baseline.DestinationUID != was
 }
@@ -222,15 +224,15 @@ const (
 )
 
 // Of is the set of one side.
-func Of(name SideName) Sides {
-	if name == SourceSide {
+func Of(name plan.SideName) Sides {
+	if name == plan.SourceSide {
 		return OfSource
 	}
 	return OfDestination
 }
 
 // Has says whether a side is one of them.
-func (s Sides) Has(name SideName) bool { return s&Of(name) != 0 }
+func (s Sides) Has(name plan.SideName) bool { return s&Of(name) != 0 }
 
 // Spared are the sides of which each kind of object comes from the caches, although its Reads ask
 // for it live. What is attached is read with the pods.
@@ -251,7 +253,7 @@ func butFor(live Spared) Spared {
 	}
 }
 
-// Lean is ReadsFor less what the next write does not depend on, for a process whose caches show
+// Lean is For less what the next write does not depend on, for a process whose caches show
 // all that it has written itself. The write's own object needs no live read: another UID or
 // resourceVersion is refused, so that it is written as it was judged or not at all. What remains is
 // what makes the write wrong when it has changed:
@@ -260,7 +262,7 @@ func butFor(live Spared) Spared {
 //     before it is pointed elsewhere, that the other side's is parked. That nobody else drives the
 //     migration by now the volume shows itself: whoever takes over writes its fence on it before it
 //     builds upon where it is (volumes.Pair), and a newer fence is not written over
-//     (fencePlanner.newest);
+//     (plan.Plan);
 //   - before a stop, which nothing takes back, the other StatefulSet, the pods of both sides, what the
 //     budgets allow, and the claim and the volume that are taken away;
 //   - before a start, the other StatefulSet, the claim that was bound, and who uses it on either side;
@@ -271,9 +273,9 @@ func butFor(live Spared) Spared {
 //   - before a budget is written, the other one, and both StatefulSets.
 //
 // What only creates, or only sets a volume to Retain, is of no use to anybody by itself. After two
-// refusals in a row a write is judged on ReadsFor.
-func Lean(s Snapshot, decision Decision) Reads {
-	sc := ReadsFor(s, decision)
+// refusals in a row a write is judged on For.
+func Lean(s plan.Snapshot, decision plan.Decision) Reads {
+	sc := For(s, decision)
 	switch {
 	case !sc.Live || s.Spec.SameCluster || s.Destination.Lost:
 		return sc
@@ -282,16 +284,16 @@ func Lean(s Snapshot, decision Decision) Reads {
 	case sc.Identity != NoSide:
 		return sc
 	case decision.Record != nil:
-		return leanRecord(sc, viewOf(s), *decision.Record)
+		return leanRecord(sc, s, *decision.Record)
 	case decision.Effect != nil:
-		return leanOrdinal(sc, viewOf(s), *decision.Effect)
+		return leanOrdinal(sc, s.Giver(), *decision.Effect)
 	default:
 		return sc
 	}
 }
 
 // leanWhole is for what is not of one ordinal.
-func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
+func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	switch effect := decision.Effect; {
 	case decision.Done != "":
 		// It was concluded from all there is when the end was noted; what is deleted after it is
@@ -304,15 +306,15 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 	case sc.Wide && decision.Record != nil && decision.Record.Completed != "":
 		sc.Spared.Pods = BothSides // each ordinal was seen to arrive
 	case sc.Wide:
-	case effect != nil && effect.copies():
+	case effect != nil && effect.Copies():
 		// The copy is written as it was judged, of an origin as it was judged, or not at all.
 		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
-	case effect == nil, effect.Verb == RunHook, effect.Verb == WriteFence, effect.Verb == ReleaseFence:
+	case effect == nil, effect.Verb == plan.RunHook, effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
 		// No record says more of the budgets than that they are written next.
 		sc.Budgets, sc.Namespace = false, false
-	case effect.Verb == SetBudget || effect.Verb == RestoreBudget:
+	case effect.Verb == plan.SetBudget || effect.Verb == plan.RestoreBudget:
 		sc.Spared.Budgets = Of(effect.Side)
-	case effect.creates() && sc.Identity.Has(effect.Side):
+	case creates(effect.Verb) && sc.Identity.Has(effect.Side):
 		// It is as if it came late, which nothing keeps a creation from.
 		sc.Budgets, sc.Spared.Sets = false, BothSides
 	}
@@ -320,12 +322,13 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 }
 
 // leanRecord is for a record in mid-handoff.
-func leanRecord(sc Reads, v *View, next Record) Reads {
-	taker := Of(v.takerName)
+func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
+	name := s.Giver().Other()
+	taker := Of(name)
 	switch {
 	case sc.Next != nil && next.Handoff != nil:
 		sc.Spared = butFor(Spared{Claims: taker})
-	case next.Handoff == nil && v.taker.Set.Has(*sc.Ordinal):
+	case next.Handoff == nil && s.Side(name).Set.Has(*sc.Ordinal):
 		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
 	case !sc.Volumes: // it says nothing of the ordinal
 		sc.Spared.Pods = BothSides
@@ -334,24 +337,24 @@ func leanRecord(sc Reads, v *View, next Record) Reads {
 }
 
 // leanOrdinal is for a write on behalf of one ordinal.
-func leanOrdinal(sc Reads, v *View, effect Effect) Reads {
-	giver, taker := Of(v.giverName), Of(v.takerName)
+func leanOrdinal(sc Reads, from plan.SideName, effect plan.Effect) Reads {
+	giver, taker := Of(from), Of(from.Other())
 	switch effect.Verb {
-	case ScaleDown:
+	case plan.ScaleDown:
 		sc.Spared = butFor(Spared{Sets: taker, Budgets: BothSides, Pods: BothSides, Claims: giver, Volumes: giver})
-	case ScaleUp:
+	case plan.ScaleUp:
 		pods := BothSides
 		if sc.Users {
 			pods = NoSide // they are in the lists of users
 		}
 		sc.Spared = butFor(Spared{Sets: giver, Pods: pods, Claims: taker})
-	case RestorePolicy:
+	case plan.RestorePolicy:
 		sc.Budgets, sc.Spared = false, butFor(Spared{Claims: Of(effect.Side)})
-	case SetBudget, RestoreBudget:
+	case plan.SetBudget, plan.RestoreBudget:
 		sc.Spared.Budgets = Of(effect.Side)
-	case CarryVolume:
+	case plan.CarryVolume:
 		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver))
-	default: // as ReadsFor says
+	default: // as For says
 	}
 	return sc
 }
@@ -367,5 +370,33 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 		return Spared{Volumes: giver}
 	default:
 		return Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}
+	}
+}
+
+// aboutDependencies says whether a hold is about what may be mended in either cluster, unseen by any watch.
+func aboutDependencies(reason string) bool {
+	return slices.Contains([]string{
+		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
+	}, reason)
+}
+
+// dependsOn says whether a record may only be written where every copy is up to date: before the
+// first ordinal is on its way, and when the last one has arrived.
+func dependsOn(s plan.Snapshot, next *plan.Record) bool {
+	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || s.Giver() != plan.SourceSide || s.Deleting {
+		return false
+	}
+	first := s.Record.Handoff == nil && next.Handoff != nil && !s.Begun()
+	return first || next.Completed != ""
+}
+
+// creates says whether a verb makes what the destination needs before the first ordinal comes:
+// nothing of it runs a pod.
+func creates(verb plan.Verb) bool {
+	switch verb {
+	case plan.CreateNamespace, plan.CreateService, plan.CreateBudget, plan.CreateSet:
+		return true
+	default:
+		return false
 	}
 }

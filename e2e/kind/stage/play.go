@@ -1,0 +1,87 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Play is the move of members, which is told line by line as it goes on.
+type Play struct {
+	Pair    *kind.Pair
+	Members Members
+	// Look is shown every state of the Migration that is waited for; nil: nobody is.
+	Look func(context.Context, *api.Migration)
+
+	begin time.Time
+	// last is what was told last of the Migration.
+	last string
+}
+
+// Begin is a play that begins now.
+func Begin(pair *kind.Pair, members Members) *Play {
+	return &Play{Pair: pair, Members: members, begin: time.Now()}
+}
+
+// Say prints a line with the seconds since the play began.
+func (p *Play) Say(format string, args ...any) {
+	fmt.Printf("%6.1f s  %s\n", time.Since(p.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// SetMode sets the mode of the Migration.
+func (p *Play) SetMode(ctx context.Context, mode api.Mode) error {
+	p.Say("mode: %s", mode)
+	c, err := setup.Client(p.Pair.East)
+	if err != nil {
+		return err
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode))
+	return c.Patch(ctx, &api.Migration{ObjectMeta: p.Members.Meta(p.Members.Name)}, patch)
+}
+
+// AwaitBack waits until everything has gone back.
+func (p *Play) AwaitBack(ctx context.Context) error {
+	return p.Await(ctx, Completed(api.ReasonRolledBack))
+}
+
+// MoveAgain moves once more what has gone back.
+func (p *Play) MoveAgain(ctx context.Context) error {
+	if err := p.SetMode(ctx, api.ModeRun); err != nil {
+		return err
+	}
+	return p.Await(ctx, Completed(api.ReasonMoved))
+}
+
+// Await looks at the Migration until it is as wanted, and tells what it does meanwhile.
+func (p *Play) Await(ctx context.Context, reached func(*api.Migration) bool) error {
+	c, err := setup.Client(p.Pair.East)
+	if err != nil {
+		return err
+	}
+	migration := &api.Migration{}
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: p.Members.Namespace, Name: p.Members.Name}, migration); err != nil {
+			return false, nil //nolint:nilerr // the API server may be away
+		}
+		if line := p.Members.state(migration); line != p.last {
+			p.last = line
+			p.Say("%s", line)
+		}
+		if p.Look != nil {
+			p.Look(ctx, migration)
+		}
+		return reached(migration), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s: %+v", err, p.Members.state(migration), migration.Status.Conditions)
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+module github.com/sliceshift/sliceshift/e2e/steady
+
+go 1.26.0
