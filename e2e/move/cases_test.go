@@ -80,6 +80,7 @@ var embeddedOnly = map[string]string{
 	"TestHooks":                        endsJobs,
 	"TestHookHangs":                    endsJobs,
 	"TestHookRefused":                  endsJobs,
+	"TestHookBehindAFailingWebhook":    endsJobs,
 	"TestHookAfterACrash":              endsJobs,
 	"TestHookWhoseJobIsRemoved":        endsJobs,
 	"TestHookTurnsBack":                endsJobs,

@@ -70,7 +70,7 @@ func (e *Observer) lookCloser(ctx context.Context, at endpoint.Endpoint, now tim
 			seen.Message = said + ": " + seen.Message
 		}
 	case seen.State == api.HookRunning && job.Status.Active+job.Status.Failed == 0 && now.Sub(seen.Since) > podsWithin:
-		if err := jobs.PodRefused(ctx, at.Live, job); (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && !endpoint.LacksRight(err) {
+		if err := jobs.PodRefused(ctx, at.Live, job); (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || endpoint.WebhookRefused(err)) && !endpoint.LacksRight(err) {
 			seen.Refused = endpoint.OneLine(err)
 		}
 	}

@@ -61,6 +61,9 @@ func TestHookJobs(t *testing.T) {
 		"it has no pod": {pod: refused, is: func(j plan.HookJob) bool {
 			return j.State == api.HookRunning && strings.Contains(j.Refused, "exceeded quota")
 		}},
+		"a webhook fails": {pod: apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), is: func(j plan.HookJob) bool {
+			return strings.Contains(j.Refused, "policy.corp")
+		}},
 		"it will have one": {is: func(j plan.HookJob) bool { return j.State == api.HookRunning && j.Refused == "" }},
 		"it was just made": {change: func(j *batchv1.Job) { j.CreationTimestamp.Time = plantest.Epoch }, pod: refused, is: func(j plan.HookJob) bool { return j.Refused == "" }},
 		"well":             {change: ends(batchv1.JobComplete, ""), is: func(j plan.HookJob) bool { return j.State == api.HookSucceeded && j.Message == "" }},
