@@ -83,6 +83,7 @@ var embeddedOnly = map[string]string{
 	"TestHookBehindAFailingWebhook":    endsJobs,
 	"TestHookAfterACrash":              endsJobs,
 	"TestHookWhoseJobIsRemoved":        endsJobs,
+	"TestHookWhoseJobGoesUnseen":       endsJobs,
 	"TestHookTurnsBack":                endsJobs,
 	"TestHooksOfARun":                  endsJobs,
 	"TestManagedHooks":                 endsJobs,

@@ -164,7 +164,7 @@ func (e Effect) RemedyRights() string {
 	if e.copies() {
 		return RemedyDependencyRights
 	}
-	if e.Verb == RunHook {
+	if e.RunsHook() {
 		return RemedyJobRights
 	}
 	if e.writes() {

@@ -307,7 +307,7 @@ func leanWhole(sc Reads, s Snapshot, decision Decision) Reads {
 	case effect != nil && effect.copies():
 		// The copy is written as it was judged, of an origin as it was judged, or not at all.
 		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
-	case effect == nil, effect.Verb == RunHook, effect.Verb == WriteFence, effect.Verb == ReleaseFence:
+	case effect == nil, effect.RunsHook(), effect.Verb == WriteFence, effect.Verb == ReleaseFence:
 		// No record says more of the budgets than that they are written next.
 		sc.Budgets, sc.Namespace = false, false
 	case effect.Verb == SetBudget || effect.Verb == RestoreBudget:
