@@ -71,6 +71,7 @@ var embeddedOnly = map[string]string{
 	"TestPauseWriters":                 byOthers,
 	"TestWriterIsHeld":                 byOthers,
 	"TestWriterWritesAgain":            byOthers,
+	"TestWriterStillScales":            byOthers,
 	"TestWindows":                      byClock,
 	"TestWindowCloses":                 byClock,
 	"TestRollbackInNoWindow":           byClock,
