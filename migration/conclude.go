@@ -153,7 +153,7 @@ func kindOf(err error) pass.Kind {
 		return pass.Changed
 	case endpoint.LacksRight(err):
 		return pass.MissingRight
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), endpoint.WebhookRefused(err):
 		return pass.Refused
 	default:
 		return pass.NoAnswer

@@ -95,6 +95,7 @@ func TestKindOf(t *testing.T) {
 		"admission":          {apierrors.NewForbidden(sets, "web", errors.New("no changes on Fridays")), pass.Refused},
 		"validation":         {apierrors.NewInvalid(schema.GroupKind{Kind: "StatefulSet"}, "web", nil), pass.Refused},
 		"a bad request":      {apierrors.NewBadRequest("what?"), pass.Refused},
+		"a webhook fails":    {apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), pass.Refused},
 		"a lost connection":  {io.ErrUnexpectedEOF, pass.NoAnswer},
 		"a deadline":         {context.DeadlineExceeded, pass.NoAnswer},
 		"a server's timeout": {apierrors.NewTimeoutError("it took long", 1), pass.NoAnswer},

@@ -39,6 +39,11 @@ func (s *settings) open(write bool) (volume, error) {
 	if err != nil {
 		return volume{}, usage{err}
 	}
+	if write {
+		if err := opened.Lock(); err != nil {
+			return volume{}, errors.Join(err, opened.Close())
+		}
+	}
 	return volume{tree: opened}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/report"
+	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
 const someKey = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -90,6 +91,25 @@ func result(t *testing.T, out []byte, log string) (r report.Result) {
 		t.Errorf("the termination message is %s (%v)", message, err)
 	}
 	return r
+}
+
+// TestOneReceiver: while one writes to a folder, another one does not: what it was sent before would come after the proof.
+func TestOneReceiver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Close() }()
+	if err := first.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	args := []string{"receive", "--root", dir, "--connect", "127.0.0.1:1", "--peer", someKey, "--termination-log", filepath.Join(t.TempDir(), "log"), "--patience", "1s"}
+	if code := run(t.Context(), args, noEnv, streams{&out, &log}); code != exitFailed || !strings.Contains(log.String(), "another mover writes to "+dir) {
+		t.Errorf("exit code %d\n%s", code, &log)
+	}
 }
 
 // TestMove: a sender and a receiver that learn each other's fingerprints from files, as from annotations,

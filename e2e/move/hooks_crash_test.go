@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -73,6 +75,49 @@ func TestHookAfterACrash(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHookWhoseJobGoesUnseen: a Job that was made by a process that died then, and that is removed before another one looks,
+// has not run: the one that is made in its place is the first that does (I7).
+func TestHookWhoseJobGoesUnseen(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
+	v.runHooks(t, v.Source, func(map[string]string) string { return "" })
+	ctx, die := context.WithCancel(v.Ctx)
+	defer die()
+	c := &crasher{fate: diesAfter, at: 1, die: die}
+	config := rest.CopyConfig(v.From.RESTConfig())
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if !c.dead.Load() && (r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/jobs") || r.URL.Query().Has("dryRun")) {
+				return next.RoundTrip(r)
+			}
+			return c.pass(next, r)
+		})
+	})
+	_, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+	v.Must(err)
+	mover, err := fixture.Rejoin(config, v.To.RESTConfig(), v.Migration)
+	v.Must(err)
+	if err := mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil }); !c.dead.Load() {
+		t.Fatalf("it has not crashed, and ended with %v", err)
+	}
+	jobs := v.Source.BatchV1().Jobs(v.App.Namespace)
+	v.Eventually("the Job is held", func(ctx context.Context) (bool, error) {
+		found, err := jobs.List(ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		return err == nil && len(found.Items) == 1 && slices.ContainsFunc(found.Items[0].Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+		}), err
+	})
+	v.Must(jobs.DeleteCollection(v.Ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{LabelSelector: api.MigrationLabelKey}))
+	again, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+	v.Must(err)
+	v.Drive(again)
+	if diff := cmp.Diff([]string{"leave BeforeOrdinal web-0 0 Source Forward 1"}, v.hooksOf(v.Source, v.App.Namespace)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
 }
 
 // hookIs says whether a request writes a hook's run in a state.

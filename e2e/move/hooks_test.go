@@ -73,7 +73,7 @@ func ordered(into *[]string) harness.Report {
 			return nil
 		}
 		switch e.Verb {
-		case plan.RunHook:
+		case plan.StartHook:
 			*into = append(*into, fmt.Sprintf("%s %d", e.Hook.Hook.Name, e.Ordinal))
 		case plan.ScaleDown, plan.ScaleUp:
 			*into = append(*into, fmt.Sprintf("%s %d", e.Verb, e.Ordinal))

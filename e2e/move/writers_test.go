@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -248,6 +250,43 @@ func TestWriterWritesAgain(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"team": "shop", "autoscaling.keda.sh/paused": "false"}, got); diff != "" {
 		t.Errorf("what somebody has set is written over (-want +got):\n%s", diff)
 	}
+	v.ExpectMovedCleanly()
+	v.Audit()
+}
+
+// TestWriterStillScales: a ScaledObject that is paused, and whose HorizontalPodAutoscaler nobody takes away, scales on: no
+// ordinal is stopped until that is gone (I1).
+func TestWriterStillScales(t *testing.T) {
+	t.Parallel()
+	v := pausing(t, 2)
+	object := &unstructured.Unstructured{}
+	v.Must(object.UnmarshalJSON([]byte(scaledObject)))
+	from, _ := v.clients()
+	v.Must(from.Get(v.Ctx, client.ObjectKey{Namespace: v.App.Namespace, Name: "writer"}, object))
+	scaler := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.App.Namespace, Name: "keda-hpa-writer", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, object.GroupVersionKind())}},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: v.App.Name}, MinReplicas: new(int32(1)), MaxReplicas: 2,
+		},
+	}
+	scalers := v.Source.AutoscalingV2().HorizontalPodAutoscalers(v.App.Namespace)
+	_, err := scalers.Create(v.Ctx, scaler, metav1.CreateOptions{})
+	v.Must(err)
+	waited := false
+	mover := v.Mover()
+	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		hold := outcome.Decision.Hold
+		if waited || hold == nil || hold.Reason != api.ReasonWriterNotPaused {
+			return nil
+		}
+		waited = true
+		return scalers.Delete(v.Ctx, scaler.Name, metav1.DeleteOptions{})
+	}, harness.OnVerb(plan.ScaleDown, func() error {
+		if !waited {
+			t.Error("an ordinal is stopped, and KEDA scales it up again")
+		}
+		return nil
+	}), v.letsGo(mover))
 	v.ExpectMovedCleanly()
 	v.Audit()
 }

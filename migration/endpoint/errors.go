@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,6 +13,19 @@ import (
 // handlers/responsewriters/errors.go, forbiddenMessage).
 func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
+}
+
+// WebhookRefused says whether an admission webhook kept a request from being carried out, whatever code that
+// was answered with: one that denies chooses its own, and for one that fails it is 500 (kubernetes apiserver,
+// admission/plugin/webhook, errors/statuserror.go and the dispatchers; util/webhook/error.go).
+func WebhookRefused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	message := status.Status().Message
+	denied := strings.HasPrefix(message, `admission webhook "`) && strings.Contains(message, `" denied the request`)
+	return denied || apierrors.IsInternalError(err) && strings.HasPrefix(message, `Internal error occurred: failed calling webhook "`)
 }
 
 // OneLine is an error in one line, and what several reads say alike said once. It says so where it

@@ -2,12 +2,14 @@ package endpoint
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestLacksRight: to bind a role helps only where a right is missing.
@@ -26,6 +28,30 @@ func TestLacksRight(t *testing.T) {
 	}
 	if LacksRight(apierrors.NewConflict(sets, "web", errors.New(`User "x" cannot`))) {
 		t.Error("a conflict is no right")
+	}
+}
+
+// TestWebhookRefused: a webhook that denies with a code of its own, and one that fails, have kept a request from being
+// carried out; another internal error has perhaps not.
+func TestWebhookRefused(t *testing.T) {
+	denied := func(code int32, reason metav1.StatusReason) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "policy.corp" denied the request: not today`}}
+	}
+	failed := errors.New(`failed calling webhook "policy.corp": failed to call webhook: the server is currently unable to handle the request`)
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it denies":            {denied(400, metav1.StatusReasonBadRequest), true},
+		"it denies with 500":   {denied(500, metav1.StatusReasonInternalError), true},
+		"it fails":             {fmt.Errorf("cluster east: %w", apierrors.NewInternalError(failed)), true},
+		"another error":        {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
+		"the words of another": {apierrors.NewInternalError(fmt.Errorf("etcd: %w", failed)), false},
+		"no API server's":      {failed, false},
+	} {
+		if got := WebhookRefused(tc.err); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }
 

@@ -36,8 +36,12 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 	if there == nil || there.GetUID() != effect.UID || there.GetResourceVersion() != effect.ResourceVersion {
 		return nil, conflict(kind, effect.Name)
 	}
+	owner := there.GetLabels()[api.OwnerLabelKey]
 	merged := dependencies.Merge(there, copied, way)
-	if _, ours := there.GetLabels()[api.OwnerLabelKey]; !ours { // it was somebody else's, and is not deleted
+	if owner != "" && dependencies.Hash(dependencies.Clean(there, way.Home())) == effect.Copied.Origin {
+		merged = there.DeepCopy() // it stays the copy that it is
+	}
+	if owner != string(e.Owner) { // it was somebody else's, and is not deleted
 		labels := merged.GetLabels()
 		delete(labels, api.OwnerLabelKey)
 		merged.SetLabels(labels)

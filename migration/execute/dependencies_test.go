@@ -111,6 +111,26 @@ func TestCopyIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
+// TestCopyOfTwoMigrations: what another migration has made, and this one needs too, is what it was, and deleted by neither.
+func TestCopyOfTwoMigrations(t *testing.T) {
+	e := copier()
+	if _, err := e.Do(t.Context(), copyEffect(plan.CreateCopy, nil)); err != nil {
+		t.Fatal(err)
+	}
+	made := e.settings(t)
+	e.Owner = "another"
+	if _, err := e.Do(t.Context(), copyEffect(plan.UpdateCopy, func(e *plan.Effect) { e.UID, e.ResourceVersion = made.GetUID(), made.GetResourceVersion() })); err != nil {
+		t.Fatal(err)
+	}
+	got := e.settings(t)
+	if diff := cmp.Diff(map[string]string{"app": "web"}, got.GetLabels()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(made.GetAnnotations(), got.GetAnnotations()); diff != "" || dependencies.Hash(got) != originHash() {
+		t.Errorf("it has %v\n%s", got.Object, diff)
+	}
+}
+
 // TestCopyIsRefused where anything is not as it was judged (I9).
 func TestCopyIsRefused(t *testing.T) {
 	for name, effect := range map[string]plan.Effect{

@@ -70,6 +70,8 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 	case plan.RunHook:
 		job := HookJob(e.Pair, e.Owner, *effect.Hook)
 		return job, at.Live.Create(ctx, job)
+	case plan.StartHook:
+		return startHook(ctx, at, effect)
 	case plan.MarkPodService, plan.MarkPodExport:
 		return markName(ctx, at, effect)
 	case plan.SetBudget:

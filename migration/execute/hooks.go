@@ -1,11 +1,14 @@
 package execute
 
 import (
+	"context"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/jobs"
@@ -13,12 +16,25 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// HookJob is the Job of a hook's turn.
+// HookJob is the Job of a hook's turn. It is held until it is known by its UID: one that had run, and was gone before anybody
+// saw it, would be run again.
 func HookJob(sides *endpoint.Pair, migration types.UID, t plan.HookTurn) *batchv1.Job {
-	return jobs.New(jobs.Order{
+	job := jobs.New(jobs.Order{
 		Migration: migration, Namespace: sides.At(t.Side).Namespace, Name: t.Run.Job, Spec: t.Hook.Job.Spec,
 		Seconds: int64(t.Hook.Deadline().Seconds()), Told: toldTo(sides, t),
 	})
+	jobs.Hold(job)
+	return job
+}
+
+// startHook lets the Job of a hook begin.
+func startHook(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	data, err := jobs.Release(effect.UID, effect.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}}
+	return job, at.Live.Patch(ctx, job, client.RawPatch(types.MergePatchType, data))
 }
 
 // toldTo is what the Job of a hook is told.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/jobs"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -43,6 +44,19 @@ func TestHookIsRun(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, told); diff != "" || *job.Spec.ActiveDeadlineSeconds != 7 {
 		t.Errorf("told (-want +got)\n%s", diff)
+	}
+	if !jobs.Held(job) {
+		t.Error("it begins before anybody knows its UID")
+	}
+	start := plan.Effect{Verb: plan.StartHook, Side: turn.Side, Ordinal: 2, Name: "join-1", UID: job.UID, ResourceVersion: job.ResourceVersion, Hook: &turn}
+	if _, err := e.Do(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Source.Live.Get(t.Context(), client.ObjectKeyFromObject(job), job); err != nil || jobs.Held(job) || *job.Spec.Suspend {
+		t.Errorf("it is started: %v, %+v", err, job)
+	}
+	if _, err := e.Do(t.Context(), start); !apierrors.IsConflict(err) {
+		t.Errorf("another one than was judged: %v", err)
 	}
 	if _, err := e.Do(t.Context(), effect); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a second time: %v", err)

@@ -84,6 +84,9 @@ func (a *celAsker) Ask(ctx context.Context, s Subject) Answer {
 		variables["ordinal"] = int64(*s.Ordinal)
 	}
 	holds, err := a.expression.holds(ctx, variables)
+	if a.kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		err = unquoted(err)
+	}
 	if errors.Is(err, errType) && a.selector == nil && about.named == nil {
 		return because(api.ReasonGateFailed, about.of+", and cel.expression asks for its fields")
 	}

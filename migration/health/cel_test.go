@@ -27,7 +27,7 @@ func objectsIn(objects map[string]string) *clustertest.Pods {
 			return true
 		}
 		object, exists := objects[r.URL.Path]
-		if strings.Contains(r.URL.Path, "/secrets/") {
+		if strings.Contains(r.URL.Path, "/secrets/") && !exists {
 			clustertest.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "a" is forbidden: User "mover" cannot get resource "secrets"`)
 			return true
 		}
@@ -72,9 +72,13 @@ func TestCEL(t *testing.T) {
 		"/api/v1/namespaces/more/configmaps":        listOf("next", many("more")...),
 		"/api/v1/namespaces/huge/configmaps":        listOf("", configMap("huge", "a", fmt.Sprintf(`{"a":%q}`, strings.Repeat("a", maxBytes)))),
 		"/api/v1/namespaces/shop-ops/configmaps/of": configMap("shop-ops", "of", `{}`),
+		"/api/v1/namespaces/shop/secrets/login":     `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"login"},"data":{"password":"aHVudGVyMg=="}}`,
 		"/api/v1/namespaces/shop/configmaps/other":  configMap("shop", "another", `{}`),
 		"/api/v1/namespaces/shop":                   `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"},"status":{"phase":"Active"}}`,
 	}))
+	secret := func(expression string) *api.CELGate {
+		return &api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: "Secret", Name: "login"}, Expression: expression}
+	}
 	costly := `objects.all(a, objects.all(b, objects.all(c, a.data.a + b.data.a != c.data.a)))`
 	for name, tc := range map[string]struct {
 		gate    *api.CELGate
@@ -105,6 +109,9 @@ func TestCEL(t *testing.T) {
 		"too many":                {allMaps("more", `true`), web2, tooDear("more than 500")},
 		"too large":               {allMaps("huge", `true`), web2, tooDear("4 MiB")},
 		"no right":                {&api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: "Secret", Name: "a"}, Expression: `true`}, web2, none("Secret of namespace shop in cluster east a could not be read for want of a right")},
+		"of a Secret":             {secret(`object.data.password == 'aHVudGVyMg=='`), web2, good("Secret of namespace shop in cluster east login")},
+		"quotes a Secret":         {secret(`ip(object.data.password).family() == 4`), web2, bad("cannot be answered over Secret", "has()").without("aHVudGVyMg")},
+		"asks for what it says":   {secret(`object.data[object.data.password] == ''`), web2, bad("cannot be answered over Secret").without("aHVudGVyMg")},
 		"no such kind":            {&api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: "Confmap", Name: "a"}, Expression: `true`}, web2, wrong("no such kind is served there as v1", "kubectl api-resources")},
 		"the answer of another":   {oneMap("other", `true`), web2, none("another object")},
 		"no kind":                 {&api.CELGate{Objects: api.GateObjects{APIVersion: "a/b/c", Kind: "A", Name: "a"}, Expression: `true`}, web2, wrong("no apiVersion and kind")},

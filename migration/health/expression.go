@@ -106,6 +106,19 @@ func (e *expression) holds(ctx context.Context, about map[string]any) (bool, err
 	return holds, nil
 }
 
+// unquoted is an error of an evaluation without what it may quote: what is in a Secret does not get into a status.
+func unquoted(err error) error {
+	for _, known := range []error{errAbort, errCost, errNoBool, errType} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	if err != nil {
+		return errors.New("why is not shown, as it may quote what is in there")
+	}
+	return nil
+}
+
 // answerTo is what an evaluation means: of says what it was about.
 func answerTo(field, of string, holds bool, err error) Answer {
 	switch {

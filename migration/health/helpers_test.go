@@ -37,14 +37,18 @@ type want struct {
 	verdict Verdict
 	reason  string
 	says    []string
+	hides   string
 }
 
-func good(says ...string) want        { return want{Passed, "", says} }
-func bad(says ...string) want         { return want{Failed, api.ReasonGateFailed, says} }
-func none(says ...string) want        { return want{Unanswered, api.ReasonGateUnanswered, says} }
-func wrong(says ...string) want       { return want{Invalid, api.ReasonGateInvalid, says} }
-func tooDear(says ...string) want     { return want{Invalid, api.ReasonGateTooCostly, says} }
-func emptyHanded(says ...string) want { return want{Invalid, api.ReasonGateResultEmpty, says} }
+// without is the same where the message does not say something.
+func (w want) without(hides string) want { w.hides = hides; return w }
+
+func good(says ...string) want        { return want{Passed, "", says, ""} }
+func bad(says ...string) want         { return want{Failed, api.ReasonGateFailed, says, ""} }
+func none(says ...string) want        { return want{Unanswered, api.ReasonGateUnanswered, says, ""} }
+func wrong(says ...string) want       { return want{Invalid, api.ReasonGateInvalid, says, ""} }
+func tooDear(says ...string) want     { return want{Invalid, api.ReasonGateTooCostly, says, ""} }
+func emptyHanded(says ...string) want { return want{Invalid, api.ReasonGateResultEmpty, says, ""} }
 
 func (w want) check(t *testing.T, got Answer) {
 	t.Helper()
@@ -55,6 +59,9 @@ func (w want) check(t *testing.T, got Answer) {
 		if !strings.Contains(got.Message, text) {
 			t.Errorf("%q does not say %q", got.Message, text)
 		}
+	}
+	if w.hides != "" && strings.Contains(got.Message, w.hides) {
+		t.Errorf("it says %q: %s", w.hides, got.Message)
 	}
 	if len(got.Message) > maxMessage || strings.ContainsAny(got.Message, "\n\t\x00") {
 		t.Errorf("the message is too long, or not one line: %q", got.Message)

@@ -105,7 +105,7 @@ func drain() api.HealthGate {
 	}}}}}
 }
 
-func pends(says ...string) want { return want{Pending, api.ReasonGatePending, says} }
+func pends(says ...string) want { return want{Pending, api.ReasonGatePending, says, ""} }
 
 func of(uid string, s Subject) Subject {
 	s.MigrationUID = "m-1"

@@ -4,6 +4,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,25 @@ func New(o Order) *batchv1.Job {
 		}
 	}
 	return job
+}
+
+// Hold has a Job that is to be made begin nothing until Release is written.
+func Hold(job *batchv1.Job) {
+	job.Annotations[api.HeldAnnotationKey] = "true"
+	job.Spec.Suspend = new(true)
+}
+
+// Held says whether a Job that was made held has not been released. One that somebody else suspends is not.
+func Held(job *batchv1.Job) bool {
+	return job.Annotations[api.HeldAnnotationKey] != "" && job.Spec.Suspend != nil && *job.Spec.Suspend
+}
+
+// Release is the merge patch that lets a Job begin, the very one that was seen.
+func Release(uid types.UID, resourceVersion string) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid, "resourceVersion": resourceVersion, "annotations": map[string]any{api.HeldAnnotationKey: nil}},
+		"spec":     map[string]any{"suspend": false},
+	})
 }
 
 // Made says whether a Job was made by a migration.

@@ -38,30 +38,18 @@ func (w *model) tryHook(m move) bool {
 }
 
 // tryAct lets a controller act that nothing keeps from it.
-func (w *model) tryAct(s step) bool { return !w.blocks(s) && !w.awaitsJob(s) && w.act(s) }
-
-// awaitsJob says whether the creation of a Job is on its way, so that none is removed: no time to live is that short.
-func (w *model) awaitsJob(s step) bool {
-	return s.kind == jobGoes && slices.ContainsFunc(w.leaders[:], func(l leader) bool {
-		return l.sent != nil && l.sent.Decision.Effect != nil && l.sent.Decision.Effect.Verb == plan.RunHook
-	})
-}
+func (w *model) tryAct(s step) bool { return !w.blocks(s) && w.act(s) }
 
 // recordedAs says whether the run of a Job is recorded in one of these states.
 func (m *machine) recordedAs(job plan.HookJob, states ...api.HookState) bool {
 	return slices.ContainsFunc(m.State.Record.Hooks, func(run api.HookRun) bool { return run.Job == job.Name && slices.Contains(states, run.State) })
 }
 
-// wasMade says whether a Job of this name was made, whether or not it is still there.
-func (m *machine) wasMade(name string) bool {
-	return slices.ContainsFunc(m.State.HookJobs.List, func(job plan.HookJob) bool { return job.Name == name })
-}
-
-// breakHook lets a Job fail, or go after it was seen and before its end was.
+// breakHook lets a Job fail, or go before its end was seen, whether or not it was seen itself.
 func (w *model) breakHook(goes bool) bool {
 	for _, job := range slices.Clone(w.State.HookJobs.List) {
 		switch {
-		case goes && w.recordedAs(job, api.HookRunning) && w.RemoveHook(job.Name), !goes && w.EndHook(job.Name, api.HookFailed):
+		case goes && w.recordedAs(job, api.HookPending, api.HookRunning) && w.RemoveHook(job.Name), !goes && w.EndHook(job.Name, api.HookFailed):
 			w.note("Job %s breaks", job.Name)
 			return true
 		}
@@ -81,19 +69,19 @@ func (w *model) answerHook(do api.HookRemedy) bool {
 	return true
 }
 
-// hooked checks the creation of a hook's Job: it is the first of its name, of a hook that was asked for, and nobody
-// is down, unless it comes late.
+// hooked checks what is done with a hook's Job: it is of a hook that was asked for, none begins but the one that is recorded,
+// and nobody is down, unless it comes late.
 func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
-	if e.Verb != plan.RunHook {
+	if !e.RunsHook() {
 		return
 	}
 	asked := slices.ContainsFunc(before.Spec.Hooks, func(hook api.Hook) bool { return hook.Name == e.Hook.Hook.Name })
-	twice := slices.ContainsFunc(before.HookJobs.List, func(job plan.HookJob) bool { return job.Name == e.Name })
+	recorded := slices.ContainsFunc(before.Record.Hooks, func(run api.HookRun) bool { return run.Job == e.Name && run.UID == e.UID })
 	switch {
 	case !asked:
 		m.breaks("I9: %s, which nobody has asked for", e)
-	case twice:
-		m.breaks("I7: %s a second time", e)
+	case e.Verb == plan.StartHook && !recorded && !late:
+		m.breaks("I7: %s, and another one may have run", e)
 	case !late && isDown(before):
 		m.breaks("%s while an ordinal is down", e)
 	}
@@ -102,13 +90,18 @@ func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
 // waitsForNobodyDown checks that no hook is run or waited for while an ordinal is in neither slice, and that nothing
 // is done that is to wait for one.
 func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
-	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.Verb == plan.RunHook
+	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.RunsHook()
 	if waits && isDown(s) {
 		m.breaks("a hook is waited for while an ordinal is down: %+v", d)
 	}
 	if e := d.Effect; e != nil && e.Verb == plan.ScaleDown {
 		if pod, found := s.Side(e.Side).Pod(e.Ordinal); found && pod.Ready && !pod.Terminating {
 			m.over(s, e.String(), api.HookBeforeMigration, api.HookBeforeOrdinal)
+		}
+	}
+	for _, run := range s.Record.Hooks {
+		if r := d.Record; run.UID != "" && r != nil && slices.ContainsFunc(r.Hooks, func(next api.HookRun) bool { return next.Job == run.Job && next.UID != run.UID }) {
+			m.breaks("I7: hook %s is run by a second Job", run.Name)
 		}
 	}
 	if r := d.Record; r != nil && s.Record.Completed == "" && (r.Completed == api.ReasonMoved || r.Completed == api.ReasonRolledBack) && s.Record.Baseline != nil {

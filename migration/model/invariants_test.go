@@ -187,7 +187,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 		}
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
 		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
-		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook, plan.StartHook, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -329,7 +329,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	case plan.DeletePodService, plan.DeletePodExport, plan.MarkPodService, plan.MarkPodExport:
 		n, _ := side.NameOf(e.Ordinal)
 		ours, known = n.Service.Ours || ofExport(e), n.Export.Ours || !ofExport(e)
-	case plan.RunHook, plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport,
+	case plan.RunHook, plan.StartHook, plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport,
 		plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		ours, known = true, true
 	}

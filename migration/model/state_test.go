@@ -164,7 +164,9 @@ func (w *model) hopeless(e plan.Effect) bool {
 	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
 		return w.hopelessVolume(e)
 	case plan.RunHook:
-		return w.wasMade(e.Name)
+		return w.State.HookJobs.Find(e.Name).Presence == plan.Seen
+	case plan.StartHook:
+		return w.State.HookJobs.Find(e.Name).ResourceVersion != e.ResourceVersion
 	default:
 		return false
 	}

@@ -248,9 +248,10 @@ var contents = []string{
 // copyOf is an object of the destination as a copy. Who else has written it matters only where it is
 // not as it was copied: an API server may store another form than it is given.
 func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Way) plan.Copy {
+	owner := there.GetLabels()[api.OwnerLabelKey]
 	c := plan.Copy{
 		Found: true, UID: there.GetUID(), ResourceVersion: there.GetResourceVersion(), Terminating: there.GetDeletionTimestamp() != nil,
-		Hash: dependencies.Hash(dependencies.Clean(there, way.Home())), Ours: there.GetLabels()[api.OwnerLabelKey] == string(r.Owner),
+		Hash: dependencies.Hash(dependencies.Clean(there, way.Home())), Ours: owner == string(r.Owner), Anothers: owner != "" && owner != string(r.Owner),
 	}
 	mark := dependencies.ParseMark(there.GetAnnotations()[api.OriginAnnotationKey])
 	if !mark.Of(r.Source.ID, way.From.Namespace, there.GetName()) {

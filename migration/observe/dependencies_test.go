@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,8 +153,11 @@ func TestCompare(t *testing.T) {
 		return object
 	}
 	marks := fmt.Sprintf(`annotations: {migration.sliceshift.io/origin: %q}, labels: {migration.sliceshift.io/created-by: m}`, mark(hash))
+	anothers := strings.Replace(marks, ": m}", ": another}", 1)
 	copied := plan.Copy{Found: true, UID: "u2", Hash: hash, Marked: true, Copied: hash, PutBack: 2, Ours: true}
 	other := dependencies.Hash(endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, data: {colour: red}}`))
+	shared := copied
+	shared.Ours, shared.Anothers = false, true
 	edited := copied
 	edited.Hash, edited.EditedBy = other, "kubectl-edit"
 	stored := edited
@@ -166,6 +170,7 @@ func TestCompare(t *testing.T) {
 		"the same":                        {[]client.Object{there("blue", "labels: {a: b}", "")}, plan.Dependency{Copy: plan.Copy{Found: true, UID: "u2", Hash: hash}}},
 		"something else":                  {[]client.Object{there("red", "labels: {a: b}", "")}, plan.Dependency{Copy: plan.Copy{Found: true, UID: "u2", Hash: other}, Difference: `data.colour: -"red" +"blue"`}},
 		"a copy":                          {[]client.Object{there("blue", marks, "kubectl-edit")}, plan.Dependency{Copy: copied}},
+		"another migration's":             {[]client.Object{there("blue", anothers, "")}, plan.Dependency{Copy: shared}},
 		"a copy that was changed":         {[]client.Object{there("red", marks, "kubectl-edit")}, plan.Dependency{Copy: edited, Difference: `data.colour: -"red" +"blue"`}},
 		"a copy that is stored in a form": {[]client.Object{there("red", marks, api.FieldManager)}, plan.Dependency{Copy: stored, Difference: `data.colour: -"red" +"blue"`}},
 	} {

@@ -41,7 +41,7 @@ func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs 
 
 func hookJobOf(s plan.Snapshot, job *batchv1.Job) plan.HookJob {
 	seen := plan.HookJob{
-		Name: job.Name, Presence: plan.Seen, UID: job.UID, Ours: jobs.Made(job, s.UID), State: api.HookRunning, Message: jobs.Running(job),
+		Name: job.Name, Presence: plan.Seen, UID: job.UID, ResourceVersion: job.ResourceVersion, Ours: jobs.Made(job, s.UID), Held: jobs.Held(job), State: api.HookRunning, Message: jobs.Running(job),
 		Since: job.CreationTimestamp.Time,
 	}
 	switch end := jobs.End(job); {
@@ -69,8 +69,8 @@ func (e *Observer) lookCloser(ctx context.Context, at endpoint.Endpoint, now tim
 		if said != "" {
 			seen.Message = said + ": " + seen.Message
 		}
-	case seen.State == api.HookRunning && job.Status.Active+job.Status.Failed == 0 && now.Sub(seen.Since) > podsWithin:
-		if err := jobs.PodRefused(ctx, at.Live, job); (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && !endpoint.LacksRight(err) {
+	case seen.State == api.HookRunning && !seen.Held && job.Status.Active+job.Status.Failed == 0 && now.Sub(seen.Since) > podsWithin:
+		if err := jobs.PodRefused(ctx, at.Live, job); (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || endpoint.WebhookRefused(err)) && !endpoint.LacksRight(err) {
 			seen.Refused = endpoint.OneLine(err)
 		}
 	}

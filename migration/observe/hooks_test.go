@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/jobs"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -61,7 +62,11 @@ func TestHookJobs(t *testing.T) {
 		"it has no pod": {pod: refused, is: func(j plan.HookJob) bool {
 			return j.State == api.HookRunning && strings.Contains(j.Refused, "exceeded quota")
 		}},
+		"a webhook fails": {pod: apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), is: func(j plan.HookJob) bool {
+			return strings.Contains(j.Refused, "policy.corp")
+		}},
 		"it will have one": {is: func(j plan.HookJob) bool { return j.State == api.HookRunning && j.Refused == "" }},
+		"it is held":       {change: func(j *batchv1.Job) { jobs.Hold(j) }, pod: refused, is: func(j plan.HookJob) bool { return j.Held && j.State == api.HookRunning && j.Refused == "" }},
 		"it was just made": {change: func(j *batchv1.Job) { j.CreationTimestamp.Time = plantest.Epoch }, pod: refused, is: func(j plan.HookJob) bool { return j.Refused == "" }},
 		"well":             {change: ends(batchv1.JobComplete, ""), is: func(j plan.HookJob) bool { return j.State == api.HookSucceeded && j.Message == "" }},
 		"badly": {change: ends(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded), is: func(j plan.HookJob) bool {

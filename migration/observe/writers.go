@@ -7,8 +7,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,7 +85,31 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 		}
 		list[known].Writes = true
 	}
-	return list, nil
+	return list, scalersOf(ctx, at, list)
+}
+
+// scalersOf finds the autoscalers that paused ScaledObjects still have over a StatefulSet.
+func scalersOf(ctx context.Context, at endpoint.Endpoint, list []plan.Writer) error {
+	scales := func(w plan.Writer) bool {
+		return w.Writes && w.Group == pause.ScaledObject.Group && w.Kind == pause.ScaledObject.Kind
+	}
+	if !slices.ContainsFunc(list, scales) {
+		return nil
+	}
+	var all autoscalingv2.HorizontalPodAutoscalerList
+	if err := at.Live.List(ctx, &all, client.InNamespace(at.Namespace)); err != nil {
+		return fmt.Errorf("listing HorizontalPodAutoscalers in namespace %s of cluster %s: %w", at.Namespace, at.Cluster, err)
+	}
+	for i := range all.Items {
+		target, owner := all.Items[i].Spec.ScaleTargetRef, metav1.GetControllerOf(&all.Items[i])
+		if owner == nil || target.Kind != "StatefulSet" || target.Name != at.Set || target.APIVersion != at.APIVersion {
+			continue
+		}
+		if known := slices.IndexFunc(list, func(w plan.Writer) bool { return scales(w) && w.UID == owner.UID }); known >= 0 {
+			list[known].Scaler = all.Items[i].Name
+		}
+	}
+	return nil
 }
 
 // targetsOf are the writers that a StatefulSet shows, and the ScaledObjects over it.

@@ -4,17 +4,51 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
+
+// TestScalerOfAWriter: an autoscaler over the StatefulSet that a ScaledObject has made is told with it, and nobody else's is.
+func TestScalerOfAWriter(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+	scaled := endpointtest.Object(`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: shop, name: writer, uid: "7"}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}}}`)
+	scaler := func(name, owner, set string) *autoscalingv2.HorizontalPodAutoscaler {
+		return &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "keda.sh/v1alpha1", Kind: kind.Kind, Name: "writer", UID: types.UID(owner), Controller: new(true)}}},
+			Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set}},
+		}
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion(), autoscalingv2.SchemeGroupVersion})
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	mapper.Add(autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), meta.RESTScopeNamespace)
+	m := &api.Migration{Spec: api.MigrationSpec{Writers: api.WritersSpec{Pause: true}}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	for name, tc := range map[string]struct {
+		scaler *autoscalingv2.HorizontalPodAutoscaler
+		want   string
+	}{
+		"its own":        {scaler("keda-hpa-writer", "7", "web"), "keda-hpa-writer"},
+		"another's":      {scaler("keda-hpa-writer", "8", "web"), ""},
+		"of another set": {scaler("keda-hpa-writer", "7", "db"), ""},
+	} {
+		live := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithRESTMapper(mapper).WithObjects(scaled, tc.scaler).Build()
+		list, err := observe.WritersOf(t.Context(), endpointtest.Source(live), m, set)
+		if err != nil || len(list) != 1 || list[0].Scaler != tc.want {
+			t.Errorf("%s: got %+v, %v", name, list, err)
+		}
+	}
+}
 
 // TestWriterOfAnotherVersion: an operator that was updated serves its resources in another version than the one that an
 // owner's reference, or a record, names. They write the StatefulSet all the same, and are neither taken for absent nor

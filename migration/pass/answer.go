@@ -89,7 +89,7 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 	case MissingRight:
 		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), step.Decision.Effect.RemedyRights()))
 	case Refused:
-		if step.Decision.Effect.Verb == plan.RunHook {
+		if step.Decision.Effect.RunsHook() {
 			return step.report(plan.Stalled(api.ReasonHookRefused, asked("cluster %s refused to %s: %s"), plan.RemedyHookRefused(step.Snapshot)))
 		}
 		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), "look for an admission policy or webhook there"))

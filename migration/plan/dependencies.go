@@ -68,8 +68,8 @@ type Copy struct {
 	PutBack int
 	// EditedBy is who else has changed what was copied; empty: nobody.
 	EditedBy string
-	// Ours is true when this migration has made it.
-	Ours bool
+	// Ours is true when this migration has made it, and Anothers when another one has, which may delete it.
+	Ours, Anothers bool
 }
 
 // Copied is what a write of a copy is about.
@@ -147,7 +147,7 @@ func (e Effect) RemedyRights() string {
 	if e.Copies() {
 		return RemedyDependencyRights
 	}
-	if e.Verb == RunHook {
+	if e.RunsHook() {
 		return RemedyJobRights
 	}
 	if e.writes() {
@@ -167,10 +167,13 @@ func (p dependencyPlanner) copy(d Dependency) *Decision {
 			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + ", which is being deleted, is gone",
 			Remedy: "look at its finalizers: " + p.show(d),
 		}}
-	case d.Origin == "", d.Origin == c.Hash:
+	case d.Origin == "":
 		return nil // what has no origin any more is still needed by those that have moved
-	case c.Marked && c.EditedBy == "" && c.Copied == d.Origin:
-		return nil // it is as the destination stores it
+	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or as the destination stores it
+		if c.Anothers { // that one would delete it with its own pods, and these need it, too: from now on nobody does
+			return p.write(UpdateCopy, d, c.PutBack)
+		}
+		return nil
 	case c.Marked && c.EditedBy == "":
 		return p.follow(d)
 	default:

@@ -78,6 +78,7 @@ func TestCopies(t *testing.T) {
 		"it selects others, leave":             {changes{others, selects(api.SelectsOthersLeave)}, ""},
 		"it selects others, copy":              {changes{others, selects(api.SelectsOthersCopy)}, create},
 		"the same":                             {changes{there("2", nil)}, ""},
+		"the same, of another migration":       {changes{there("2", func(c *Copy) { c.Anothers = true })}, update},
 		"the same, edited":                     {changes{there("2", copiedOnce("kubectl", 0))}, ""},
 		"being deleted":                        {changes{there("2", func(c *Copy) { c.Terminating = true })}, api.ReasonAwaitingDeletion},
 		"its origin is gone":                   {changes{there("1", copiedOnce("", 0)), having(func(d *Dependency) { d.Origin = "" })}, ""},

@@ -65,8 +65,9 @@ const (
 	CreateCopy Verb = "CreateCopy"
 	UpdateCopy Verb = "UpdateCopy"
 	DeleteCopy Verb = "DeleteCopy"
-	// RunHook makes the Job of a hook.
-	RunHook Verb = "RunHook"
+	// RunHook makes the Job of a hook, suspended; StartHook lets it begin once it is recorded which one it is.
+	RunHook   Verb = "RunHook"
+	StartHook Verb = "StartHook"
 	// PauseWriter pauses who else writes the source, ReleaseWriter gives it its setting back, and
 	// UnmarkWriter takes the mark off that says so.
 	PauseWriter   Verb = "PauseWriter"
@@ -122,7 +123,7 @@ type Effect struct {
 	// Kind is of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied is what is copied.
 	Kind   string `json:"kind,omitempty"`
 	Copied Copied `json:"-"`
-	// Hook is what RunHook runs.
+	// Hook is what RunHook and StartHook run.
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
@@ -157,6 +158,9 @@ func (e Effect) OfOrdinal() bool {
 	}
 }
 
+// RunsHook says whether the effect is about the Job of a hook.
+func (e Effect) RunsHook() bool { return e.Verb == RunHook || e.Verb == StartHook }
+
 // String says what the effect does, for people.
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)
@@ -183,7 +187,7 @@ func (e Effect) String() string {
 		return e.volumeString(on)
 	case CreateCopy, UpdateCopy, DeleteCopy:
 		return e.copyString(on)
-	case RunHook:
+	case RunHook, StartHook:
 		return e.hookString(on)
 	case PauseWriter, ReleaseWriter, UnmarkWriter:
 		return e.writerString(on)
@@ -214,6 +218,9 @@ func (e Effect) copyString(on string) string {
 
 func (e Effect) hookString(on string) string {
 	hook := e.Hook.Hook
+	if e.Verb == StartHook {
+		return fmt.Sprintf("start Job %s of hook %s%s", e.Name, hook.Name, on)
+	}
 	if hook.Point.OfOrdinal() {
 		return fmt.Sprintf("run hook %s (%s %d)%s", hook.Name, hook.Point, e.Ordinal, on)
 	}

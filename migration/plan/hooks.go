@@ -37,12 +37,15 @@ type HookJob struct {
 	Name string
 	// Presence is Unreachable where it could not be read; Trouble says why, and LacksRight whether
 	// for want of a right.
-	Presence   Presence
-	Trouble    string
-	LacksRight bool
-	UID        types.UID
+	Presence        Presence
+	Trouble         string
+	LacksRight      bool
+	UID             types.UID
+	ResourceVersion string
 	// Ours is true when this migration has made it.
 	Ours bool
+	// Held is true where it was made and has not been let begin: nothing of it has run.
+	Held bool
 	// State is Running, Succeeded, Failed or TimedOut, and Message says how it does, or has ended.
 	State   api.HookState
 	Message string

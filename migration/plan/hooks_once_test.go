@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHooksRunOnce: whatever ends, is removed or is answered when, and however often the migration turns or is
-// driven by another process, no Job is made twice, none while an ordinal is down, and it comes to its end (I6, I7, I8).
+// TestHooksRunOnce: whatever ends, is removed or is answered when, seen or not, and however often the migration turns or is
+// driven by another process, no Job is started twice, none while an ordinal is down, and it comes to its end (I6, I7, I8).
 func TestHooksRunOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hooks := slices.Clone(allPoints)
@@ -23,7 +23,7 @@ func TestHooksRunOnce(t *testing.T) {
 		made := map[string]bool{}
 		once := func(turn plan.HookTurn, state api.HookState) api.HookState {
 			if made[turn.Run.Job] {
-				t.Fatalf("%s is made twice: %q", turn.Run.Job, w.log)
+				t.Fatalf("%s is started twice: %q", turn.Run.Job, w.log)
 			}
 			made[turn.Run.Job] = true
 			return state
@@ -34,8 +34,7 @@ func TestHooksRunOnce(t *testing.T) {
 		w.check = notDown(t)
 		upset := func() {
 			for _, job := range slices.Clone(w.State.HookJobs.List) {
-				seen := slices.ContainsFunc(w.State.Record.Hooks, func(run api.HookRun) bool { return run.Job == job.Name && run.UID == job.UID })
-				if seen && rapid.IntRange(0, 5).Draw(t, "removed") == 0 {
+				if rapid.IntRange(0, 5).Draw(t, "removed") == 0 {
 					w.RemoveHook(job.Name)
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// run brings one hook a step on: it is recorded, its Job is made, seen and waited for, and what has become of
-// it is recorded before the migration goes on.
+// run brings one hook a step on: it is recorded, its Job is made, recorded by its UID, started and waited for, and what has
+// become of it is recorded before the migration goes on. So no Job begins that could be gone again without being missed.
 func (p hookPlanner) run(t HookTurn) *Decision {
 	answer := p.Spec.HookAnswer
 	switch answered := answer != nil && answer.Job == t.Run.Job; {
@@ -48,6 +48,8 @@ func (p hookPlanner) run(t HookTurn) *Decision {
 	case t.Run.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, api.HookRunning, "")
+	case job.Held: // and one that goes before its end was seen is missed from here on
+		return &Decision{Effect: &Effect{Verb: StartHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, UID: job.UID, ResourceVersion: job.ResourceVersion, Hook: &t}}
 	}
 	return p.runs(t, job)
 }
@@ -85,7 +87,11 @@ const (
 
 // runs waits for a Job.
 func (p hookPlanner) runs(t HookTurn, job HookJob) *Decision {
-	age := p.Now.Sub(job.Since)
+	since := job.Since
+	if begun := t.Run.LastTransitionTime.Time; begun.After(since) { // it was made before, and held
+		since = begun
+	}
+	age := p.Now.Sub(since)
 	switch left := t.Hook.Deadline() + hookGrace - age; {
 	case job.Refused != "":
 		return p.refused(t, fmt.Sprintf("%s has no pod: its pod is refused: %s", p.jobOf(t), job.Refused), "let it in there, and the Job goes on by itself")

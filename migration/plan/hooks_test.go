@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
@@ -69,7 +70,7 @@ func (w *hooked) step() (plan.Decision, bool) {
 
 func (w *hooked) note(e plan.Effect) {
 	switch e.Verb {
-	case plan.RunHook:
+	case plan.StartHook:
 		w.log = append(w.log, fmt.Sprintf("%s %d on the %s, %s", e.Hook.Hook.Name, e.Ordinal, e.Side, e.Hook.Direction))
 		if state := w.ends(*e.Hook); state != "" {
 			w.EndHook(e.Name, state)
@@ -129,7 +130,7 @@ func TestHooksInOrder(t *testing.T) {
 // notDown fails where a hook is run, or waited for, while an ordinal is down, or nobody may run it.
 func notDown(t interface{ Fatalf(string, ...any) }) func(plan.Snapshot, plan.Decision) {
 	return func(s plan.Snapshot, d plan.Decision) {
-		runs := d.Effect != nil && d.Effect.Verb == plan.RunHook
+		runs := d.Effect != nil && d.Effect.RunsHook()
 		down := s.Record.Baseline != nil && s.Source.Set.Replicas+s.Destination.Set.Replicas < s.Record.Baseline.Replicas
 		switch {
 		case (runs || d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook")) && (down || s.Record.Handoff != nil):
@@ -279,6 +280,7 @@ func TestHookThatCannotBeRun(t *testing.T) {
 			w.ends = func(plan.HookTurn) api.HookState { return "" }
 			w.run()
 			tc.change(&w.State.HookJobs.List[0])
+			w.State.Record.Hooks[0].LastTransitionTime = metav1.NewTime(w.State.HookJobs.List[0].Since)
 			decision := w.run()
 			if decision.Hold == nil || decision.Hold.Reason != tc.reason || decision.Hold.Stalled != tc.stalls || decision.Wait == 0 && tc.reason != api.ReasonPermissionMissing {
 				t.Fatalf("got %+v, wait %s", decision.Hold, decision.Wait)

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -29,6 +30,9 @@ type Writer struct {
 	Value, Pause string
 	// Mark is what a migration has written on it.
 	Mark string
+	// Scaler is the HorizontalPodAutoscaler over the source that it has made, which scales on for as long as it is there;
+	// empty: there is none.
+	Scaler string
 }
 
 // Pausing is what a write of a writer is about.
@@ -154,7 +158,7 @@ func (p writerPlanner) pauseOne(w Writer) *Decision {
 	at := p.recorded(w.WriterReference)
 	switch {
 	case at < 0 && w.paused():
-		return nil // by somebody else, whose it is to end
+		return p.scales(w) // by somebody else, whose it is to end
 	case at < 0:
 		next := p.Record
 		entry := api.PausedWriter{WriterReference: w.WriterReference}
@@ -164,9 +168,9 @@ func (p writerPlanner) pauseOne(w Writer) *Decision {
 		next.Writers = append(slices.Clone(next.Writers), entry)
 		return &Decision{Record: &next}
 	case w.Mark == "" && w.paused():
-		return nil // likewise, since it was recorded
+		return p.scales(w) // likewise, since it was recorded
 	case w.Mark == p.fence()+markPaused && w.paused():
-		return nil
+		return p.scales(w)
 	case w.Mark == "" || w.paused():
 		return p.write(PauseWriter, w, Pausing{Sets: true, Value: &w.Pause, Mark: p.fence() + markPaused})
 	default:
@@ -174,6 +178,22 @@ func (p writerPlanner) pauseOne(w Writer) *Decision {
 			fmt.Sprintf("%s in cluster %s was paused for the move, and somebody has ended that: it writes %s in mid-move", w, p.Source.Cluster, p.Source.object()),
 			"pause it again; or go on without, and set spec.writers.pause to false; or take the move back: "+p.command("rollback"))
 	}
+}
+
+// scalerSoon is how soon is looked again whether an autoscaler is gone.
+const scalerSoon = 2 * time.Second
+
+// scales waits for what a paused writer leaves behind to scale the source: that it is paused is known from its setting, and
+// that its controller has heeded it from what that takes away.
+func (p writerPlanner) scales(w Writer) *Decision {
+	if w.Scaler == "" {
+		return nil
+	}
+	return &Decision{Wait: scalerSoon, Hold: &Hold{
+		Reason:  api.ReasonWriterNotPaused,
+		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is gone: %s is paused, and until its controller takes that away it scales %s in mid-move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.object()),
+		Remedy:  "see whether the operator of KEDA runs there; " + fmt.Sprintf("or delete it: kubectl delete hpa -n %s %s", p.Source.Namespace, w.Scaler),
+	}}
 }
 
 func (p writerPlanner) write(verb Verb, w Writer, about Pausing) *Decision {

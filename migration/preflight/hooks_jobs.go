@@ -24,7 +24,7 @@ func (e *Inspector) jobHooks(ctx context.Context, m *api.Migration, source *apps
 		if !runsOn(m.Spec.Hooks, at.Side) {
 			continue
 		}
-		finding, err := missingOf(ctx, at, []Rule{{Group: "batch", Resource: "jobs", Verbs: "get create"}}, plan.RemedyJobRights+", in namespace "+at.Namespace)
+		finding, err := missingOf(ctx, at, []Rule{{Group: "batch", Resource: "jobs", Verbs: "get create patch"}}, plan.RemedyJobRights+", in namespace "+at.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}

@@ -309,7 +309,7 @@ func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	case effect != nil && effect.Copies():
 		// The copy is written as it was judged, of an origin as it was judged, or not at all.
 		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
-	case effect == nil, effect.Verb == plan.RunHook, effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
+	case effect == nil, effect.RunsHook(), effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
 		// No record says more of the budgets than that they are written next.
 		sc.Budgets, sc.Namespace = false, false
 	case effect.Verb == plan.SetBudget || effect.Verb == plan.RestoreBudget:

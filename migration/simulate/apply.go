@@ -38,6 +38,8 @@ func (a apiServer) apply(e plan.Effect) error {
 		return a.applyVolume(e)
 	case plan.RunHook:
 		return a.applyHook(e)
+	case plan.StartHook:
+		return a.startHook(e)
 	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		return a.applyWriter(e)
 	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:

@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// applyHook makes the Job of a hook. In a dry run it has done its work at once.
+// applyHook makes the Job of a hook, held. In a dry run it has done its work at once.
 func (a apiServer) applyHook(e plan.Effect) error {
 	at := a.hookJob(e.Name)
 	if at >= 0 && a.State.HookJobs.List[at].Presence == plan.Seen {
@@ -17,7 +17,7 @@ func (a apiServer) applyHook(e plan.Effect) error {
 	if a.tally != nil {
 		state = api.HookSucceeded
 	}
-	made := plan.HookJob{Name: e.Name, Presence: plan.Seen, UID: a.NewUID(), Ours: true, State: state, Since: a.State.Now}
+	made := plan.HookJob{Name: e.Name, Presence: plan.Seen, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Ours: true, Held: a.tally == nil, State: state, Since: a.State.Now}
 	if at >= 0 {
 		a.State.HookJobs.List[at] = made
 	} else {
@@ -26,10 +26,21 @@ func (a apiServer) applyHook(e plan.Effect) error {
 	return nil
 }
 
+// startHook lets the Job of a hook begin.
+func (a apiServer) startHook(e plan.Effect) error {
+	at := a.hookJob(e.Name)
+	if at < 0 || a.State.HookJobs.List[at].UID != e.UID || a.State.HookJobs.List[at].ResourceVersion != e.ResourceVersion {
+		return ErrConflict
+	}
+	job := &a.State.HookJobs.List[at]
+	job.Held, job.ResourceVersion = false, a.NewVersion()
+	return nil
+}
+
 // EndHook lets the Job of a hook that runs end in a state, and says whether it did.
 func (w *World) EndHook(name string, state api.HookState) bool {
 	at := w.hookJob(name)
-	if at < 0 || w.State.HookJobs.List[at].State != api.HookRunning {
+	if at < 0 || w.State.HookJobs.List[at].State != api.HookRunning || w.State.HookJobs.List[at].Held {
 		return false
 	}
 	w.State.HookJobs.List[at].State = state

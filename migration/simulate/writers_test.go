@@ -255,6 +255,25 @@ func TestWritersHold(t *testing.T) {
 	}
 }
 
+// TestWriterStillScales: a writer that is paused, and whose autoscaler is still there, scales on: no ordinal is stopped before
+// that is gone (I1).
+func TestWriterStillScales(t *testing.T) {
+	w := writer("a", "")
+	w.Scaler = "keda-hpa-a"
+	r := newRun(withWriters(w))
+	r.toTheEnd(t)
+	if r.held == nil || r.held.Reason != api.ReasonWriterNotPaused || r.held.Remedy == "" || r.State.Writers.List[0].Value != `"true"` {
+		t.Fatalf("it ends with %q, %+v", r.done, r.held)
+	}
+	if slices.ContainsFunc(r.effects, func(e plan.Effect) bool { return e.Verb == plan.ScaleDown }) {
+		t.Errorf("an ordinal was stopped: %v", r.effects)
+	}
+	r.State.Writers.List[0].Scaler = ""
+	if !r.pausedUntilMoved(t) {
+		t.Error("it does not go on")
+	}
+}
+
 // TestWritersPreflight: what keeps a writer from being paused refuses the move before anything is written.
 func TestWritersPreflight(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -33,6 +33,8 @@ const (
 	// OwnerAnnotationKey is on every object that a migration created: the UID of
 	// that Migration. Only such objects are ever deleted when it rolls back.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
+	// HeldAnnotationKey is on the Job of a hook until it is let begin.
+	HeldAnnotationKey = "migration.sliceshift.io/held"
 	// OwnerLabelKey is on every copy of a dependency, with the same value.
 	OwnerLabelKey = OwnerAnnotationKey
 	// OriginAnnotationKey is on every copy of a dependency: the UID of the namespace kube-system of

@@ -60,6 +60,15 @@ func (t *Tree) Close() error {
 	return unix.Close(fd)
 }
 
+// Lock keeps every other writer of the tree out that asks for it, until it is closed or its process has ended: flock(2)
+// on its root. On a file system that has no such locks, or not on folders, it keeps nobody out.
+func (t *Tree) Lock() error {
+	if errors.Is(unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		return fmt.Errorf("another mover writes to %s: see which pods mount the volume, and wait until that one has ended", t.name)
+	}
+	return nil
+}
+
 // Sync writes all that its file system holds back in memory. What went wrong since Open is an error:
 // the descriptor is older than the first write (syncfs(2), since Linux 5.8).
 func (t *Tree) Sync() error {
