@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -155,8 +156,12 @@ func TestHookWhoseJobIsRemoved(t *testing.T) {
 			return slices.ContainsFunc(m.Status.Hooks, func(run api.HookRun) bool { return run.Name == name && run.State == state })
 		})
 	}
+	begins := harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		e := outcome.Decision.Effect
+		return outcome.Wrote && e.Verb == plan.StartHook && e.Hook.Hook.Name == "finish"
+	})
 	var order []string
-	v.Run(ordered(&order), is("leave", api.HookSucceeded)(removes(v.Source, v.App.Namespace)), is("finish", api.HookRunning)(removes(v.Destination, v.ToNamespace)),
+	v.Run(ordered(&order), is("leave", api.HookSucceeded)(removes(v.Source, v.App.Namespace)), begins(removes(v.Destination, v.ToNamespace)),
 		harness.StalledWith(api.ReasonHookFailed)(func() error {
 			v.exits(v.hooksCommand("retry"), 0)
 			return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,15 +29,15 @@ func TestHookBehindAFailingWebhook(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	webhooks := v.Source.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	failing := &admissionv1.ValidatingWebhookConfiguration{
+	failing := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "jobs.policy.corp", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone), FailurePolicy: new(admissionv1.Fail),
-			ClientConfig:      admissionv1.WebhookClientConfig{URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "jobs.policy.corp", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone), FailurePolicy: new(admissionregistrationv1.Fail),
+			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": v.App.Namespace}},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
 			}},
 		}},
 	}
@@ -49,7 +49,7 @@ func TestHookBehindAFailingWebhook(t *testing.T) {
 		v.Must(err)
 		v.Eventually("the webhook is asked", func(ctx context.Context) (bool, error) {
 			_, err := v.Source.BatchV1().Jobs(v.App.Namespace).Create(ctx, rehearsed, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err != nil, nil //nolint:nilerr // this is what is waited for
+			return err != nil, nil
 		})
 		return nil
 	}), func(_ *api.Migration, outcome migration.Outcome) error {

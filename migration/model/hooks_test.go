@@ -99,17 +99,22 @@ func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
 			m.over(s, e.String(), api.HookBeforeMigration, api.HookBeforeOrdinal)
 		}
 	}
-	for _, run := range s.Record.Hooks {
-		if r := d.Record; run.UID != "" && r != nil && slices.ContainsFunc(r.Hooks, func(next api.HookRun) bool { return next.Job == run.Job && next.UID != run.UID }) {
-			m.breaks("I7: hook %s is run by a second Job", run.Name)
-		}
-	}
+	m.oneJob(s.Record.Hooks, d.Record)
 	if r := d.Record; r != nil && s.Record.Completed == "" && (r.Completed == api.ReasonMoved || r.Completed == api.ReasonRolledBack) && s.Record.Baseline != nil {
 		m.over(s, "completed", api.HookAfterMigration)
 		for _, run := range s.Record.Hooks {
 			if run.State == api.HookPending || run.State == api.HookRunning {
 				m.breaks("I6: completed while hook %s is %s", run.Name, run.State)
 			}
+		}
+	}
+}
+
+// oneJob checks that a run that is recorded with its Job is not recorded with another one.
+func (m *machine) oneJob(runs []api.HookRun, next *plan.Record) {
+	for _, run := range runs {
+		if run.UID != "" && next != nil && slices.ContainsFunc(next.Hooks, func(after api.HookRun) bool { return after.Job == run.Job && after.UID != run.UID }) {
+			m.breaks("I7: hook %s is run by a second Job", run.Name)
 		}
 	}
 }

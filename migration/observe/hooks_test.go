@@ -57,16 +57,12 @@ func TestHookJobs(t *testing.T) {
 		"it is not read": {get: errors.New("no answer"), is: func(j plan.HookJob) bool {
 			return j.Presence == plan.Unreachable && j.Trouble == "no answer" && !j.LacksRight
 		}},
-		"nobody may read": {get: noRight, is: func(j plan.HookJob) bool { return j.Presence == plan.Unreachable && j.LacksRight }},
-		"it runs":         {change: func(j *batchv1.Job) { j.Status.Active = 1 }, pod: refused, is: func(j plan.HookJob) bool { return j.State == api.HookRunning && j.Ours && j.Refused == "" }},
-		"it has no pod": {pod: refused, is: func(j plan.HookJob) bool {
-			return j.State == api.HookRunning && strings.Contains(j.Refused, "exceeded quota")
-		}},
-		"a webhook fails": {pod: apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), is: func(j plan.HookJob) bool {
-			return strings.Contains(j.Refused, "policy.corp")
-		}},
+		"nobody may read":  {get: noRight, is: func(j plan.HookJob) bool { return j.Presence == plan.Unreachable && j.LacksRight }},
+		"it runs":          {change: func(j *batchv1.Job) { j.Status.Active = 1 }, pod: refused, is: func(j plan.HookJob) bool { return j.State == api.HookRunning && j.Ours && j.Refused == "" }},
+		"it has no pod":    {pod: refused, is: refusedBy("exceeded quota")},
+		"a webhook fails":  {pod: apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), is: refusedBy("policy.corp")},
 		"it will have one": {is: func(j plan.HookJob) bool { return j.State == api.HookRunning && j.Refused == "" }},
-		"it is held":       {change: func(j *batchv1.Job) { jobs.Hold(j) }, pod: refused, is: func(j plan.HookJob) bool { return j.Held && j.State == api.HookRunning && j.Refused == "" }},
+		"it is held":       {change: func(j *batchv1.Job) { jobs.Hold(j) }, pod: refused, is: func(j plan.HookJob) bool { return j.Held && j.Refused == "" }},
 		"it was just made": {change: func(j *batchv1.Job) { j.CreationTimestamp.Time = plantest.Epoch }, pod: refused, is: func(j plan.HookJob) bool { return j.Refused == "" }},
 		"well":             {change: ends(batchv1.JobComplete, ""), is: func(j plan.HookJob) bool { return j.State == api.HookSucceeded && j.Message == "" }},
 		"badly": {change: ends(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded), is: func(j plan.HookJob) bool {
@@ -97,6 +93,11 @@ func TestHookJobs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusedBy says that the pod of a Job is refused, by whom.
+func refusedBy(who string) func(plan.HookJob) bool {
+	return func(j plan.HookJob) bool { return j.State == api.HookRunning && strings.Contains(j.Refused, who) }
 }
 
 // answering answers to reads of Jobs, and to creations, with errors; nil: with none.
