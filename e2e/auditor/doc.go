@@ -20,7 +20,8 @@
 // # What it judges
 //
 //	I1  no ordinal exists as a pod on both sides, Terminating included
-//	I2  no volume is bound and usable on both sides, and none is given to one side
+//	I2  no volume is bound and usable on both sides, unless all ordinals share it and machines
+//	    may mount it together, and none is given to one side
 //	    while the other side's pod or VolumeAttachment still exists
 //	I3  every claim that moved has the volume recorded at the source; nothing was
 //	    deleted whose reclaim policy was not Retain

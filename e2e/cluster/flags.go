@@ -32,7 +32,7 @@ const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
 var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 
 // idleControllers have nothing to do here and would only cost time: there are
-// no clouds, no attachable volumes, no devices and no certificate requests in
+// no clouds, no attachable volumes, no plugins of devices and no certificate requests in
 // these clusters.
 var idleControllers = []string{
 	"certificatesigningrequest-approving-controller",
@@ -47,7 +47,6 @@ var idleControllers = []string{
 	"persistentvolume-attach-detach-controller",
 	"podcertificaterequest-cleaner-controller",
 	"podgroup-protection-controller",
-	"resourceclaim-controller",
 	"resourcepoolstatusrequest-controller",
 	"service-cidr-controller",
 	"service-lb-controller",

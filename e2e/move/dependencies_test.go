@@ -35,12 +35,22 @@ import (
 var dependencies string
 
 // needy has the pods need objects of many kinds. Those that are in no namespace are in both clusters.
-func needy(v *harness.Move) {
+func needy(v *harness.Move) { needyServing("v1")(v) }
+
+// needyServing is needy where the destination serves a kind in another version than the source.
+func needyServing(version string) harness.Setting {
+	return func(v *harness.Move) {
+		v.T.Helper()
+		needyOf(v, map[harness.Cluster]string{v.To: version, v.From: "v1"})
+	}
+}
+
+func needyOf(v *harness.Move, versions map[harness.Cluster]string) {
 	v.T.Helper()
 	for _, cluster := range []harness.Cluster{v.From, v.To} {
 		client, err := harness.Client(cluster)
 		v.Must(err)
-		v.Must(serveProviders(v.Ctx, client))
+		v.Must(serveProviders(v.Ctx, client, versions[cluster]))
 		classes(v, kubernetes.NewForConfigOrDie(cluster.RESTConfig()))
 		if cluster != v.From {
 			continue
@@ -56,8 +66,8 @@ func needy(v *harness.Move) {
 // secretsStore is a driver of volumes that name an object of its own kind.
 const secretsStore = "secrets-store.csi.k8s.io"
 
-// serveProviders has a cluster serve that kind.
-func serveProviders(ctx context.Context, c client.Client) error {
+// serveProviders has a cluster serve that kind, in one version.
+func serveProviders(ctx context.Context, c client.Client, version string) error {
 	const group, kind = "secrets-store.csi.x-k8s.io", "SecretProviderClass"
 	anything := true
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -65,7 +75,7 @@ func serveProviders(ctx context.Context, c client.Client) error {
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "secretproviderclasses", Kind: kind},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
+				Name: version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}},
 			}},
 		},
@@ -74,7 +84,7 @@ func serveProviders(ctx context.Context, c client.Client) error {
 		return err
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
 	return fixture.AwaitServed(ctx, c, list)
 }
 
@@ -247,7 +257,7 @@ func (v *move) red() {
 func TestDependencyDiffers(t *testing.T) {
 	t.Parallel()
 	for policy, colour := range map[string]string{"keep": "red", "overwrite": "blue"} {
-		t.Run(policy, func(t *testing.T) {
+		t.Run("U-31: "+policy, func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy)
 			v.red()
@@ -269,7 +279,7 @@ func TestDependencyDiffers(t *testing.T) {
 // migration before it, as its user has chosen.
 func TestDependencyChanges(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]api.ChangePolicy{"follow": api.ChangeFollow, "stall": api.ChangeStall} {
+	for name, policy := range map[string]api.ChangePolicy{"U-32: follow": api.ChangeFollow, "U-32: stall": api.ChangeStall} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newMove(t, harness.Usual(2), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.OnChange = policy }))

@@ -87,9 +87,9 @@ func TestGates(t *testing.T) {
 		// here and there are how many ordinals each side has while the gate holds.
 		here, there int32
 	}{
-		"before the stop": {[]api.HealthGate{allRun(api.GateBeforeStop), says(api.GateBeforeStop)}, 2, 0},
-		"after the start": {[]api.HealthGate{allRun(api.GateAfterStart), says(api.GateAfterStart)}, 1, 1},
-		"at the end":      {[]api.HealthGate{allRun(api.GateAtEnd), says(api.GateAtEnd)}, 0, 2},
+		"U-25: before the stop": {[]api.HealthGate{allRun(api.GateBeforeStop), says(api.GateBeforeStop)}, 2, 0},
+		"U-25: after the start": {[]api.HealthGate{allRun(api.GateAfterStart), says(api.GateAfterStart)}, 1, 1},
+		"U-25: at the end":      {[]api.HealthGate{allRun(api.GateAtEnd), says(api.GateAtEnd)}, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,8 +255,8 @@ func (m *metrics) answer(body string) error {
 // before it has stopped anything, each with its reason, until they answer well.
 func TestGateOfMetrics(t *testing.T) {
 	for name, tc := range map[string]struct{ body, reason string }{
-		"it finds nothing":   {noSeries, api.ReasonGateResultEmpty},
-		"it does not answer": {noReply, api.ReasonGateUnanswered},
+		"U-26: it finds nothing":   {noSeries, api.ReasonGateResultEmpty},
+		"U-26: it does not answer": {noReply, api.ReasonGateUnanswered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -288,8 +288,8 @@ func TestGateOfMetrics(t *testing.T) {
 // the migration goes on when it is mended.
 func TestGateMendedInMidMove(t *testing.T) {
 	for name, tc := range map[string]struct{ expression, reason string }{
-		"it does not compile": {"object.", api.ReasonGateInvalid},
-		"it costs too much":   {costly, api.ReasonGateTooCostly},
+		"U-27: it does not compile": {"object.", api.ReasonGateInvalid},
+		"U-27: it costs too much":   {costly, api.ReasonGateTooCostly},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

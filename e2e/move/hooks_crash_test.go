@@ -27,13 +27,13 @@ import (
 // run once all the same; so has one that finds it gone after that (I7).
 func TestHookAfterACrash(t *testing.T) {
 	for name, dies := range map[string]func(*http.Request) bool{
-		"made": func(r *http.Request) bool {
+		"U-22: made": func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs")
 		},
-		"seen": func(r *http.Request) bool {
+		"U-22: seen": func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Running")
 		},
-		"ended": func(r *http.Request) bool {
+		"U-22: ended": func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/configmaps/sliceshift-") && hookIs(r, "Succeeded")
 		},
 	} {

@@ -161,8 +161,8 @@ func TestHookRefused(t *testing.T) {
 		hard corev1.ResourceName
 		says string
 	}{
-		"the Job": {"count/jobs.batch", "exceeded quota: none"},
-		"its pod": {"requests.cpu", "has no pod: its pod is refused"},
+		"U-21: the Job": {"count/jobs.batch", "exceeded quota: none"},
+		"U-21: its pod": {"requests.cpu", "has no pod: its pod is refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,15 +1,19 @@
 package move
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -21,15 +25,28 @@ import (
 // migration, held before the first stop (G8).
 func TestOlderDestination(t *testing.T) {
 	t.Parallel()
-	older := startBare(t, "older", cluster.Options{Args: map[cluster.Role][]string{cluster.APIServer: {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false"}}})
-	for name, exists := range map[string]bool{"its namespace exists": true, "its namespace is made": false} {
+	older := startBare(t, "older", cluster.Options{Args: map[cluster.Role][]string{cluster.APIServer: {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,MaxUnavailableStatefulSet=false"}}})
+	ofPods := func(set *appsv1.StatefulSet) {
+		set.Spec.Template.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}
+	}
+	ofTheSet := func(set *appsv1.StatefulSet) {
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: harness.IntOrString("2")}}
+	}
+	for name, tc := range map[string]struct {
+		exists bool
+		adapt  func(*appsv1.StatefulSet)
+		path   string
+	}{
+		"U-35: its namespace exists":               {true, ofPods, "spec.template.spec.resources"},
+		"U-35: its namespace is made":              {false, ofPods, "spec.template.spec.resources"},
+		"U-35: a field of the set":                 {true, ofTheSet, "spec.updateStrategy.rollingUpdate.maxUnavailable"},
+		"U-35: a field of the set, in a namespace": {false, ofTheSet, "spec.updateStrategy.rollingUpdate.maxUnavailable"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			app := harness.Usual(2)
-			app.Adapt = func(set *appsv1.StatefulSet) {
-				set.Spec.Template.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}
-			}
-			v := newMove(t, app, func(v *harness.Move) { v.From, v.To = harness.East(), older.Cluster })
-			if exists {
+			app.Adapt = tc.adapt
+			v := newMove(t, app, to(older))
+			if tc.exists {
 				v.Must(v.makeNamespace())
 			}
 			var hold *plan.Hold
@@ -45,7 +62,7 @@ func TestOlderDestination(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, held) || hold == nil || hold.Reason != api.ReasonKindUnsupported || !strings.Contains(hold.Message, "spec.template.spec.resources") {
+			if !errors.Is(err, held) || hold == nil || hold.Reason != api.ReasonKindUnsupported || !strings.Contains(hold.Message, tc.path) {
 				t.Fatalf("ended with %v, held by %+v", err, hold)
 			}
 			if set := v.fingerprint(); !strings.Contains(set, "set generation 1 ") {
@@ -54,4 +71,62 @@ func TestOlderDestination(t *testing.T) {
 			v.Audit()
 		})
 	}
+	t.Run("U-35: an older definition of our own kind", older.dropsOfOurs)
+	t.Run("U-35: an older version of what pods need", older.servesAnOlderVersion)
+}
+
+// to moves from the first cluster of the tests to another one.
+func to(other *bare) harness.Setting {
+	return func(v *harness.Move) { v.From, v.To = harness.East(), other.Cluster }
+}
+
+// dropsOfOurs: a definition that does not know a field has it pruned without a word, outside of the pod template, too.
+func (b *bare) dropsOfOurs(t *testing.T) {
+	if err := errors.Join(sliceControllers(), fixture.InstallCRDs(t.Context(), b.client)); err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := b.client.Get(t.Context(), client.ObjectKey{Name: "statefulsets.apps.sliceshift.io"}, crd); err != nil {
+		t.Fatal(err)
+	}
+	properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+	spec := properties["spec"]
+	delete(spec.Properties, "scaleStrategy")
+	spec.XValidations = nil // they name it
+	properties["spec"] = spec
+	if err := b.client.Update(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	v := newMove(t, harness.Usual(1), to(b), ofKinds(slice, slice))
+	v.Must(v.makeNamespace())
+	v.Must(v.patchKind(v.Here(), slice, `{"spec":{"scaleStrategy":{"maxUnavailable":1}}}`))
+	const want = "spec.scaleStrategy"
+	v.Eventually("the field is missed", func(context.Context) (bool, error) {
+		return strings.Contains(v.saysOf("rehearsal", "--api-version", slice, "--to-api-version", slice), want), nil
+	})
+}
+
+// servesAnOlderVersion: a kind that the destination serves in another version than the source is told with the versions
+// that would do.
+func (b *bare) servesAnOlderVersion(t *testing.T) {
+	v := newMove(t, harness.Usual(1), to(b), needyServing("v1alpha1"))
+	if said := v.saysOf(plan.CheckCopies, "--copy-dependencies"); !strings.Contains(said, "SecretProviderClass vault") || !strings.Contains(said, "v1, v1alpha1") {
+		t.Errorf("it does not name the kind and the versions: %s", said)
+	}
+}
+
+// saysOf is what a check has found.
+func (v *move) saysOf(name string, more ...string) string {
+	v.T.Helper()
+	var said []string
+	for _, group := range v.preflight(more...).Groups {
+		for _, check := range group.Checks {
+			for _, f := range check.Findings {
+				if check.Check == name {
+					said = append(said, f.Message)
+				}
+			}
+		}
+	}
+	return strings.Join(said, "\n")
 }

@@ -37,9 +37,9 @@ func (v *move) needRuntime(name string) {
 
 // shareClaim has all ordinals share a claim on a path, and makes one of that name at the
 // destination, on another path; empty: it makes none there.
-func (v *move) shareClaim(here, there string) {
+func (v *move) shareClaim(here, there string, changes ...func(*corev1.PersistentVolumeSpec)) {
 	v.T.Helper()
-	v.bindShared(v.Source, v.App.Namespace, here)
+	v.bindShared(v.Source, v.App.Namespace, here, changes...)
 	if there != "" {
 		v.bindShared(v.Destination, v.ToNamespace, there)
 	}
@@ -48,7 +48,7 @@ func (v *move) shareClaim(here, there string) {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-func (v *move) bindShared(client kubernetes.Interface, namespace, path string) {
+func (v *move) bindShared(client kubernetes.Interface, namespace, path string, changes ...func(*corev1.PersistentVolumeSpec)) {
 	v.T.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
@@ -60,13 +60,16 @@ func (v *move) bindShared(client kubernetes.Interface, namespace, path string) {
 			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: path}},
 		},
 	}
+	for _, change := range changes {
+		change(&volume.Spec)
+	}
 	_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
 	v.Must(err)
 	claims, none := client.CoreV1().PersistentVolumeClaims(namespace), ""
 	_, err = claims.Create(v.Ctx, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "shared"},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: modes, VolumeName: volume.Name, StorageClassName: &none, Resources: corev1.VolumeResourceRequirements{Requests: size},
+			AccessModes: volume.Spec.AccessModes, VolumeName: volume.Name, StorageClassName: &none, Resources: corev1.VolumeResourceRequirements{Requests: size},
 		},
 	}, metav1.CreateOptions{})
 	v.Must(err)

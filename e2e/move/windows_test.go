@@ -40,11 +40,11 @@ func TestWindows(t *testing.T) {
 		reason   string
 		stalls   bool
 	}{
-		"not yet":             {before, api.ReasonOutsideWindow, false},
-		"not any more":        {&api.ScheduleSpec{NotAfter: new(metav1.NewTime(time.Now()))}, api.ReasonScheduleNeverOpens, true},
-		"not for so long":     {short, api.ReasonWindowTooShort, true},
-		"by no clock at all":  {&api.ScheduleSpec{TimeZone: "Middle-Earth/Shire"}, api.ReasonScheduleInvalid, true},
-		"nor by half a clock": {&api.ScheduleSpec{Windows: []api.Window{{Start: "soon", Duration: metav1.Duration{Duration: time.Hour}}}}, api.ReasonScheduleInvalid, true},
+		"U-23: not yet":             {before, api.ReasonOutsideWindow, false},
+		"U-23: not any more":        {&api.ScheduleSpec{NotAfter: new(metav1.NewTime(time.Now()))}, api.ReasonScheduleNeverOpens, true},
+		"U-23: not for so long":     {short, api.ReasonWindowTooShort, true},
+		"U-23: by no clock at all":  {&api.ScheduleSpec{TimeZone: "Middle-Earth/Shire"}, api.ReasonScheduleInvalid, true},
+		"U-23: nor by half a clock": {&api.ScheduleSpec{Windows: []api.Window{{Start: "soon", Duration: metav1.Duration{Duration: time.Hour}}}}, api.ReasonScheduleInvalid, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

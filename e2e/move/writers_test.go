@@ -102,7 +102,7 @@ func (v *move) letsGo(mover *fixture.Mover) harness.Report {
 // TestPauseWriters: who else writes the source is paused before its first ordinal is stopped, and is at the end as it was, to
 // the letter: after a move, and after one that was taken back (I8, I9).
 func TestPauseWriters(t *testing.T) {
-	for name, mode := range map[string]api.Mode{"moved": api.ModeRun, "taken back": api.ModeRollback} {
+	for name, mode := range map[string]api.Mode{"U-29: moved": api.ModeRun, "U-29: taken back": api.ModeRollback} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := pausing(t, 2)

@@ -45,7 +45,11 @@ const (
 func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructured {
 	copied := object.DeepCopy()
 	delete(copied.Object, "status")
-	copied.Object["metadata"] = map[string]any{"namespace": way.To.Namespace, "name": object.GetName()}
+	metadata := map[string]any{"name": object.GetName()}
+	if object.GetNamespace() != "" {
+		metadata["namespace"] = way.To.Namespace
+	}
+	copied.Object["metadata"] = metadata
 	copied.SetLabels(kept(object.GetLabels(), ""))
 	copied.SetAnnotations(kept(object.GetAnnotations(), corev1.LastAppliedConfigAnnotation))
 	switch object.GetKind() {
@@ -57,6 +61,10 @@ func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructure
 		cleanBinding(copied, way)
 	case Service:
 		cleanService(copied, way)
+	case PersistentVolume:
+		cleanVolume(copied, way)
+	case PersistentVolumeClaim:
+		cleanClaim(copied)
 	}
 	return copied
 }
@@ -138,6 +146,53 @@ func cleanService(copied *unstructured.Unstructured, way Way) {
 		if ofSet(name, way.From.Set) {
 			selector[appsv1.StatefulSetPodNameLabel] = way.To.Set + strings.TrimPrefix(name, way.From.Set)
 		}
+	}
+}
+
+// bookkeeping are the annotations by which the controllers of one cluster keep track of claims and volumes.
+var bookkeeping = []string{
+	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/migrated-to",
+	"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-resizer",
+}
+
+func withoutBookkeeping(copied *unstructured.Unstructured) {
+	annotations := copied.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(bookkeeping, key) })
+	copied.SetAnnotations(annotations)
+}
+
+// cleanVolume is a second volume for the same storage: nobody deletes that through it, and it is reserved
+// for the claim of the other side. A claimRef with the uid of another cluster would make it Released.
+func cleanVolume(copied *unstructured.Unstructured, way Way) {
+	withoutBookkeeping(copied)
+	spec := object(copied.Object, "spec")
+	if spec == nil {
+		return
+	}
+	spec["persistentVolumeReclaimPolicy"] = string(corev1.PersistentVolumeReclaimRetain)
+	ref := object(spec, "claimRef")
+	if ref == nil {
+		return
+	}
+	namespace := text(ref, "namespace")
+	if namespace == way.From.Namespace {
+		namespace = way.To.Namespace
+	}
+	spec["claimRef"] = map[string]any{"apiVersion": "v1", "kind": PersistentVolumeClaim, "namespace": namespace, "name": text(ref, "name")}
+}
+
+// cleanClaim is the claim of that volume. It has no data source: the volume has the data. One without a
+// class would be given the default class of the other cluster, and not be bound then.
+func cleanClaim(copied *unstructured.Unstructured) {
+	withoutBookkeeping(copied)
+	spec := object(copied.Object, "spec")
+	if spec == nil {
+		return
+	}
+	delete(spec, "dataSource")
+	delete(spec, "dataSourceRef")
+	if _, has := spec["storageClassName"]; !has {
+		spec["storageClassName"] = ""
 	}
 }
 

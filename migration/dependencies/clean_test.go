@@ -15,6 +15,18 @@ var cleaned = map[string]struct{ from, to string }{
 		  labels: {app: web, argocd.argoproj.io/instance: shop, migration.sliceshift.io/created-by: m}, annotations: {note: keep, kubectl.kubernetes.io/last-applied-configuration: x, migration.sliceshift.io/origin: o, argocd.argoproj.io/tracking-id: z}}, data: {a: b}, binaryData: {c: ZA==}, immutable: true}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: team, labels: {app: web}, annotations: {note: keep}}, data: {a: b}, binaryData: {c: ZA==}, immutable: true}`,
 	},
+	"a volume": {
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs, uid: u, labels: {app: web}, finalizers: [f], annotations: {note: keep, pv.kubernetes.io/bound-by-controller: "yes"}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], persistentVolumeReclaimPolicy: Delete, storageClassName: fast, nfs: {server: a, path: /}, claimRef: {kind: PersistentVolumeClaim, namespace: shop, name: shared, uid: c, resourceVersion: "7"}}, status: {phase: Bound}}`,
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs, labels: {app: web}, annotations: {note: keep}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], persistentVolumeReclaimPolicy: Retain, storageClassName: fast, nfs: {server: a, path: /}, claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: team, name: shared}}}`,
+	},
+	"a volume of another namespace": {
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs}, spec: {claimRef: {namespace: other, name: shared}}}`,
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs}, spec: {persistentVolumeReclaimPolicy: Retain, claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: other, name: shared}}}`,
+	},
+	"a claim": {
+		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, annotations: {pv.kubernetes.io/bind-completed: "yes", volume.kubernetes.io/selected-node: n}}, spec: {accessModes: [ReadWriteMany], volumeName: nfs, resources: {requests: {storage: 1Gi}}, dataSource: {kind: PersistentVolumeClaim, name: x}, dataSourceRef: {kind: PersistentVolumeClaim, name: x}}, status: {phase: Bound}}`,
+		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: team}, spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: nfs, resources: {requests: {storage: 1Gi}}}}`,
+	},
 	"a Secret": {
 		`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}, type: kubernetes.io/tls, data: {tls.crt: YQ==, tls.key: Yg==, token: Yw==}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: team}, type: kubernetes.io/tls, data: {tls.crt: YQ==, tls.key: Yg==, token: Yw==}}`,

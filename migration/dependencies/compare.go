@@ -28,12 +28,23 @@ func content(cleaned *unstructured.Unstructured) map[string]any {
 		}
 		tree["annotations"] = given
 	}
+	if kind, _ := KindOf(cleaned.GetKind()); kind.Storage {
+		tree["spec"] = unsized(object(tree, "spec"))
+	}
 	for field, value := range tree {
 		if empty(value) {
 			delete(tree, field)
 		}
 	}
 	return tree
+}
+
+// unsized is what a claim or a volume is, however large it has become.
+func unsized(spec map[string]any) map[string]any {
+	spec = maps.Clone(spec)
+	delete(spec, "capacity")
+	delete(spec, "resources")
+	return spec
 }
 
 // empty says whether a field is as good as absent.
@@ -131,7 +142,7 @@ func flatten(into map[string]string, path string, value any) {
 
 // Rigid says whether an object cannot be changed into another one, so that it would have to be
 // made anew (kubernetes pkg/apis: validation of ConfigMaps, Secrets, RoleBindings,
-// ResourceClaimTemplates and the clusterIP of Services).
+// ResourceClaimTemplates, claims, volumes and the clusterIP of Services).
 func Rigid(now, wanted *unstructured.Unstructured) bool {
 	switch now.GetKind() {
 	case ConfigMap, Secret:
@@ -139,7 +150,7 @@ func Rigid(now, wanted *unstructured.Unstructured) bool {
 		return immutable || text(now.Object, "type") != text(wanted.Object, "type")
 	case RoleBinding:
 		return !equality.Semantic.DeepEqual(object(now.Object, "roleRef"), object(wanted.Object, "roleRef"))
-	case ResourceClaimTemplate:
+	case ResourceClaimTemplate, PersistentVolume, PersistentVolumeClaim:
 		return true
 	case Service:
 		return (text(now.Object, "spec", "clusterIP") == headless) != (text(wanted.Object, "spec", "clusterIP") == headless)

@@ -24,6 +24,9 @@ func TestHash(t *testing.T) {
 		"false is a value":          {`{kind: ServiceAccount, automountServiceAccountToken: false}`, `{kind: ServiceAccount}`, false},
 		"annotations of an account": {`{kind: ServiceAccount, metadata: {annotations: {a: b}}}`, `{kind: ServiceAccount}`, false},
 		"annotations of a Service":  {`{kind: Service, metadata: {annotations: {a: b}}}`, `{kind: Service}`, true},
+		"the size of a claim":       {`{kind: PersistentVolumeClaim, spec: {volumeName: a, resources: {requests: {storage: 1Gi}}}}`, `{kind: PersistentVolumeClaim, spec: {volumeName: a, resources: {requests: {storage: 2Gi}}}}`, true},
+		"the size of a volume":      {`{kind: PersistentVolume, spec: {nfs: {path: a}, capacity: {storage: 1Gi}}}`, `{kind: PersistentVolume, spec: {nfs: {path: a}}}`, true},
+		"the storage of a volume":   {`{kind: PersistentVolume, spec: {nfs: {path: a}}}`, `{kind: PersistentVolume, spec: {nfs: {path: b}}}`, false},
 		"the type of a Secret":      {`{kind: Secret, type: Opaque}`, `{kind: Secret, type: kubernetes.io/tls}`, false},
 	} {
 		if got := Hash(read(t, tc.a)) == Hash(read(t, tc.b)); got != tc.same {
@@ -89,6 +92,8 @@ func TestRigid(t *testing.T) {
 		"the same type":       {`{kind: Secret, type: Opaque, data: {a: b}}`, `{kind: Secret, type: Opaque}`, false},
 		"another role":        {`{kind: RoleBinding, roleRef: {kind: Role, name: a}}`, `{kind: RoleBinding, roleRef: {kind: Role, name: b}}`, true},
 		"other subjects":      {`{kind: RoleBinding, roleRef: {kind: Role, name: a}}`, `{kind: RoleBinding, roleRef: {kind: Role, name: a}, subjects: [{kind: User}]}`, false},
+		"a claim":             {`{kind: PersistentVolumeClaim}`, `{kind: PersistentVolumeClaim}`, true},
+		"a volume":            {`{kind: PersistentVolume}`, `{kind: PersistentVolume}`, true},
 		"devices":             {`{kind: ResourceClaimTemplate}`, `{kind: ResourceClaimTemplate}`, true},
 		"headless":            {`{kind: Service, spec: {clusterIP: 10.0.0.1}}`, `{kind: Service, spec: {clusterIP: None}}`, true},
 		"with an address":     {`{kind: Service, spec: {clusterIP: 10.0.0.1}}`, `{kind: Service, spec: {}}`, false},

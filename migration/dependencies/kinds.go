@@ -24,6 +24,8 @@ type Kind struct {
 	Cluster bool
 	// Secret is true where values are shown to nobody.
 	Secret bool
+	// Storage is true for what stands for storage: it is made once, and never replaced.
+	Storage bool
 }
 
 // Names of kinds.
@@ -45,6 +47,10 @@ const (
 	CSIDriver             = "CSIDriver"
 	DeviceClass           = "DeviceClass"
 	ClusterTrustBundle    = "ClusterTrustBundle"
+
+	// A claim that all pods share, and its volume, stand for one storage.
+	PersistentVolume      = "PersistentVolume"
+	PersistentVolumeClaim = "PersistentVolumeClaim"
 )
 
 // API groups of more than one kind.
@@ -56,9 +62,11 @@ const (
 
 // kinds are all of them, in the order in which copies are made: what others name comes first.
 var kinds = []Kind{
+	{Name: PersistentVolume, Versions: []string{"v1"}, Resource: "persistentvolumes", Copied: true, Cluster: true, Storage: true},
+	{Name: PersistentVolumeClaim, Versions: []string{"v1"}, Resource: "persistentvolumeclaims", Copied: true, Storage: true},
 	{Name: Secret, Versions: []string{"v1"}, Resource: "secrets", Copied: true, Secret: true},
 	{Name: ConfigMap, Versions: []string{"v1"}, Resource: "configmaps", Copied: true},
-	{Name: SecretProviderClass, Group: "secrets-store.csi.x-k8s.io", Versions: []string{"v1"}, Resource: "secretproviderclasses", Copied: true},
+	{Name: SecretProviderClass, Group: "secrets-store.csi.x-k8s.io", Versions: []string{"v1", "v1alpha1"}, Resource: "secretproviderclasses", Copied: true},
 	{Name: ResourceClaimTemplate, Group: deviceGroup, Versions: deviceVersions, Resource: "resourceclaimtemplates", Copied: true},
 	{Name: ServiceAccount, Versions: []string{"v1"}, Resource: "serviceaccounts", Copied: true},
 	{Name: Role, Group: rbacGroup, Versions: []string{"v1"}, Resource: "roles", Copied: true},

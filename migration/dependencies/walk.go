@@ -49,8 +49,8 @@ func compareReferences(a, b Reference) int {
 }
 
 // Walk finds all that a pod template names, in the order in which copies are made. Volumes that are
-// named as a claim template are left out: the StatefulSet puts its own claims there. So are claims,
-// which are carried with their volumes and never copied.
+// named as a claim template are left out: the StatefulSet puts its own claims there. Of claims that
+// all pods share SharedClaims tells.
 func Walk(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	w := walker{}
 	w.add(ServiceAccount, spec.ServiceAccountName, "serviceAccountName", nil)
@@ -83,6 +83,19 @@ func Walk(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	}
 	for i := range spec.EphemeralContainers {
 		w.container(corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon), "ephemeral container ")
+	}
+	return w.list()
+}
+
+// SharedClaims finds the claims that a pod template names itself and all pods share. A volume that is
+// named as a claim template is left out.
+func SharedClaims(spec corev1.PodSpec, claimTemplates []string) []Reference {
+	w := walker{}
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		if v.PersistentVolumeClaim != nil && !slices.Contains(claimTemplates, v.Name) {
+			w.add(PersistentVolumeClaim, v.PersistentVolumeClaim.ClaimName, "volume "+v.Name, nil)
+		}
 	}
 	return w.list()
 }
@@ -193,7 +206,7 @@ func (w walker) local(ref *corev1.LocalObjectReference, from string) {
 }
 
 // Further is what an object that pods depend on needs itself: a ServiceAccount its image pull
-// Secrets, a RoleBinding its role, a ResourceClaimTemplate its device classes.
+// Secrets, a RoleBinding its role, a ResourceClaimTemplate its device classes, a claim its volume.
 func Further(object *unstructured.Unstructured) []Reference {
 	w := walker{}
 	from := object.GetKind() + " " + object.GetName()
@@ -206,6 +219,8 @@ func Further(object *unstructured.Unstructured) []Reference {
 		}
 	case RoleBinding:
 		w.add(text(object.Object, "roleRef", "kind"), text(object.Object, "roleRef", "name"), from, nil)
+	case PersistentVolumeClaim:
+		w.add(PersistentVolume, text(object.Object, "spec", "volumeName"), from, nil)
 	case ResourceClaimTemplate:
 		for _, request := range items(object.Object, "spec", "spec", "devices", "requests") {
 			w.add(DeviceClass, text(request, "deviceClassName"), from, nil)

@@ -166,15 +166,33 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestKinds: each has all that is needed to read it, and what is in no namespace is not copied.
+// TestKinds: each has all that is needed to read it, and of what is in no namespace only volumes are copied.
 func TestKinds(t *testing.T) {
 	for _, kind := range kinds {
 		found, known := KindOf(kind.Name)
-		if !known || found.Resource == "" || len(found.Versions) == 0 || found.Copied && found.Cluster || found.GroupKind().Kind != kind.Name {
+		if !known || found.Resource == "" || len(found.Versions) == 0 || found.Copied && found.Cluster && !found.Storage || found.GroupKind().Kind != kind.Name {
 			t.Errorf("%+v", found)
 		}
 	}
-	if _, known := KindOf("Pod"); known || len(Copied()) != 9 {
+	if _, known := KindOf("Pod"); known || len(Copied()) != 11 {
 		t.Errorf("copied are %v", Copied())
+	}
+}
+
+// TestSharedClaims: a claim that all pods share is found by its name, and by it its volume.
+func TestSharedClaims(t *testing.T) {
+	var spec corev1.PodSpec
+	if err := yaml.Unmarshal([]byte(template), &spec); err != nil {
+		t.Fatal(err)
+	}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "own", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "replaced"}}})
+	want := []Reference{{Kind: PersistentVolumeClaim, Name: "shared", From: "volume claim"}}
+	if diff := cmp.Diff(want, SharedClaims(spec, []string{"data", "own"})); diff != "" {
+		t.Error(diff)
+	}
+	claim := read(t, `{kind: PersistentVolumeClaim, metadata: {name: shared}, spec: {volumeName: nfs}}`)
+	want = []Reference{{Kind: PersistentVolume, Name: "nfs", From: "PersistentVolumeClaim shared"}}
+	if diff := cmp.Diff(want, Further(claim)); diff != "" {
+		t.Error(diff)
 	}
 }

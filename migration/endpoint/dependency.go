@@ -26,6 +26,25 @@ func (p Endpoint) Serves(kind dependencies.Kind, versions ...string) (*schema.Gr
 	return &mapping.GroupVersionKind, nil
 }
 
+// CommonVersion is the best version of a kind that the API servers of both sides serve; empty: there is none.
+// A newer one may not serve an old version any more, and an older one not yet a new one.
+func (e *Pair) CommonVersion(kind dependencies.Kind) (string, error) {
+	for _, version := range kind.Versions {
+		both := true
+		for _, at := range []Endpoint{e.Source, e.Destination} {
+			served, err := at.Serves(kind, version)
+			if err != nil {
+				return "", fmt.Errorf("cluster %s: %w", at.Cluster, err)
+			}
+			both = both && served != nil
+		}
+		if both {
+			return version, nil
+		}
+	}
+	return "", nil
+}
+
 // Dependency reads an object that pods depend on, in one of some versions; nil without an error when
 // the API server says that it does not exist, or that it does not know the kind.
 func (p Endpoint) Dependency(ctx context.Context, kind dependencies.Kind, name string, versions ...string) (*unstructured.Unstructured, error) {
@@ -49,7 +68,8 @@ func (p Endpoint) Dependency(ctx context.Context, kind dependencies.Kind, name s
 	return object, nil
 }
 
-// Dependents lists all objects of a kind in the side's namespace; none where the kind is not known.
+// Dependents lists all objects of a kind in the side's namespace, or in none where the kind has none;
+// nothing where the kind is not known.
 func (p Endpoint) Dependents(ctx context.Context, kind dependencies.Kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	served, err := p.Serves(kind, kind.Versions...)
 	if served == nil || err != nil {
@@ -57,7 +77,10 @@ func (p Endpoint) Dependents(ctx context.Context, kind dependencies.Kind, option
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(served.GroupVersion().WithKind(served.Kind + "List"))
-	if err := p.Live.List(ctx, list, append(options, client.InNamespace(p.Namespace))...); err != nil {
+	if !kind.Cluster {
+		options = append(options, client.InNamespace(p.Namespace))
+	}
+	if err := p.Live.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("listing %s in namespace %s of cluster %s: %w", kind.Resource, p.Namespace, p.Cluster, err)
 	}
 	return list.Items, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,7 +54,14 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 // refused when the source has another one than was judged.
 func (e *Executor) CopyOf(ctx context.Context, effect plan.Effect) (*unstructured.Unstructured, dependencies.Way, error) {
 	kind, _ := dependencies.KindOf(effect.Kind)
-	origin, err := e.Source.Dependency(ctx, kind, effect.Name, kind.Versions...)
+	version, err := e.CommonVersion(kind)
+	if err != nil {
+		return nil, dependencies.Way{}, err
+	}
+	if version == "" {
+		return nil, dependencies.Way{}, conflict(kind, effect.Name)
+	}
+	origin, err := e.Source.Dependency(ctx, kind, effect.Name, version)
 	if err != nil {
 		return nil, dependencies.Way{}, err
 	}
@@ -99,6 +107,11 @@ func conflict(kind dependencies.Kind, name string) error {
 // removeCopy deletes the very copy that was judged.
 func removeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
 	kind, _ := dependencies.KindOf(effect.Kind)
+	if effect.Kind == dependencies.PersistentVolumeClaim {
+		if err := keepsStorage(ctx, at, effect.Name); err != nil {
+			return err
+		}
+	}
 	served, err := at.Serves(kind, kind.Versions...)
 	if err != nil {
 		return err
@@ -108,7 +121,27 @@ func removeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) e
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*served)
-	object.SetNamespace(at.Namespace)
+	if !kind.Cluster {
+		object.SetNamespace(at.Namespace)
+	}
 	object.SetName(effect.Name)
 	return at.Live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion})
+}
+
+// keepsStorage refuses to delete a claim whose volume would go with it: the policy is read now, since a
+// claim's own version does not tell of it.
+func keepsStorage(ctx context.Context, at endpoint.Endpoint, name string) error {
+	claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, at.Live, at.Key(name))
+	if claim == nil || claim.Spec.VolumeName == "" || err != nil {
+		return err
+	}
+	volume, err := endpoint.Get[corev1.PersistentVolume](ctx, at.Live, client.ObjectKey{Name: claim.Spec.VolumeName})
+	if volume == nil || err != nil {
+		return err
+	}
+	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		kind, _ := dependencies.KindOf(dependencies.PersistentVolumeClaim)
+		return conflict(kind, name)
+	}
+	return nil
 }

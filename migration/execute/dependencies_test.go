@@ -76,7 +76,7 @@ func TestRightsAreOfTheAccount(t *testing.T) {
 	const binding = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: shop}, roleRef: {kind: Role, name: reader}, subjects: [{kind: User, name: jane}, {kind: ServiceAccount, name: app, namespace: shop}]}`
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Spec.Template.Spec.ServiceAccountName = "app"
-	e := &Executor{Owner: "m", Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(binding)), nil)}
+	e := &Executor{Owner: "m", Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(binding)), endpointtest.Serving(clustertest.Hooks{}, nil))}
 	e.Destination.Namespace = "team"
 	way := dependencies.Way{From: dependencies.Place{Namespace: "shop"}, To: dependencies.Place{Namespace: "team"}, Account: "app"}
 	kind, _ := dependencies.KindOf("RoleBinding")
@@ -158,5 +158,19 @@ func TestCopyIsDeleted(t *testing.T) {
 	e := copier(endpointtest.Object(other))
 	if _, err := e.Do(t.Context(), copyEffect(plan.DeleteCopy, nil)); err != nil || e.settings(t) != nil {
 		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// TestStorageStaysWithItsClaim: the copy of a claim is deleted only while its volume's policy is Retain (I3).
+func TestStorageStaysWithItsClaim(t *testing.T) {
+	for policy, deleted := range map[string]bool{"Retain": true, "Delete": false, "Recycle": false} {
+		e := copier(
+			endpointtest.Object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: there}, spec: {volumeName: nfs}}`),
+			endpointtest.Object(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs}, spec: {persistentVolumeReclaimPolicy: `+policy+`}}`),
+		)
+		_, err := e.Do(t.Context(), copyEffect(plan.DeleteCopy, func(e *plan.Effect) { e.Kind, e.Name = dependencies.PersistentVolumeClaim, "shared" }))
+		if deleted != (err == nil) || !deleted && !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v", policy, err)
+		}
 	}
 }

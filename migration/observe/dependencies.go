@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Needs are the objects that the pods of a source need besides their volumes.
@@ -63,7 +65,8 @@ func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 	r := &needsReader{at: at, set: set, found: map[Named]*unstructured.Unstructured{}}
 	spec := set.Spec.Template.Spec
 	account := dependencies.Reference{Kind: dependencies.ServiceAccount, Name: dependencies.AccountOf(spec), From: "the pods' account", Optional: spec.ServiceAccountName == ""}
-	begin := dependencies.Together(dependencies.Walk(spec, ClaimTemplates(set)), []dependencies.Reference{account})
+	templates := ClaimTemplates(set)
+	begin := dependencies.Together(dependencies.Walk(spec, templates), dependencies.SharedClaims(spec, templates), []dependencies.Reference{account})
 	err := endpoint.Together(
 		func() error { return r.read(ctx, begin) },
 		func() error {
@@ -167,10 +170,16 @@ func (r *needsReader) selects(object *unstructured.Unstructured) bool {
 type CopyReader struct {
 	*endpoint.Pair
 	Owner types.UID
+	// Policy says which volumes may be made at the destination.
+	Policy volumes.Policy
 }
 
 // Read reads all that is copied, on both sides.
 func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Needs) ([]plan.Dependency, error) {
+	barred, err := r.storage(ctx, &needs)
+	if err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex
 	found := map[Named]plan.Dependency{}
 	var reads []func() error
@@ -186,10 +195,11 @@ func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Nee
 			return err
 		})
 	}
-	err := endpoint.Together(reads...)
+	err = endpoint.Together(reads...)
 	list := make([]plan.Dependency, 0, len(found))
 	for _, ref := range needs.References {
 		if d, copied := found[named(ref)]; copied {
+			d.Barred = barred[named(ref)]
 			list = append(list, d)
 		}
 	}
@@ -198,18 +208,25 @@ func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Nee
 
 // compare is one dependency as it is on both sides.
 func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref dependencies.Reference, origin *unstructured.Unstructured) (plan.Dependency, error) {
-	d := plan.Dependency{Kind: ref.Kind, Name: ref.Name, From: ref.From}
 	kind, _ := dependencies.KindOf(ref.Kind)
-	versions := kind.Versions
-	if origin != nil {
-		versions = []string{origin.GroupVersionKind().Version}
-	}
-	served, err := r.Destination.Serves(kind, versions...)
+	d := plan.Dependency{Kind: ref.Kind, Name: ref.Name, From: ref.From, Storage: kind.Storage, ClusterWide: kind.Cluster}
+	version, err := r.CommonVersion(kind)
 	if err != nil {
 		return d, err
 	}
-	d.Unserved = served == nil
-	there, err := r.Destination.Dependency(ctx, kind, ref.Name, versions...)
+	if version == "" {
+		d.Unserved, d.Versions = true, strings.Join(kind.Versions, ", ")
+	}
+	if origin != nil && version != "" && origin.GroupVersionKind().Version != version {
+		origin, err = r.Source.Dependency(ctx, kind, ref.Name, version)
+	}
+	if err != nil {
+		return d, err
+	}
+	var there *unstructured.Unstructured
+	if version != "" {
+		there, err = r.Destination.Dependency(ctx, kind, ref.Name, version)
+	}
 	if err != nil {
 		return d, err
 	}
@@ -253,8 +270,18 @@ func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Wa
 		Found: true, UID: there.GetUID(), ResourceVersion: there.GetResourceVersion(), Terminating: there.GetDeletionTimestamp() != nil,
 		Hash: dependencies.Hash(dependencies.Clean(there, way.Home())), Ours: owner == string(r.Owner), Anothers: owner != "" && owner != string(r.Owner),
 	}
+	switch there.GetKind() {
+	case dependencies.PersistentVolumeClaim:
+		c.Unbound = text(there, "status", "phase") != string(corev1.ClaimBound)
+	case dependencies.PersistentVolume:
+		c.Releases = text(there, "spec", "persistentVolumeReclaimPolicy") != string(corev1.PersistentVolumeReclaimRetain)
+	}
 	mark := dependencies.ParseMark(there.GetAnnotations()[api.OriginAnnotationKey])
-	if !mark.Of(r.Source.ID, way.From.Namespace, there.GetName()) {
+	namespace := way.From.Namespace
+	if there.GetNamespace() == "" {
+		namespace = ""
+	}
+	if !mark.Of(r.Source.ID, namespace, there.GetName()) {
 		return c
 	}
 	c.Marked, c.Copied, c.PutBack = true, mark.Hash, mark.PutBack
@@ -309,7 +336,9 @@ func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.D
 			defer mu.Unlock()
 			for i := range objects {
 				objects[i].SetGroupVersionKind(kind.GroupKind().WithVersion(kind.Versions[0]))
-				made[kind.Name] = append(made[kind.Name], plan.Dependency{Kind: kind.Name, Name: objects[i].GetName(), Copy: r.copyOf(&objects[i], way)})
+				made[kind.Name] = append(made[kind.Name], plan.Dependency{
+					Kind: kind.Name, Name: objects[i].GetName(), Storage: kind.Storage, ClusterWide: kind.Cluster, Copy: r.copyOf(&objects[i], way),
+				})
 			}
 			return err
 		})
@@ -339,9 +368,11 @@ func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known co
 		if err != nil {
 			return nil, err
 		}
+		barred := d.Barred
 		if *d, err = r.compare(ctx, set, dependencies.Reference{Kind: d.Kind, Name: d.Name, From: d.From}, origin); err != nil {
 			return nil, err
 		}
+		d.Barred = barred
 	}
 	return list, nil
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // needySet is a StatefulSet whose pods need some objects.
@@ -131,7 +133,7 @@ func compared(t *testing.T, without []string, there ...client.Object) plan.Depen
 	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, around()...), endpointtest.Serving(clustertest.Hooks{}, without, there...))
 	origin := endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {colour: blue}}`)
 	needs := Needs{References: []dependencies.Reference{{Kind: "ConfigMap", Name: "settings", From: "container web"}}, Origins: map[Named]*unstructured.Unstructured{{"ConfigMap", "settings"}: origin}}
-	list, err := CopyReader{pair, "m"}.Read(t.Context(), needySet(), needs)
+	list, err := CopyReader{Pair: pair, Owner: "m"}.Read(t.Context(), needySet(), needs)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
 	}
@@ -210,7 +212,7 @@ func TestSelectedStranger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := CopyReader{pair, "m"}.Read(t.Context(), needySet(), needs)
+		list, err := CopyReader{Pair: pair, Owner: "m"}.Read(t.Context(), needySet(), needs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +232,7 @@ func TestMade(t *testing.T) {
 		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: mine, namespace: shop, labels: {migration.sliceshift.io/created-by: m}}}`),
 		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: nobodys, namespace: shop}}`),
 	))
-	list, err := CopyReader{pair, "m"}.Made(t.Context(), needySet())
+	list, err := CopyReader{Pair: pair, Owner: "m"}.Made(t.Context(), needySet())
 	if err != nil || len(list) != 2 || list[0].Kind != "Secret" || list[1].Kind != "ConfigMap" || !list[0].Copy.Ours || list[0].Name != "mine" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -303,5 +305,77 @@ func TestLookedAt(t *testing.T) {
 		if got := lookedAt(m, s); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
+	}
+}
+
+// TestSharedStorage: a claim that all ordinals share is copied with its volume, the volume first, to another
+// cluster alone, and not over one that somebody has made there; what may not be is barred with the claim.
+func TestSharedStorage(t *testing.T) {
+	const (
+		claim  = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: c}, spec: {accessModes: [MODE], volumeName: nfs}, status: {phase: Bound}}`
+		volume = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs}, spec: {accessModes: [MODE], persistentVolumeReclaimPolicy: Retain, nfs: {server: a, path: /}, claimRef: {namespace: shop, name: shared, uid: c}}}`
+		theirs = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop}, spec: {volumeName: other}, status: {phase: Bound}}`
+		copied = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, annotations: {migration.sliceshift.io/origin: "1/shop/shared c h 0"}}, spec: {volumeName: nfs}, status: {phase: Pending}}`
+	)
+	set := needySet()
+	set.Spec.Template.Spec = corev1.PodSpec{Volumes: []corev1.Volume{{Name: "shared", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"}}}}}
+	for name, tc := range map[string]struct {
+		mode    string
+		there   []string
+		cluster types.UID
+		drivers []string
+		want    []string
+	}{
+		"to another cluster":              {"ReadWriteMany", nil, "2", nil, []string{"PersistentVolume nfs", "PersistentVolumeClaim shared"}},
+		"of one machine":                  {"ReadWriteOnce", nil, "2", nil, []string{"PersistentVolume nfs " + volumes.ReasonClaimNotShareable, "PersistentVolumeClaim shared " + volumes.ReasonClaimNotShareable}},
+		"not of an allowed driver":        {"ReadWriteMany", nil, "2", []string{"efs"}, []string{"PersistentVolume nfs " + volumes.ReasonVolumeNotAllowed, "PersistentVolumeClaim shared " + volumes.ReasonVolumeNotAllowed}},
+		"somebody has made one there":     {"ReadWriteMany", []string{theirs}, "2", nil, nil},
+		"it is a copy, and not bound yet": {"ReadWriteMany", []string{copied}, "2", nil, []string{"PersistentVolume nfs", "PersistentVolumeClaim shared unbound"}},
+		"within one cluster":              {"ReadWriteMany", nil, "1", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := func(texts ...string) (all []client.Object) {
+				for _, text := range texts {
+					all = append(all, endpointtest.Object(strings.ReplaceAll(text, "MODE", tc.mode)))
+				}
+				return all
+			}
+			pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, objects(claim, volume)...), endpointtest.Serving(clustertest.Hooks{}, nil, objects(tc.there...)...))
+			pair.Destination.ID = tc.cluster
+			needs, err := ReadNeeds(t.Context(), pair.Source, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := CopyReader{Pair: pair, Owner: "m", Policy: volumes.Policy{Drivers: tc.drivers}}.Read(t.Context(), set, needs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range list {
+				line := d.Kind + " " + d.Name
+				if d.Barred.Reason != "" {
+					line += " " + d.Barred.Reason
+				}
+				if d.Copy.Unbound {
+					line += " unbound"
+				}
+				if got = append(got, line); !d.Storage || d.ClusterWide != (d.Kind == dependencies.PersistentVolume) {
+					t.Errorf("%+v", d)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestVolumeOfACopy: the copy of a volume says so, though it is in no namespace, and whether its storage would go with it.
+func TestVolumeOfACopy(t *testing.T) {
+	made := endpointtest.Object(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs, labels: {migration.sliceshift.io/created-by: m}, annotations: {migration.sliceshift.io/origin: "1//nfs u h 0"}}, spec: {persistentVolumeReclaimPolicy: Delete}}`)
+	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil), endpointtest.Serving(clustertest.Hooks{}, nil, made))
+	list, err := CopyReader{Pair: pair, Owner: "m"}.Made(t.Context(), needySet())
+	if err != nil || len(list) != 1 || !list[0].Copy.Marked || !list[0].Copy.Ours || !list[0].Copy.Releases {
+		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // DependencySpec is what the user asks for of the objects that pods need besides their volumes.
@@ -39,8 +40,10 @@ type Dependency struct {
 	From string
 	// Origin is the hash of the source's content; empty: the source has no such object.
 	Origin string
-	// Unserved is true when the destination's API server does not know the kind.
+	// Unserved is true when the API servers of both sides serve the kind in no version that they share, of
+	// those that are understood, which are Versions then, for people.
 	Unserved bool
+	Versions string
 	// SelectsOthers names a pod of somebody else that it selects, and the pod's cluster.
 	SelectsOthers string
 	// KeptBy is what owns it at the source, and writes it; empty: nothing does.
@@ -50,6 +53,12 @@ type Dependency struct {
 	Difference string
 	// Rigid is true when the destination's object cannot be changed into a copy, only replaced.
 	Rigid bool
+	// Storage is true for what stands for storage, and is never replaced; Barred is why it may not be
+	// made, or stay, at the destination.
+	Storage bool
+	Barred  volumes.Problem
+	// ClusterWide is true for what is in no namespace.
+	ClusterWide bool
 }
 
 // Copy is an object of the destination with the name of a dependency.
@@ -70,6 +79,10 @@ type Copy struct {
 	EditedBy string
 	// Ours is true when this migration has made it, and Anothers when another one has, which may delete it.
 	Ours, Anothers bool
+	// Unbound is true for a claim that is not bound yet, and Releases for a volume whose storage would be
+	// deleted with it.
+	Unbound  bool
+	Releases bool
 }
 
 // Copied is what a write of a copy is about.
@@ -160,6 +173,8 @@ func (e Effect) RemedyRights() string {
 func (p dependencyPlanner) copy(d Dependency) *Decision {
 	c := d.Copy
 	switch {
+	case d.Barred.Reason != "":
+		return Stalled(d.Barred.Reason, "cluster "+p.Source.Cluster+": "+d.Barred.Message, d.Barred.Remedy)
 	case !c.Found:
 		return p.create(d)
 	case c.Terminating:
@@ -167,18 +182,33 @@ func (p dependencyPlanner) copy(d Dependency) *Decision {
 			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + ", which is being deleted, is gone",
 			Remedy: "look at its finalizers: " + p.show(d),
 		}}
+	case c.Unbound:
+		return &Decision{Hold: &Hold{
+			Reason: api.ReasonDependencyNotBound, Message: "waiting until " + p.there(d) + ", which all ordinals share, is bound to its volume",
+			Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", p.Destination.Namespace, d.Name),
+		}}
 	case d.Origin == "":
 		return nil // what has no origin any more is still needed by those that have moved
 	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or as the destination stores it
-		if c.Anothers { // that one would delete it with its own pods, and these need it, too: from now on nobody does
+		if c.Anothers && !d.Storage { // that one would delete it with its own pods, and these need it, too: from now on nobody does
 			return p.write(UpdateCopy, d, c.PutBack)
 		}
 		return nil
+	case d.Storage:
+		return p.diverged(d)
 	case c.Marked && c.EditedBy == "":
 		return p.follow(d)
 	default:
 		return p.conflict(d)
 	}
+}
+
+// diverged is for storage that all ordinals share and that is another one at the destination. Nothing is
+// deleted or written over for it: pods may have it mounted.
+func (p dependencyPlanner) diverged(d Dependency) *Decision {
+	return Stalled(volumes.ReasonClaimDiverges,
+		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
+		fmt.Sprintf("look which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
 }
 
 // create copies what the destination does not have.
@@ -187,8 +217,9 @@ func (p dependencyPlanner) create(d Dependency) *Decision {
 	switch {
 	case d.Unserved:
 		return Stalled(api.ReasonDependencyMissing,
-			fmt.Sprintf("cluster %s does not know the kind of %s %s, which %s needs: a moved ordinal would be stopped and not start again", p.Destination.Cluster, d.Kind, d.Name, d.From),
-			"install in that cluster what serves the kind, as in cluster "+p.Source.Cluster)
+			fmt.Sprintf("clusters %s and %s serve the kind of %s %s, which %s needs, in no version that both have (of %s): a moved ordinal would be stopped and not start again",
+				p.Source.Cluster, p.Destination.Cluster, d.Kind, d.Name, d.From, d.Versions),
+			"have cluster "+p.Destination.Cluster+" serve the kind in a version of cluster "+p.Source.Cluster+": install what serves it, or bring the older one up to date (kubectl api-resources, in both)")
 	case d.Origin == "":
 		return Stalled(api.ReasonDependencyMissing,
 			fmt.Sprintf("%s does not exist, and neither does it in cluster %s, and %s needs it: a moved ordinal would be stopped and not start again", p.there(d), p.Source.Cluster, d.From),
@@ -264,6 +295,13 @@ func (p dependencyPlanner) cleanup() *Decision {
 	if hold := p.unread(); hold != nil {
 		return hold
 	}
+	for _, d := range p.Dependencies.List {
+		if c := d.Copy; c.Found && c.Ours && c.Releases {
+			return Stalled(volumes.ReasonVolumeNotRetain,
+				p.there(d)+" is a copy that is to be deleted, and its reclaim policy is not Retain any more: the storage that the source uses would be deleted with it",
+				fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, d.Name))
+		}
+	}
 	for _, d := range slices.Backward(p.Dependencies.List) {
 		if c := d.Copy; c.Found && c.Ours && !c.Terminating && c.EditedBy == "" {
 			return p.write(DeleteCopy, d, 0)
@@ -273,11 +311,17 @@ func (p dependencyPlanner) cleanup() *Decision {
 }
 
 func (p dependencyPlanner) there(d Dependency) string {
+	if d.ClusterWide {
+		return fmt.Sprintf("%s %s in cluster %s", d.Kind, d.Name, p.Destination.Cluster)
+	}
 	return fmt.Sprintf("%s %s/%s in cluster %s", d.Kind, p.Destination.Namespace, d.Name, p.Destination.Cluster)
 }
 
 // show is the command that shows it.
 func (p dependencyPlanner) show(d Dependency) string {
+	if d.ClusterWide {
+		return fmt.Sprintf("kubectl get %s %s -o yaml", strings.ToLower(d.Kind), d.Name)
+	}
 	return fmt.Sprintf("kubectl get %s -n %s %s -o yaml", strings.ToLower(d.Kind), p.Destination.Namespace, d.Name)
 }
 
@@ -294,13 +338,21 @@ func dependencyFindings(s Snapshot) []Finding {
 		return []Finding{{Reason: decision.Hold.Reason, Object: object, Message: decision.Hold.Message, Remedy: decision.Hold.Remedy}}
 	}
 	findings := find(p.unread(), s.Source.object())
-	for _, d := range s.Dependencies.List {
+	for i, d := range s.Dependencies.List {
+		if p.told(s.Dependencies.List[:i], d) {
+			continue
+		}
 		findings = append(findings, find(p.copy(d), p.there(d))...)
 		if d.KeptBy != "" && !d.Copy.Found {
 			findings = append(findings, p.kept(d))
 		}
 	}
 	return findings
+}
+
+// told says whether the same is in the way of a dependency before it: a claim and its volume are barred together.
+func (p dependencyPlanner) told(before []Dependency, d Dependency) bool {
+	return d.Barred.Reason != "" && slices.ContainsFunc(before, func(other Dependency) bool { return other.Barred == d.Barred })
 }
 
 // kept warns of a copy that nothing will write once the migration has been completed.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // needing is a migration midway whose pods need ConfigMap a, which is copied: at the source it has
@@ -61,6 +62,11 @@ func TestCopies(t *testing.T) {
 	keep := asking(func(a *DependencySpec) { a.OnConflict = api.ConflictKeep })
 	stalls := asking(func(a *DependencySpec) { a.OnChange = api.ChangeStall })
 	rigid := having(func(d *Dependency) { d.Rigid = true })
+	storage := having(func(d *Dependency) { d.Storage, d.Rigid = true, true })
+	barred := having(func(d *Dependency) {
+		d.Barred = volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
+	})
+	unbound := func(c *Copy) { c.Marked, c.Copied, c.Unbound = true, "2", true }
 	others := having(func(d *Dependency) { d.SelectsOthers = "shop/cache-0 in cluster east" })
 	selects := func(policy api.SelectsOthersPolicy) func(*Snapshot, *Dependency) {
 		return asking(func(a *DependencySpec) { a.SelectsOthers = policy })
@@ -100,6 +106,15 @@ func TestCopies(t *testing.T) {
 		"put back three times":                 {changes{there("3", copiedOnce("argocd", 3)), overwrite}, api.ReasonDependencyDiffers},
 		"put back three times, keep":           {changes{there("3", copiedOnce("argocd", 3)), keep}, ""},
 		"put back three times, then unchanged": {changes{there("1", copiedOnce("", 3))}, update},
+		"storage":                              {changes{storage}, create},
+		"storage of one machine":               {changes{storage, barred}, volumes.ReasonClaimNotShareable},
+		"it has become that of one":            {changes{storage, there("2", copiedOnce("", 0)), barred}, volumes.ReasonClaimNotShareable},
+		"storage that is not bound":            {changes{storage, there("2", unbound)}, api.ReasonDependencyNotBound},
+		"storage, changed at the source":       {changes{storage, there("1", copiedOnce("", 0))}, volumes.ReasonClaimDiverges},
+		"somebody else's storage":              {changes{storage, there("1", nil)}, volumes.ReasonClaimDiverges},
+		"somebody else's storage, overwrite":   {changes{storage, there("1", nil), overwrite}, volumes.ReasonClaimDiverges},
+		"somebody else's storage, keep":        {changes{storage, there("1", nil), keep}, volumes.ReasonClaimDiverges},
+		"edited storage, overwrite":            {changes{storage, there("3", copiedOnce("kubectl", 0)), overwrite}, volumes.ReasonClaimDiverges},
 		"only looked for":                      {changes{asking(func(a *DependencySpec) { a.Copy = false })}, ""},
 		"without a source":                     {changes{func(s *Snapshot, _ *Dependency) { s.Source.Set.Presence = Absent }}, ""},
 		"in one namespace":                     {changes{func(s *Snapshot, _ *Dependency) { s.Spec.SameNamespace = true }}, ""},
@@ -277,4 +292,31 @@ func TestNothingIsWrittenOverSomethingElse(t *testing.T) {
 			t.Fatal("nothing is to be copied")
 		}
 	})
+}
+
+// TestCopiesOfStorageGo: on the way back, the claim before its volume, and only while nothing deletes the storage (I3).
+func TestCopiesOfStorageGo(t *testing.T) {
+	for policy, want := range map[bool]string{false: "DeleteCopy destination b v@8", true: volumes.ReasonVolumeNotRetain} {
+		p := needing(func(s *Snapshot, _ *Dependency) {
+			s.Spec.Mode, s.Spec.Dependencies.Delete = api.ModeRollback, true
+			s.Destination.Set.Replicas, s.Destination.Pods = 0, nil
+		})
+		p.Dependencies.List = []Dependency{
+			{Kind: "PersistentVolume", Name: "a", Storage: true, ClusterWide: true, Copy: Copy{Found: true, Ours: true, UID: "u", ResourceVersion: "@7", Releases: policy}},
+			{Kind: "PersistentVolumeClaim", Name: "b", Storage: true, Copy: Copy{Found: true, Ours: true, UID: "v", ResourceVersion: "@8"}},
+		}
+		if got := does(dependencyPlanner{p.View}.cleanup()); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestBarredStorageIsToldOnce: a claim and its volume are one finding.
+func TestBarredStorageIsToldOnce(t *testing.T) {
+	p := needing(fresh)
+	barred := volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
+	p.Dependencies.List = []Dependency{{Kind: "PersistentVolume", Name: "a", Barred: barred}, {Kind: "PersistentVolumeClaim", Name: "b", Barred: barred}}
+	if found := dependencyFindings(p.Snapshot); len(found) != 1 || found[0].Reason != barred.Reason {
+		t.Errorf("%+v", found)
+	}
 }

@@ -206,10 +206,15 @@ func (e Effect) String() string {
 }
 
 func (e Effect) copyString(on string) string {
-	switch e.Verb {
-	case CreateCopy:
+	shared := e.Kind == "PersistentVolume"
+	switch {
+	case e.Verb == CreateCopy && shared:
+		return fmt.Sprintf("make volume %s on the %s for the storage that all ordinals share (policy Retain)", e.Name, e.Side)
+	case e.Verb == DeleteCopy && shared:
+		return fmt.Sprintf("delete the copy of volume %s%s (policy Retain: its storage stays)", e.Name, on)
+	case e.Verb == CreateCopy:
 		return fmt.Sprintf("copy %s %s to the %s", e.Kind, e.Name, e.Side)
-	case UpdateCopy:
+	case e.Verb == UpdateCopy:
 		return fmt.Sprintf("bring the copy of %s %s%s up to date", e.Kind, e.Name, on)
 	default:
 		return fmt.Sprintf("delete the copy of %s %s%s", e.Kind, e.Name, on)

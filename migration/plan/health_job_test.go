@@ -26,22 +26,22 @@ func TestJobsThatRun(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		"nothing is in the way":         {want: before},
-		"the other gate has not passed": {other: api.ReasonGateFailed},
-		"another replica is down":       {change: func(s *Snapshot) { goDown(s, 0, 3) }},
-		"what came last has its own":    {gate: func(g *api.HealthGate) { g.At = append(g.At, api.GateAfterStart) }, want: after},
-		"all have come":                 {change: nothingLeft, want: end},
-		"all have come, and it is ill":  {other: api.ReasonGateFailed, change: nothingLeft},
-		"back, where it only warns":     {change: rollback},
-		"back, where it holds":          {gate: holds, change: rollback, want: before},
-		"back, and what goes is down":   {gate: holds, change: func(s *Snapshot) { rollback(s); goDown(s, 2) }},
-		"for a try":                     {gate: func(g *api.HealthGate) { g.DryRun = true }, want: before},
-		"an ordinal is down on its way": {change: func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1}; s.Source.Set.Replicas-- }},
-		"nobody drives it yet":          {change: func(s *Snapshot) { s.Record.Fence, s.Volumes = nil, []OrdinalVolume{{Ordinal: 1, Template: "data"}} }},
-		"somebody else drives it":       {change: func(s *Snapshot) { s.Source.Set.Fence = "m.3" }},
-		"no answer has come yet":        {change: func(s *Snapshot) { s.Engaged = false }},
-		"the destination is not there":  {change: func(s *Snapshot) { s.Destination.Set.Fence = "" }},
-		"in a pause":                    {change: func(s *Snapshot) { s.Spec.Mode = api.ModePause }},
+		"nothing is in the way":               {want: before},
+		"U-28: the other gate has not passed": {other: api.ReasonGateFailed},
+		"U-28: another replica is down":       {change: func(s *Snapshot) { goDown(s, 0, 3) }},
+		"what came last has its own":          {gate: func(g *api.HealthGate) { g.At = append(g.At, api.GateAfterStart) }, want: after},
+		"all have come":                       {change: nothingLeft, want: end},
+		"all have come, and it is ill":        {other: api.ReasonGateFailed, change: nothingLeft},
+		"back, where it only warns":           {change: rollback},
+		"back, where it holds":                {gate: holds, change: rollback, want: before},
+		"back, and what goes is down":         {gate: holds, change: func(s *Snapshot) { rollback(s); goDown(s, 2) }},
+		"for a try":                           {gate: func(g *api.HealthGate) { g.DryRun = true }, want: before},
+		"U-28: an ordinal is down on its way": {change: func(s *Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1}; s.Source.Set.Replicas-- }},
+		"nobody drives it yet":                {change: func(s *Snapshot) { s.Record.Fence, s.Volumes = nil, []OrdinalVolume{{Ordinal: 1, Template: "data"}} }},
+		"somebody else drives it":             {change: func(s *Snapshot) { s.Source.Set.Fence = "m.3" }},
+		"no answer has come yet":              {change: func(s *Snapshot) { s.Engaged = false }},
+		"the destination is not there":        {change: func(s *Snapshot) { s.Destination.Set.Fence = "" }},
+		"in a pause":                          {change: func(s *Snapshot) { s.Spec.Mode = api.ModePause }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, other := runsJob("drain"), asks("db")

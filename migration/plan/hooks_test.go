@@ -187,9 +187,9 @@ func TestFailedHook(t *testing.T) {
 		reason   string
 		turnBack bool
 	}{
-		"fails":                    {api.HookFailed, "", api.ReasonHookFailed, false},
-		"takes too long":           {api.HookTimedOut, api.HookFailureStall, api.ReasonHookTimedOut, false},
-		"fails, and is taken back": {api.HookFailed, api.HookFailureRollback, api.ReasonHookFailed, true},
+		"U-20: fails":                    {api.HookFailed, "", api.ReasonHookFailed, false},
+		"U-20: takes too long":           {api.HookTimedOut, api.HookFailureStall, api.ReasonHookTimedOut, false},
+		"U-20: fails, and is taken back": {api.HookFailed, api.HookFailureRollback, api.ReasonHookFailed, true},
 	} {
 		for _, do := range []api.HookRemedy{api.HookRetry, api.HookSkip} {
 			t.Run(name+", "+string(do), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -17,10 +18,10 @@ import (
 )
 
 // sharedClaims finds claims that the pod template names itself and that all ordinals share
-// (KEP-3335 takes them for ReadWriteMany): they are not carried over, so the destination must
-// have them, on the same disk. On another one the moved ordinals would write apart from those
-// that have not moved. One that they only read is a copy, perhaps on purpose.
-func (e *Inspector) sharedClaims(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+// (KEP-3335 takes them for ReadWriteMany), and that the destination does not have on the same disk: on
+// another one the moved ordinals would write apart from those that have not moved. One that they only
+// read is a copy, perhaps on purpose. What is copied, and whether it may be, is judged with the copies.
+func (e *Inspector) sharedClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
 		return nil, nil
 	}
@@ -29,7 +30,7 @@ func (e *Inspector) sharedClaims(ctx context.Context, _ *api.Migration, source *
 		if v.PersistentVolumeClaim == nil || slices.Contains(observe.ClaimTemplates(source), v.Name) {
 			continue // the StatefulSet controller puts its own claim there
 		}
-		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName)
+		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName, e.copiesStorage(m))
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,51 @@ func (e *Inspector) sharedClaims(ctx context.Context, _ *api.Migration, source *
 	return findings, nil
 }
 
-func (e *Inspector) sharedClaim(ctx context.Context, name string) (*plan.Finding, error) {
+// copiesStorage says whether claims that all ordinals share are made at the destination: in another
+// cluster. Within one, two volumes of one disk are one to the kubelets, and pods that mount both on one
+// node do not start (kubernetes#132921).
+func (e *Inspector) copiesStorage(m *api.Migration) bool {
+	return m.Spec.Dependencies.Mode == api.DependenciesCopy && !e.SameCluster()
+}
+
+// remedyOfClaim mends a claim that the destination does not have.
+func (e *Inspector) remedyOfClaim() string {
+	if e.SameCluster() {
+		return "create it in that namespace before the move, on the same storage: it is never copied within one cluster, where two volumes of one storage are one to the kubelets"
+	}
+	return "create it at the destination before the move, on the same storage; or, where that is ReadWriteMany on NFS or a CSI driver that both clusters reach, have it copied: --copy-dependencies, or spec.dependencies.mode: Copy"
+}
+
+// sharedVolumes are the volumes of shared claims that are to be made at the destination.
+func (e *Inspector) sharedVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
+	if !e.copiesStorage(m) {
+		return nil, nil
+	}
+	var found []corev1.PersistentVolume
+	for _, ref := range dependencies.SharedClaims(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
+		there, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Destination.Live, e.Destination.Key(ref.Name))
+		if err != nil {
+			return nil, err
+		}
+		claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(ref.Name))
+		if err != nil {
+			return nil, err
+		}
+		if there != nil || claim == nil || claim.Spec.VolumeName == "" {
+			continue
+		}
+		volume, err := endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: claim.Spec.VolumeName})
+		if err != nil {
+			return nil, err
+		}
+		if volume != nil {
+			found = append(found, *volume)
+		}
+	}
+	return found, nil
+}
+
+func (e *Inspector) sharedClaim(ctx context.Context, name string, copied bool) (*plan.Finding, error) {
 	here, _, err := diskOf(ctx, e.Source, name)
 	if err != nil {
 		return nil, err
@@ -52,11 +97,13 @@ func (e *Inspector) sharedClaim(ctx context.Context, name string) (*plan.Finding
 	}
 	object := fmt.Sprintf("claim %s in cluster %s", e.Destination.Key(name), e.Destination.Cluster)
 	switch {
+	case !found && copied:
+		return nil, nil
 	case !found:
 		return &plan.Finding{
 			Reason: api.ReasonDependencyMissing, Object: object,
 			Message: object + " does not exist, and the pod template names it: a moved ordinal would be stopped and not start again",
-			Remedy:  "create it at the destination before the move, on the same storage",
+			Remedy:  e.remedyOfClaim(),
 		}, nil
 	case there == "":
 		return &plan.Finding{

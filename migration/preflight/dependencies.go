@@ -91,7 +91,7 @@ func dependency(ctx context.Context, at endpoint.Endpoint, kind dependencies.Kin
 // copiesRefused has the destination's API server check the copies, without keeping them: admission, and
 // whether a role gives more than who makes it has (kubernetes pkg/registry/rbac, escalation_check.go).
 func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs observe.Needs) ([]plan.Finding, error) {
-	list, err := (observe.CopyReader{Pair: e.Pair, Owner: m.UID}).Read(ctx, source, needs)
+	list, err := (observe.CopyReader{Pair: e.Pair, Owner: m.UID, Policy: e.Policy}).Read(ctx, source, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source 
 	var findings []plan.Finding
 	for _, d := range list {
 		leaves := d.SelectsOthers != "" && m.Spec.Dependencies.SelectsOthers != api.SelectsOthersCopy
-		if d.Copy.Found || d.Origin == "" || d.Unserved || leaves {
+		if d.Copy.Found || d.Origin == "" || d.Unserved || leaves || d.Barred.Reason != "" {
 			continue
 		}
 		copied, _, err := executor.CopyOf(ctx, plan.Effect{Verb: plan.CreateCopy, Side: plan.DestinationSide, Kind: d.Kind, Name: d.Name, Copied: plan.Copied{Origin: d.Origin}})
@@ -184,6 +184,8 @@ func copyRights(m *api.Migration, at endpoint.Endpoint) []Rule {
 		switch {
 		case kind.Name == dependencies.ResourceClaimTemplate, kind.Name == dependencies.SecretProviderClass:
 			continue
+		case kind.Storage:
+			continue // a move has them anyway
 		case at.Side == plan.DestinationSide:
 			verbs = "get create update"
 			if m.Spec.Dependencies.Cleanup == api.CleanupDelete {

@@ -8,15 +8,18 @@ import (
 	"sync"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestGrantsAreListed: a right that the API server's list shows is not asked for again, and every
@@ -79,5 +82,51 @@ func TestGrantsAreListed(t *testing.T) {
 	unreachable := clustertest.Failing(errors.New("no route to host"), "create")
 	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), []Rule{pods}, plan.RemedyRights); err == nil {
 		t.Error("who did not answer has granted something")
+	}
+}
+
+// TestWriterRights: each writer that is to be paused is asked for by its name, in its own namespace, and a
+// cluster that does not answer has granted nothing.
+func TestWriterRights(t *testing.T) {
+	source := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "argocd_store:apps/StatefulSet:shop/web"}}}
+	application := endpointtest.Object(`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: argocd, name: store, uid: u}}`)
+	m := &api.Migration{}
+	m.Spec.Writers.Pause = true
+	for name, tc := range map[string]struct {
+		allowed bool
+		err     error
+		found   bool
+	}{
+		"granted":     {allowed: true},
+		"not granted": {found: true},
+		"unreachable": {err: errors.New("no route to host")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hooks := clustertest.Hooks{Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+				switch review := object.(type) {
+				case *authorizationv1.SelfSubjectRulesReview:
+					review.Status.Incomplete = true
+				case *authorizationv1.SelfSubjectAccessReview:
+					want := authorizationv1.ResourceAttributes{Group: "argoproj.io", Resource: "applications", Namespace: "argocd", Name: "store", Verb: "patch"}
+					if got := *review.Spec.ResourceAttributes; got != want {
+						t.Errorf("asked for %+v", got)
+					}
+					review.Status.Allowed = tc.allowed
+					return tc.err
+				}
+				return nil
+			}}
+			e := &Inspector{Pair: endpointtest.Pair(endpointtest.ServingAlso(hooks, application), nil)}
+			findings, err := e.writerRights(t.Context(), m, source)
+			if !errors.Is(err, tc.err) || tc.found != (len(findings) == 1) {
+				t.Fatalf("found %+v, %v", findings, err)
+			}
+			if tc.found && (findings[0].Remedy != plan.RemedyWriterRights || !strings.Contains(findings[0].Message, "patch applications store")) {
+				t.Errorf("found %+v", findings[0])
+			}
+			if findings, err := e.writerRights(t.Context(), &api.Migration{}, source); len(findings) > 0 || err != nil {
+				t.Errorf("nobody is to be paused: %+v, %v", findings, err)
+			}
+		})
 	}
 }

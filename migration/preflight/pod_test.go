@@ -51,21 +51,28 @@ func TestSharedClaims(t *testing.T) {
 		there    []client.Object
 		cluster  types.UID
 		readOnly bool
+		copied   bool
 		reason   string
 		warning  bool
 	}{
-		"the same disk":           {disk("a"), "2", false, "", false},
-		"none":                    {nil, "2", false, api.ReasonDependencyMissing, false},
-		"none, and only read":     {nil, "2", true, api.ReasonDependencyMissing, false},
-		"another disk":            {disk("b"), "2", false, volumes.ReasonClaimDiverges, false},
-		"a copy that is read":     {disk("b"), "2", true, volumes.ReasonClaimDiverges, true},
-		"not bound":               {[]client.Object{pending}, "2", false, volumes.ReasonClaimDiverges, false},
-		"the very same namespace": {nil, "1", false, "", false},
+		"the same disk":            {disk("a"), "2", false, false, "", false},
+		"none":                     {nil, "2", false, false, api.ReasonDependencyMissing, false},
+		"none, and only read":      {nil, "2", true, false, api.ReasonDependencyMissing, false},
+		"another disk":             {disk("b"), "2", false, false, volumes.ReasonClaimDiverges, false},
+		"a copy that is read":      {disk("b"), "2", true, false, volumes.ReasonClaimDiverges, true},
+		"not bound":                {[]client.Object{pending}, "2", false, false, volumes.ReasonClaimDiverges, false},
+		"the very same namespace":  {nil, "1", false, false, "", false},
+		"none, and to be copied":   {nil, "2", false, true, "", false},
+		"another disk, for a copy": {disk("b"), "2", false, true, volumes.ReasonClaimDiverges, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{}
+			if tc.copied {
+				m.Spec.Dependencies.Mode = api.DependenciesCopy
+			}
 			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(disk("a")...), clustertest.New(tc.there...))}
 			e.Destination.ID = tc.cluster
-			findings, err := e.sharedClaims(t.Context(), nil, sharing(tc.readOnly))
+			findings, err := e.sharedClaims(t.Context(), m, sharing(tc.readOnly))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,8 +19,8 @@ import (
 )
 
 // patched has one StatefulSet's API server change it, without keeping anything, to what is
-// wanted of ordinals and pod template, and looks at what it would have stored.
-func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet) (*plan.Finding, error) {
+// wanted of ordinals and pod template, and looks at what it would have stored, which is returned, too.
+func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet) (client.Object, *plan.Finding, error) {
 	spec := map[string]any{}
 	if want.Spec.Ordinals != nil {
 		spec["ordinals"] = want.Spec.Ordinals
@@ -30,22 +30,43 @@ func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet
 	}
 	data, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answer := at.NewSet(metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Set})
 	err = at.Live.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.DryRunAll)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.Object(), err) // no answer
+		return nil, nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.Object(), err) // no answer
 	}
 	finding, err := rehearsal(at, answer, err)
 	if err != nil || finding != nil {
-		return finding, err
+		return nil, finding, err
 	}
 	kept, err := endpoint.AsSet(answer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return unkept(at, want, kept), nil
+	return answer, unkept(at, want, kept), nil
+}
+
+// keptBeside looks at what the destination's API server has stored of the source outside of its pod template,
+// where both are of one kind: a destination that a migration has made could not be rehearsed where there was no
+// namespace for it.
+func (e *Inspector) keptBeside(ctx context.Context, source *appsv1.StatefulSet, stored client.Object) (*plan.Finding, error) {
+	if e.Source.APIVersion != e.Destination.APIVersion {
+		return nil, nil
+	}
+	var from client.Object = source
+	if _, native := stored.(*appsv1.StatefulSet); !native {
+		from = e.Source.NewSet(metav1.ObjectMeta{})
+		if err := e.Source.Live.Get(ctx, e.Source.Key(e.Source.Set), from); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", e.Source.Object(), err)
+		}
+	}
+	spec := func(set client.Object) any {
+		tree, _ := observe.Tree(set).(map[string]any)
+		return tree["spec"]
+	}
+	return droppedBeside(e.Destination, spec(from), spec(stored)), nil
 }
 
 // probe is what an API server was asked of a StatefulSet, and when; a nil finding: all is
@@ -77,7 +98,10 @@ func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *app
 	if s.Spec.BeginsAbove(base.Start) {
 		want.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
 	}
-	finding, err := patched(ctx, e.Destination, want)
+	stored, finding, err := patched(ctx, e.Destination, want)
+	if err == nil && finding == nil {
+		finding, err = e.keptBeside(ctx, source, stored)
+	}
 	if err == nil && finding == nil {
 		finding, err = e.admits(ctx, source, base.Start)
 	}

@@ -126,9 +126,9 @@ var checks = []Check{
 	},
 	{
 		Name: "shared claims", Group: GroupVolumes,
-		Looks:  "at claims that the pod template names itself, which all ordinals share.",
-		Why:    "They are not carried over: the moved ordinals would write apart from the others.",
-		Remedy: "Bind the claim at the destination to a volume of the same storage.",
+		Looks:  "at claims that the pod template names itself, which all ordinals share: whether the destination has them, on the same storage. Where they are to be copied, and are not there, the copies are judged.",
+		Why:    "The moved ordinals would not start, or write apart from the others.",
+		Remedy: "Bind the claim at the destination to a volume of the same storage; or have it copied, where machines of both clusters may have it mounted.",
 		Run:    ofSource((*Inspector).sharedClaims),
 	},
 	{
@@ -140,7 +140,7 @@ var checks = []Check{
 	},
 	{
 		Name: "volumes", Group: GroupVolumes,
-		Looks:  "at every volume that is to move: whether its CSI driver is registered at the destination, whether a node there matches its node affinity and may attach one more, and whether another volume there is the same disk.",
+		Looks:  "at every volume that is to move, or that all ordinals share and is to be made at the destination: whether its CSI driver is registered at the destination, whether a node there matches its node affinity and may attach one more, and whether another volume there is the same disk.",
 		Why:    "A moved pod would stay Pending without its volume, or two pods would write to one disk.",
 		Remedy: "Install the driver for the same storage, let a node reach it, and remove the second volume of a disk.",
 		Run:    ofSource((*Inspector).reachableVolumes),
@@ -175,7 +175,7 @@ var checks = []Check{
 	},
 	{
 		Name: "rehearsal", Group: GroupPods,
-		Looks:  "at what the destination's API server says, in a dry run, to the Service, the StatefulSet, and the first ordinal's claims and volumes; and at the fields of the template that it does not keep.",
+		Looks:  "at what the destination's API server says, in a dry run, to the Service, the StatefulSet, and the first ordinal's claims and volumes; and at the fields of the StatefulSet, its template included, that it does not keep.",
 		Why:    "An admission policy, a webhook or an older version would refuse them, or drop fields without a word, when an ordinal is down already.",
 		Remedy: "Let the policy pass them; let the cluster know the fields, or take them out of the template before the move.",
 		Run:    ofBoth((*Inspector).rehearse),

@@ -59,6 +59,7 @@ func rehearseCreate(ctx context.Context, at endpoint.Endpoint, object client.Obj
 	if err != nil {
 		return nil, err
 	}
+	whole := raw.DeepCopy().Object["spec"]
 	finding, err := rehearsal(at, object, at.Live.Create(ctx, raw, client.DryRunAll))
 	if finding != nil || err != nil {
 		return finding, err
@@ -71,7 +72,10 @@ func rehearseCreate(ctx context.Context, at endpoint.Endpoint, object client.Obj
 	if err != nil {
 		return nil, err
 	}
-	return unkept(at, sent, kept), nil
+	if finding := unkept(at, sent, kept); finding != nil {
+		return finding, nil
+	}
+	return droppedBeside(at, whole, raw.Object["spec"]), nil
 }
 
 // unkept is what an API server has not kept of a StatefulSet that is to begin with ordinal 1.
@@ -116,7 +120,8 @@ func startOrdinalSupported(ctx context.Context, at endpoint.Endpoint) (*plan.Fin
 	if at.Kind().KeepsStart() {
 		return nil, nil
 	}
-	return patched(ctx, at, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 1}}})
+	_, finding, err := patched(ctx, at, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 1}}})
+	return finding, err
 }
 
 func startsAt(set *appsv1.StatefulSet, start int32) bool {

@@ -30,6 +30,45 @@ func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Fin
 	}
 }
 
+// droppedBeside finds fields of a StatefulSet outside of its pod template that an API server does not keep:
+// one that is older, has a feature switched off, or an older definition of our own kind, which has all that
+// it does not know pruned.
+func droppedBeside(at endpoint.Endpoint, sent, kept any) *plan.Finding {
+	paths := lost("spec", beside(sent), beside(kept))
+	if len(paths) == 0 {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonKindUnsupported, Object: at.Object(),
+		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: the destination would behave otherwise than the source", at.Cluster, plan.Listed(paths)),
+		Remedy:  "let that cluster know the fields: a newer version of Kubernetes or of the kind's definition (kubectl apply -k config/crd), or the feature switched on; or clear them at the source before the move",
+	}
+}
+
+// beside is the tree of a StatefulSet's spec without what is judged elsewhere, and without what says the same
+// as nothing: newer API servers write down what older ones do without being told (kubernetes
+// pkg/apis/apps/v1/defaults.go).
+func beside(spec any) any {
+	tree, _ := spec.(map[string]any)
+	tree = maps.Clone(tree)
+	for _, field := range []string{"template", "ordinals", "replicas"} {
+		delete(tree, field)
+	}
+	if strategy, _ := tree["updateStrategy"].(map[string]any); strategy != nil {
+		strategy = maps.Clone(strategy)
+		tree["updateStrategy"] = strategy
+		if rolling, _ := strategy["rollingUpdate"].(map[string]any); rolling != nil && fmt.Sprint(rolling["maxUnavailable"]) == "1" {
+			rolling = maps.Clone(rolling)
+			delete(rolling, "maxUnavailable")
+			strategy["rollingUpdate"] = rolling
+		}
+	}
+	if policy, _ := tree["persistentVolumeClaimRetentionPolicy"].(map[string]any); policy["whenDeleted"] == "Retain" && policy["whenScaled"] == "Retain" {
+		delete(tree, "persistentVolumeClaimRetentionPolicy")
+	}
+	return tree
+}
+
 // lost names the paths of a JSON tree that are not in another one, in a stable order. What is
 // empty is in every tree; what has another value there is not lost.
 func lost(path string, sent, kept any) []string {

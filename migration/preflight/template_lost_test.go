@@ -163,3 +163,30 @@ func TestTemplateIsAskedForAgain(t *testing.T) {
 		t.Errorf("asked %d times, want 2", asks)
 	}
 }
+
+// TestDroppedBeside: fields outside of the pod template that an API server does not keep are told, and what
+// says the same as nothing is not: newer ones write that down.
+func TestDroppedBeside(t *testing.T) {
+	for name, tc := range map[string]struct{ sent, kept, want string }{
+		"nothing":                {`{"minReadySeconds":1,"replicas":3,"template":{"a":1},"ordinals":{"start":1}}`, `{"minReadySeconds":1}`, ""},
+		"a field":                {`{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2,"partition":0}}}`, `{"updateStrategy":{"rollingUpdate":{"partition":0}}}`, "spec.updateStrategy.rollingUpdate.maxUnavailable"},
+		"what older ones do":     {`{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1,"partition":0}}}`, `{"updateStrategy":{"rollingUpdate":{"partition":0}}}`, ""},
+		"of our own kind":        {`{"updateStrategy":{"rollingUpdate":{"podUpdatePolicy":"InPlaceIfPossible"}}}`, `{"updateStrategy":{}}`, "spec.updateStrategy.rollingUpdate"},
+		"claims are kept":        {`{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}}`, `{}`, ""},
+		"claims are deleted":     {`{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"}}`, `{}`, "spec.persistentVolumeClaimRetentionPolicy"},
+		"another class":          {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"b"}}]}`, ""},
+		"a field of a claim":     {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"volumeAttributesClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}`, "spec.volumeClaimTemplates[0].spec.volumeAttributesClassName"},
+		"it has written it down": {`{}`, `{"revisionHistoryLimit":10}`, ""},
+	} {
+		var sent, kept any
+		for text, to := range map[string]*any{tc.sent: &sent, tc.kept: &kept} {
+			if err := json.Unmarshal([]byte(text), to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		finding := droppedBeside(endpoint.Endpoint{Cluster: "west"}, sent, kept)
+		if tc.want == "" && finding != nil || tc.want != "" && (finding == nil || finding.Reason != api.ReasonKindUnsupported || !strings.Contains(finding.Message, tc.want+" ")) {
+			t.Errorf("%s: %+v, want %q", name, finding, tc.want)
+		}
+	}
+}

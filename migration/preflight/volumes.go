@@ -26,14 +26,19 @@ import (
 // driver is not registered there, no node that takes pods has it, matches their node
 // affinity or may attach one more. And it finds those that may not be made there.
 func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	if e.SameCluster() || len(source.Spec.VolumeClaimTemplates) == 0 {
+	if e.SameCluster() {
 		return nil, nil
+	}
+	shared, err := e.sharedVolumes(ctx, m, source)
+	if err != nil || len(source.Spec.VolumeClaimTemplates) == 0 && len(shared) == 0 {
+		return nil, err
 	}
 	pvs, err := e.claimed(ctx, m, source)
 	if err != nil {
 		return nil, err
 	}
 	findings := e.barred(m, source, pvs)
+	pvs = slices.Concat(pvs, shared)
 	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]plan.Finding, error){e.drivers, e.duplicateHandles, e.hosts} {
 		more, err := check(ctx, pvs)
 		if err != nil {

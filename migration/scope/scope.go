@@ -377,6 +377,7 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 func aboutDependencies(reason string) bool {
 	return slices.Contains([]string{
 		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
+		api.ReasonDependencyNotBound, volumes.ReasonClaimDiverges, volumes.ReasonClaimNotShareable, volumes.ReasonVolumeNotRetain,
 	}, reason)
 }
 

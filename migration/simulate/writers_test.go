@@ -220,10 +220,10 @@ func TestWritersHold(t *testing.T) {
 		change func(*plan.Snapshot)
 		want   string
 	}{
-		"they could not be read": {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "timeout"} }, api.ReasonWriterNotRead},
-		"they may not be read":   {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "forbidden", LacksRight: true} }, api.ReasonPermissionMissing},
-		"another migration":      {func(s *plan.Snapshot) { s.Writers.List[0] = paused("other.3 paused") }, api.ReasonWriterHeld},
-		"nobody any more": {func(s *plan.Snapshot) {
+		"they could not be read":     {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "timeout"} }, api.ReasonWriterNotRead},
+		"U-30: they may not be read": {func(s *plan.Snapshot) { s.Writers = plan.Writers{Trouble: "forbidden", LacksRight: true} }, api.ReasonPermissionMissing},
+		"U-30: another migration":    {func(s *plan.Snapshot) { s.Writers.List[0] = paused("other.3 paused") }, api.ReasonWriterHeld},
+		"U-30: nobody any more": {func(s *plan.Snapshot) {
 			w := writer("a", "")
 			w.Mark = string(s.UID) + ".1 paused"
 			s.Writers.List[0] = w

@@ -32,6 +32,7 @@ const (
 	ReasonDependencySelects    = "DependencySelectsOthers"
 	ReasonDependencyKept       = "DependencyKept"
 	ReasonDependencyNotRead    = "DependencyNotRead"
+	ReasonDependencyNotBound   = "DependencyNotBound"
 	ReasonQuotaTooSmall        = "QuotaTooSmall"
 	ReasonTrackedByGitOps      = "TrackedByGitOps"
 	ReasonDestinationDeleted   = "DestinationBeingDeleted"

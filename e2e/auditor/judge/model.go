@@ -142,6 +142,8 @@ type VolumeState struct {
 	Phase                     corev1.PersistentVolumePhase
 	ClaimNamespace, ClaimName string
 	ClaimUID                  types.UID
+	// Many is true when machines may have it mounted together.
+	Many bool
 }
 
 // VolumeSide is one side as one phase of a volume sample read it. Volumes are

@@ -42,12 +42,14 @@ func Bindings(first, second VolumeSide) []Binding {
 }
 
 // SharedHandles judges I2: pairs of bindings, one of each side, with one handle,
-// that existed at the instant between the phases.
+// that existed at the instant between the phases. What machines may mount together, and no ordinal has for
+// itself, all of them share.
 func SharedHandles(sides [2][]Binding) [][2]Binding {
 	var shared [][2]Binding
 	for _, here := range sides[Source] {
 		for _, there := range sides[Destination] {
-			if here.Volume.Handle != "" && here.Volume.Handle == there.Volume.Handle {
+			together := here.Volume.Many && there.Volume.Many && here.Claim.Key == nil && there.Claim.Key == nil
+			if here.Volume.Handle != "" && here.Volume.Handle == there.Volume.Handle && !together {
 				shared = append(shared, [2]Binding{here, there})
 			}
 		}

@@ -49,10 +49,20 @@ func TestSharedHandles(t *testing.T) {
 		claim := makeClaim(ordinal, "c-"+name, name)
 		return []Binding{{Volume: makeVolume(name, handle, claim.Name, "c-"+name), Claim: claim}}
 	}
+	many := func(bound []Binding, ofAnOrdinal bool) []Binding {
+		bound[0].Volume.Many = true
+		if !ofAnOrdinal {
+			bound[0].Claim.Key = nil
+		}
+		return bound
+	}
 	cases := map[string]struct {
 		sides [2][]Binding
 		want  int
 	}{
+		"all ordinals share it":                  {[2][]Binding{many(bind(1, "pv1", "fs"), false), many(bind(1, "pv9", "fs"), false)}, 0},
+		"I2 staged: one machine may have it":     {[2][]Binding{many(bind(1, "pv1", "fs"), false), {{Volume: makeVolume("pv9", "fs", "x", "x"), Claim: ClaimState{Name: "x", UID: "x", VolumeName: "pv9"}}}}, 1},
+		"I2 staged: an ordinal's, for many":      {[2][]Binding{many(bind(1, "pv1", "fs"), true), many(bind(1, "pv9", "fs"), true)}, 1},
 		"different disks":                        {[2][]Binding{bind(1, "pv1", "disk1"), bind(2, "pv2", "disk2")}, 0},
 		"one side only":                          {[2][]Binding{bind(1, "pv1", "disk1"), nil}, 0},
 		"I2 staged: one disk on both":            {[2][]Binding{bind(1, "pv1", "disk1"), bind(1, "pv9", "disk1")}, 1},

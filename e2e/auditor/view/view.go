@@ -2,6 +2,8 @@
 package view
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -93,6 +95,9 @@ func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
 		Handle: Handle(pv),
 		Policy: pv.Spec.PersistentVolumeReclaimPolicy,
 		Phase:  pv.Status.Phase,
+		Many: slices.ContainsFunc(pv.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+			return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
+		}),
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		state.ClaimNamespace, state.ClaimName, state.ClaimUID = ref.Namespace, ref.Name, ref.UID

@@ -30,6 +30,8 @@ type app struct {
 	parallel bool
 	// liveness adds a probe that restarts a container that is stuck.
 	liveness bool
+	// needs makes its pods need objects of many kinds: see needs_test.go.
+	needs bool
 	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
 	reasonGrace int32
 }
@@ -76,9 +78,13 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 	if a.parallel {
 		policy = appsv1.ParallelPodManagement
 	}
+	template := a.template()
+	if a.needs {
+		needing(&template.Spec)
+	}
 	return &appsv1.StatefulSet{ObjectMeta: a.object(), Spec: appsv1.StatefulSetSpec{
 		PodManagementPolicy: policy,
-		Replicas:            &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: a.template(),
+		Replicas:            &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
 			ObjectMeta: metav1.ObjectMeta{Name: "data"},
 			Spec: corev1.PersistentVolumeClaimSpec{

@@ -79,6 +79,9 @@ func (v *move) create() error {
 	if _, err := client.PolicyV1().PodDisruptionBudgets(a.namespace).Create(v.ctx, a.budget(), metav1.CreateOptions{}); err != nil {
 		return err
 	}
+	if a.needs {
+		v.createNeeds()
+	}
 	if a.ours {
 		return v.createSlice()
 	}

@@ -29,10 +29,34 @@ func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}
 	for _, kind := range dependencies.Copied() {
-		mapper.Add(kind.GroupKind().WithVersion(kind.Versions[0]), meta.RESTScopeNamespace)
+		scope := meta.RESTScope(meta.RESTScopeNamespace)
+		if kind.Cluster {
+			scope = meta.RESTScopeRoot
+		}
+		mapper.Add(kind.GroupKind().WithVersion(kind.Versions[0]), scope)
 	}
 	served := leaving{mapper, without}
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(served).WithInterceptorFuncs(hooks).WithReturnManagedFields().WithObjects(objects...).Build()
+}
+
+// ServingAlso is the client of an API server that has objects of kinds that it serves besides those of
+// Kubernetes.
+func ServingAlso(hooks clustertest.Hooks, objects ...*unstructured.Unstructured) client.WithWatch {
+	scheme := clusters.NewScheme()
+	var versions []schema.GroupVersion
+	for _, object := range objects {
+		versions = append(versions, object.GroupVersionKind().GroupVersion())
+	}
+	mapper := meta.NewDefaultRESTMapper(versions)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(hooks)
+	for gvk := range scheme.AllKnownTypes() {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+	for _, object := range objects {
+		mapper.Add(object.GroupVersionKind(), meta.RESTScopeNamespace)
+		builder = builder.WithObjects(object)
+	}
+	return builder.Build()
 }
 
 // Object reads an object as it is written in YAML.

@@ -1,0 +1,86 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// text is a string in an object; empty where there is none.
+func text(object *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(object.Object, path...)
+	return value
+}
+
+// storage judges the claims that all ordinals share: which of them, and of their volumes, may not be made
+// at the destination. It takes those out of the needs that are not to be made there: within one cluster two
+// volumes of one storage are one to the kubelets, and a claim that somebody has made there is theirs to keep
+// (the check of shared claims says when it is on another disk).
+func (r CopyReader) storage(ctx context.Context, needs *Needs) (map[Named]volumes.Problem, error) {
+	barred, left := map[Named]volumes.Problem{}, map[Named]bool{}
+	for _, ref := range needs.References {
+		origin := needs.Origins[named(ref)]
+		if ref.Kind != dependencies.PersistentVolumeClaim || origin == nil {
+			continue
+		}
+		of := Named{dependencies.PersistentVolume, text(origin, "spec", "volumeName")}
+		own, err := r.keepsOwn(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if own {
+			left[named(ref)], left[of] = true, true
+			continue
+		}
+		problem, err := r.bars(origin, needs.Origins[of])
+		if err != nil {
+			return nil, err
+		}
+		barred[named(ref)], barred[of] = problem, problem
+	}
+	needs.References = slices.DeleteFunc(slices.Clone(needs.References), func(ref dependencies.Reference) bool {
+		return left[named(ref)] || ref.Kind == dependencies.PersistentVolumeClaim && r.SameCluster()
+	})
+	return barred, nil
+}
+
+// keepsOwn says whether a claim is not to be made at the destination.
+func (r CopyReader) keepsOwn(ctx context.Context, ref dependencies.Reference) (bool, error) {
+	if r.SameCluster() {
+		return true, nil
+	}
+	kind, _ := dependencies.KindOf(ref.Kind)
+	there, err := r.Destination.Dependency(ctx, kind, ref.Name, kind.Versions...)
+	if there == nil || err != nil {
+		return false, err
+	}
+	mark := dependencies.ParseMark(there.GetAnnotations()[api.OriginAnnotationKey])
+	return !mark.Of(r.Source.ID, r.Source.Namespace, ref.Name), nil
+}
+
+// bars is why the volume of a shared claim may not be made at the destination.
+func (r CopyReader) bars(claim, volume *unstructured.Unstructured) (volumes.Problem, error) {
+	var c corev1.PersistentVolumeClaim
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, &c); err != nil {
+		return volumes.Problem{}, fmt.Errorf("claim %s in cluster %s: %w", claim.GetName(), r.Source.Cluster, err)
+	}
+	var v *corev1.PersistentVolume
+	if volume != nil {
+		v = &corev1.PersistentVolume{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(volume.Object, v); err != nil {
+			return volumes.Problem{}, fmt.Errorf("volume %s in cluster %s: %w", volume.GetName(), r.Source.Cluster, err)
+		}
+	}
+	if problem := volumes.Shareable(&c, v); problem != nil {
+		return *problem, nil
+	}
+	return r.Policy.Bars(v, volumes.Use{Namespace: r.Destination.Namespace}), nil
+}

@@ -1,0 +1,62 @@
+package volumes
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Shareable says why the volume of a claim that all ordinals share may not get a second volume object in
+// another cluster, so that pods of both mount it during a move; nil: it may. The volume is nil where the
+// claim's does not exist.
+//
+// Only NFS and CSI volumes can: every other source within Kubernetes is a disk of one machine, or a path on it.
+func Shareable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *Problem {
+	name := claim.Namespace + "/" + claim.Name
+	switch {
+	case claim.Spec.VolumeName == "" || volume == nil || claim.Status.Phase != corev1.ClaimBound || !boundTo(volume, claim):
+		return &Problem{
+			ReasonClaimNotBound,
+			fmt.Sprintf("claim %s, which all ordinals share, is not bound to a volume that names it: which storage the moved ordinals are to share is not known", name),
+			fmt.Sprintf("kubectl describe pvc -n %s %s", claim.Namespace, claim.Name),
+		}
+	case !several(claim.Spec.AccessModes) || !several(volume.Spec.AccessModes):
+		return &Problem{
+			ReasonClaimNotShareable,
+			fmt.Sprintf("claim %s, which all ordinals share, is %s, and its volume %s %s: one machine may have it mounted, and during the move machines of both clusters would",
+				name, modes(claim.Spec.AccessModes), volume.Name, modes(volume.Spec.AccessModes)),
+			"have what is shared on a ReadWriteMany volume that both clusters reach; or make a claim of that name at the destination yourself, on storage of its own for what is only read",
+		}
+	case volume.Spec.NFS == nil && volume.Spec.CSI == nil:
+		return &Problem{
+			ReasonClaimNotShareable,
+			fmt.Sprintf("volume %s of claim %s, which all ordinals share, is of %s: only volumes of NFS and of CSI drivers are known to be the same in another cluster", volume.Name, name, driverOf(volume)),
+			"have what is shared on NFS or a CSI driver that both clusters reach; or make a claim of that name at the destination yourself, on the same storage",
+		}
+	case volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
+		return &Problem{
+			ReasonVolumeNotRetain,
+			fmt.Sprintf("volume %s of claim %s, which all ordinals share, has reclaim policy %s: whoever deletes the claim, one day, deletes the storage that the destination uses, too", volume.Name, name, volume.Spec.PersistentVolumeReclaimPolicy),
+			fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name),
+		}
+	}
+	return nil
+}
+
+func boundTo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	ref := volume.Spec.ClaimRef
+	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
+}
+
+// several says whether more than one machine may have a volume mounted.
+func several(all []corev1.PersistentVolumeAccessMode) bool {
+	return slices.Contains(all, corev1.ReadWriteMany) || slices.Contains(all, corev1.ReadOnlyMany)
+}
+
+func modes(all []corev1.PersistentVolumeAccessMode) string {
+	if len(all) == 0 {
+		return "without an access mode"
+	}
+	return fmt.Sprint(all)
+}
