@@ -91,9 +91,9 @@ func DueHook(s Snapshot) (HookTurn, bool) {
 	switch {
 	case due != nil:
 	case !more:
-		due = p.due(api.HookAfterMigration, NoOrdinal)
+		due = p.dueOnce(api.HookAfterMigration)
 	default:
-		due = cmp.Or(p.due(api.HookBeforeMigration, NoOrdinal), p.due(api.HookBeforeOrdinal, k))
+		due = cmp.Or(p.dueOnce(api.HookBeforeMigration), p.due(api.HookBeforeOrdinal, k))
 	}
 	if due == nil {
 		return HookTurn{}, false
@@ -106,7 +106,7 @@ func DueHook(s Snapshot) (HookTurn, bool) {
 func (p hookPlanner) active() bool {
 	fence := p.Record.Fence
 	begun := p.Record.Baseline != nil && fence != nil && fence.Direction == p.direction() && p.Record.Completed == ""
-	return len(p.Spec.Hooks) > 0 && begun && !p.Deleting && !p.Destination.Lost && p.Spec.Mode != api.ModeRecover
+	return begun && !p.Deleting && !p.Destination.Lost && p.Spec.Mode != api.ModeRecover
 }
 
 // skips says whether a hook is not run in this direction.
@@ -130,6 +130,9 @@ func (p hookPlanner) due(point api.HookPoint, ordinal int32) *HookTurn {
 	}
 	return nil
 }
+
+// dueOnce is the first hook of a point of the migration itself that is not over; nil: all are.
+func (p hookPlanner) dueOnce(point api.HookPoint) *HookTurn { return p.due(point, NoOrdinal) }
 
 // afterOrdinal is the first hook that is to be run for an ordinal that has come; nil: there is none.
 func (p hookPlanner) afterOrdinal() *HookTurn {
@@ -260,7 +263,7 @@ func (p hookPlanner) beforeStop(k int32) bool {
 	if !p.active() || gatePlanner(p).takesBackDown(k) {
 		return false
 	}
-	return p.due(api.HookBeforeMigration, NoOrdinal) != nil || p.due(api.HookBeforeOrdinal, k) != nil
+	return p.dueOnce(api.HookBeforeMigration) != nil || p.due(api.HookBeforeOrdinal, k) != nil
 }
 
 // early runs what goes before the gates of the next ordinal: the hooks of the one that has come, when it is
@@ -273,7 +276,7 @@ func (p hookPlanner) early(k int32) *Decision {
 	if due := p.afterOrdinal(); due != nil && healthPlanner(p).afterStartHold() == nil {
 		return p.run(*due)
 	}
-	if due := p.due(api.HookBeforeMigration, NoOrdinal); due != nil && healthPlanner(p).othersLetStop(k) {
+	if due := p.dueOnce(api.HookBeforeMigration); due != nil && healthPlanner(p).othersLetStop(k) {
 		return p.run(*due)
 	}
 	return nil
@@ -295,7 +298,7 @@ func (p hookPlanner) end() *Decision {
 	if !p.active() || p.resting() || p.Focused {
 		return nil
 	}
-	if due := cmp.Or(p.afterOrdinal(), p.due(api.HookAfterMigration, NoOrdinal)); due != nil {
+	if due := cmp.Or(p.afterOrdinal(), p.dueOnce(api.HookAfterMigration)); due != nil {
 		return p.run(*due)
 	}
 	return nil

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ func (changes but) all(s *Snapshot) {
 
 // and are these changes, and more.
 func (changes but) and(more ...func(*Snapshot)) but {
-	return append(changes[:len(changes):len(changes)], more...)
+	return slices.Concat(changes, more)
 }
 
 // TestDueHook: the hook whose Job is looked at is the one that is run next: of the ordinal that has come, else of

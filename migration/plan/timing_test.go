@@ -192,7 +192,7 @@ func TestPace(t *testing.T) {
 		}
 	}
 	noted := halfway(longestSoFar(time.Minute))
-	if noted.paceWith(arrived(time.Second)) != noted.Record.Pace {
+	if noted.paceWith(arrived(time.Minute)) != noted.Record.Pace {
 		t.Error("what is noted already is noted again")
 	}
 	p := halfway(func(s *Snapshot) { s.Record.Handoff = new(arrived(time.Minute)) })

@@ -41,6 +41,9 @@ func TestRefills(t *testing.T) {
 			set = writer(tc.change)
 		}
 		p := halfway(append(but{set, func(s *Snapshot) { s.Spec.PauseWriters = true }}, tc.but...).all)
+		spared := p.Writers.List[0]
+		spared.Found = false
+		p.Writers.List = append([]Writer{spared}, p.Writers.List...)
 		decision := writerPlanner{p.View}.refills()
 		if (decision != nil) != tc.want {
 			t.Errorf("%s: %+v", name, decision)
