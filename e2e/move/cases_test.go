@@ -75,6 +75,7 @@ var embeddedOnly = map[string]string{
 	"TestWindowCloses":                 byClock,
 	"TestRollbackInNoWindow":           byClock,
 	"TestWindowsAreKept":               refused,
+	"TestCredentialsAreKept":           refused,
 	"TestGates":                        asksAPI,
 	"TestGateJobs":                     endsJobs,
 	"TestHooks":                        endsJobs,

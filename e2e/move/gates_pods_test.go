@@ -14,6 +14,7 @@ import (
 	grpchealth "google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +38,7 @@ func TestGatesAskPods(t *testing.T) {
 	j.eventually("the mover has its rights", func(ctx context.Context) error {
 		return j.as("mover").Get(ctx, client.ObjectKeyFromObject(pod), &corev1.Pod{})
 	})
+	j.token()
 	j.bind("shop", "view", "stranger")
 	j.eventually("the stranger has none", func(ctx context.Context) error {
 		return j.as("stranger").Get(ctx, client.ObjectKeyFromObject(pod), &corev1.Pod{})
@@ -46,6 +48,9 @@ func TestGatesAskPods(t *testing.T) {
 	}
 	web := func(path string, statuses ...int32) api.HealthGate {
 		return api.HealthGate{HTTP: &api.HTTPGate{Port: ports.http, Path: path, ExpectedStatus: statuses}}
+	}
+	private := func(key string) api.HealthGate {
+		return api.HealthGate{HTTP: &api.HTTPGate{Port: ports.http, Path: "/private", BearerTokenSecretRef: &api.GateSecretReference{Name: "token", Key: key}}}
 	}
 	other := subject
 	other.PodUID = "another"
@@ -64,6 +69,9 @@ func TestGatesAskPods(t *testing.T) {
 		"http, nobody listens":           {"mover", api.HealthGate{HTTP: &api.HTTPGate{Port: 1, ExpectedStatus: []int32{503}}}, subject, health.Unanswered, "gives no answer at port 1"},
 		"http, another pod":              {"mover", web("/ready"), other, health.Unanswered, "has been replaced"},
 		"http, without the right":        {"stranger", web("/ready", 403), subject, health.Unanswered, "sliceshift-mover-gates"},
+		"http, a token":                  {"mover", private("value"), subject, health.Passed, "HTTP 200"},
+		"http, an old token":             {"mover", private("old"), subject, health.Unanswered, "does not take what Secret shop/token"},
+		"http, a token, without a right": {"stranger", private("value"), subject, health.Unanswered, "--resource=secrets --resource-name=token"},
 		"grpc":                           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc}}, subject, health.Passed, "SERVING"},
 		"grpc, bad":                      {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc, Service: "orders"}}, subject, health.Failed, "NOT_SERVING"},
 		"grpc, nobody listens":           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: 1}}, subject, health.Unanswered, "error forwarding port 1"},
@@ -117,7 +125,9 @@ func (j judged) podThatServes() (*corev1.Pod, ports) {
 	go func() { _ = orders.Serve(rpc) }()
 	j.t.Cleanup(orders.Stop)
 	open := ports{portOf(j.t, app), portOf(j.t, rpc)}
-	kubelet := j.kubelet(map[string]string{fmt.Sprintf("shop/web-2:%d", open.grpc): rpc.Addr().String()})
+	kubelet := j.kubelet(map[string]string{
+		fmt.Sprintf("shop/web-2:%d", open.grpc): rpc.Addr().String(), fmt.Sprintf("shop/web-2:%d", open.http): app.Addr().String(),
+	})
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "served"}}
 	j.must(j.client.Create(j.t.Context(), node))
@@ -136,12 +146,36 @@ func (j judged) podThatServes() (*corev1.Pod, ports) {
 	return pod, open
 }
 
+// theToken is what the application wants to be shown at /private.
+const theToken = "abc.DEF-1"
+
+// token is the Secret that holds it, which the mover may read.
+func (j judged) token() {
+	j.t.Helper()
+	ctx, meta := j.t.Context(), metav1.ObjectMeta{Namespace: "shop", Name: "token"}
+	j.must(j.client.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": theToken, "old": "abc.DEF-0"}}))
+	j.must(j.client.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"token"}, Verbs: []string{"get"}},
+	}}))
+	j.must(j.client.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "token"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mover"}},
+	}))
+	j.eventually("the mover may read it", func(ctx context.Context) error {
+		return j.as("mover").Get(ctx, client.ObjectKey{Namespace: "shop", Name: "token"}, &corev1.Secret{})
+	})
+}
+
 func serveHealth(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/ready":
 		fmt.Fprint(w, "ready")
 	case "/away":
 		http.Redirect(w, r, "/ready", http.StatusFound)
+	case "/private":
+		if r.Header.Get("Authorization") != "Bearer "+theToken {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
 	case "/sick":
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, "lag 40s")

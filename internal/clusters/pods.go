@@ -116,6 +116,19 @@ func CheckPodHeader(name string) error {
 	return nil
 }
 
+// Confidential says why what is sent to the cluster could be read on the way; nil: it could not.
+func (c *Connection) Confidential() error {
+	base, _, err := rest.DefaultServerUrlFor(c.core.config)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	host := base.Hostname()
+	if base.Scheme == "https" || host == "localhost" || net.ParseIP(host).IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("cluster %s: its API server is asked by http, where it could be read on the way; set its https address in the kubeconfig", c.name)
+}
+
 // podURL is that of a subresource of a pod.
 func (c *Connection) podURL(namespace, pod, subresource string) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(c.core.config)

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +23,10 @@ import (
 type httpAsker struct {
 	gate    api.HTTPGate
 	request clusters.PodRequest
-	sides   Sides
+	// sent are the headers whose values Secrets hold. With one of them the pod is asked through a
+	// connection of its own.
+	sent  []sentSecret
+	sides Sides
 }
 
 func newHTTP(gate api.HTTPGate, sides Sides) (*httpAsker, error) {
@@ -37,15 +39,35 @@ func newHTTP(gate api.HTTPGate, sides Sides) (*httpAsker, error) {
 		return nil, err
 	}
 	for _, header := range gate.Headers {
-		if err := clusters.CheckPodHeader(header.Name); err != nil {
-			return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: %v", err))
+		if err := checkHeader(header); err != nil {
+			return nil, err
 		}
-		if strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			return nil, refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: the value of %s has characters that no header may have; remove them", header.Name))
+		if header.SecretRef == nil {
+			request.Header.Set(header.Name, header.Value)
 		}
-		request.Header.Set(header.Name, header.Value)
 	}
-	return &httpAsker{gate, request, sides}, nil
+	sent, err := sentSecrets(gate)
+	return &httpAsker{gate, request, sent, sides}, err
+}
+
+// authorization is the header that says who asks.
+const authorization = "Authorization"
+
+func checkHeader(header api.GateHeader) error {
+	if credential := http.CanonicalHeaderKey(header.Name) == authorization; credential && header.SecretRef == nil {
+		return refuse(api.ReasonGateInvalid, "http.headers: Authorization is a credential, which is not written here; put it into a Secret, and name that in secretRef of the header, or in http.bearerTokenSecretRef")
+	} else if !credential {
+		if err := clusters.CheckPodHeader(header.Name); err != nil {
+			return refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: %v", err))
+		}
+	}
+	switch {
+	case header.SecretRef != nil && header.Value != "":
+		return refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: %s has a value and a secretRef; remove one of them", header.Name))
+	case !fitsHeader(header.Value):
+		return refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: the value of %s has characters that no header may have; remove them", header.Name))
+	}
+	return nil
 }
 
 // pathOf takes a path apart. It comes behind that of the pod in a path of the API server, and must not lead
@@ -71,6 +93,9 @@ func (a *httpAsker) Ask(ctx context.Context, s Subject) Answer {
 	side := a.sides.at(s.Side)
 	request := a.request
 	request.Pod = client.ObjectKey{Namespace: s.Namespace, Name: s.Pod}
+	if len(a.sent) > 0 {
+		return a.askWithSecrets(ctx, s, request)
+	}
 	answer, err := side.Connection.AskPod(ctx, request)
 	if err != nil {
 		return unheard(s, fmt.Sprintf("port %d", a.gate.Port), "get", "pods/proxy", err)
@@ -84,10 +109,14 @@ func (a *httpAsker) Ask(ctx context.Context, s Subject) Answer {
 func (a *httpAsker) judge(s Subject, answer clusters.PodAnswer) Answer {
 	asked := fmt.Sprintf("%s answers HTTP %d on port %d%s", s.pod(), answer.Code, a.gate.Port, a.request.Path)
 	switch {
+	case !a.expects(answer.Code) && len(a.sent) > 0 && (answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden):
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s: it does not take what %s holds. Put there what may ask; it is read anew each time", asked, a.named(s)))
+	case !a.expects(answer.Code) && answer.Code == http.StatusUnauthorized:
+		return because(api.ReasonGateFailed, asked+": it wants to know who asks. Put a token into a Secret beside the pod, and name it in http.bearerTokenSecretRef; or ask a path that is open")
 	case !a.expects(answer.Code):
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s, and a good answer is %s. It says: %s", asked, a.expected(), excerpt(answer.Body)))
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s, and a good answer is %s. It says: %s", asked, a.expected(), a.said(answer.Body)))
 	case !bytes.Contains(answer.Body, []byte(a.gate.BodyContains)):
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s, without %.63q in its first %d KiB. It says: %s", asked, a.gate.BodyContains, clusters.MaxPodAnswer>>10, excerpt(answer.Body)))
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s, without %.63q in its first %d KiB. It says: %s", asked, a.gate.BodyContains, clusters.MaxPodAnswer>>10, a.said(answer.Body)))
 	}
 	return passed("%s", asked)
 }
@@ -104,6 +133,14 @@ func (a *httpAsker) expected() string {
 		return "200 to 299"
 	}
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.gate.ExpectedStatus)), " or "), "[]")
+}
+
+// said is what a message shows of an answer. A pod may repeat what it was sent.
+func (a *httpAsker) said(body []byte) string {
+	if len(a.sent) > 0 {
+		return "(not shown, because the value of a Secret was sent)"
+	}
+	return excerpt(body)
 }
 
 // excerpt is the beginning of what a pod has answered.

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,11 +18,9 @@ import (
 	prometheus "github.com/prometheus/client_golang/api"
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -210,30 +209,11 @@ func (a *prometheusAsker) token(ctx context.Context, namespace string) (string, 
 	if ref == nil {
 		return "", nil
 	}
-	key := ref.Key
-	if key == "" {
-		key = "value"
-	}
-	where := fmt.Sprintf("Secret %s/%s", namespace, ref.Name)
-	if a.secrets == nil {
-		return "", new(because(api.ReasonGateUnanswered, where+" cannot be read here"))
-	}
-	secret, err := endpoint.Get[corev1.Secret](ctx, a.secrets, client.ObjectKey{Namespace: namespace, Name: ref.Name})
-	if err != nil {
-		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s, with the token for %s, could not be read: %s", where, a.name(), endpoint.OneLine(err))))
-	}
-	if secret == nil || len(secret.Data[key]) == 0 {
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds the token for %s, does not exist; make it: kubectl create secret generic -n %s %s --from-literal=%s=TOKEN", where, key, a.name(), namespace, ref.Name, key)))
-	}
-	token := strings.TrimSpace(string(secret.Data[key]))
-	if !bearer.MatchString(token) {
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s, key %q, holds no bearer token: it has other characters than one has (RFC 6750); store the token alone", where, key)))
-	}
-	return token, nil
+	return credential{
+		reader: a.secrets, at: client.ObjectKey{Namespace: namespace, Name: ref.Name}, key: cmp.Or(ref.Key, "value"),
+		where: fmt.Sprintf("Secret %s/%s", namespace, ref.Name), use: "the token for " + a.name(), bearer: true,
+	}.read(ctx)
 }
-
-// bearer is what a bearer token looks like (RFC 6750, 2.1).
-var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // bounded reads no more than so much of an answer, and shows a token.
 type bounded struct {

@@ -3,6 +3,8 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/health"
@@ -30,7 +32,12 @@ func (e *Inspector) healthGates(ctx context.Context, s Subject) ([]plan.Finding,
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
-		for _, finding := range []*plan.Finding{pods, jobs} {
+		secrets, err := missingOf(ctx, at, secretRights(gates), fmt.Sprintf(
+			"allow the identity that is used there to get them, and bind the role to it: kubectl create role gate-secrets -n %s --verb=get --resource=secrets%s", at.Namespace, resourceNames(gates)))
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+		}
+		for _, finding := range []*plan.Finding{pods, jobs, secrets} {
 			if finding != nil {
 				findings = append(findings, *finding)
 			}
@@ -59,6 +66,8 @@ func gateRights(gates []api.HealthGate) []Rule {
 	for _, gate := range gates {
 		switch {
 		case gate.DryRun:
+		case gate.HTTP != nil && len(gate.HTTP.Secrets()) > 0:
+			rules = append(rules, Rule{Resource: "pods/portforward", Verbs: "create"})
 		case gate.HTTP != nil:
 			rules = append(rules, Rule{Resource: "pods/proxy", Verbs: "get"})
 		case gate.GRPC != nil:
@@ -66,6 +75,39 @@ func gateRights(gates []api.HealthGate) []Rule {
 		}
 	}
 	return rules
+}
+
+// sentSecrets are the names of the Secrets whose values the gates that hold send to pods.
+func sentSecrets(gates []api.HealthGate) []string {
+	var names []string
+	for _, gate := range gates {
+		if gate.HTTP == nil || gate.DryRun {
+			continue
+		}
+		for _, ref := range gate.HTTP.Secrets() {
+			names = append(names, ref.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// secretRights are what the gates that hold need to read what they send to pods.
+func secretRights(gates []api.HealthGate) []Rule {
+	var rules []Rule
+	for _, name := range sentSecrets(gates) {
+		rules = append(rules, Rule{Resource: "secrets", Verbs: "get", Name: name})
+	}
+	return rules
+}
+
+// resourceNames are the arguments of kubectl that name those Secrets.
+func resourceNames(gates []api.HealthGate) string {
+	var all strings.Builder
+	for _, name := range sentSecrets(gates) {
+		all.WriteString(" --resource-name=" + name)
+	}
+	return all.String()
 }
 
 // jobRights are what the gates that hold need to run Jobs on a side.

@@ -21,15 +21,21 @@ import (
 // warned of; what asks pods needs the right to.
 func TestHealthGates(t *testing.T) {
 	http, grpc := api.HealthGate{Name: "http", HTTP: &api.HTTPGate{}}, api.HealthGate{Name: "grpc", GRPC: &api.GRPCGate{}}
+	token := &api.GateSecretReference{Name: "token"}
+	secret := api.HealthGate{Name: "secret", HTTP: &api.HTTPGate{BearerTokenSecretRef: token, Headers: []api.GateHeader{{Name: "X-Key", SecretRef: token}}}}
 	wrong, dry := api.HealthGate{Name: "wrong"}, api.HealthGate{Name: "dry", DryRun: true, HTTP: &api.HTTPGate{}}
 	for name, tc := range map[string]struct {
 		gates []api.HealthGate
 		asked string
 		want  string
 	}{
-		"none":           {nil, "", ""},
-		"http":           {[]api.HealthGate{http}, "get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
-		"grpc":           {[]api.HealthGate{grpc, http}, "create pods/portforward, get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
+		"none": {nil, "", ""},
+		"http": {[]api.HealthGate{http}, "get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
+		"grpc": {[]api.HealthGate{grpc, http}, "create pods/portforward, get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
+		"a Secret": {
+			[]api.HealthGate{secret}, "create pods/portforward, get secrets/ token",
+			"PermissionMissing StatefulSet shop/web in cluster west; PermissionMissing StatefulSet shop/web in cluster west",
+		},
 		"it is wrong":    {[]api.HealthGate{wrong}, "", "GateInvalid gate wrong"},
 		"and only warns": {[]api.HealthGate{dry}, "", "GateInvalid gate dry, a warning"},
 	} {
@@ -44,7 +50,7 @@ func TestHealthGates(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				of := review.Spec.ResourceAttributes
-				asked = append(asked, of.Verb+" "+of.Resource+"/"+of.Subresource)
+				asked = append(asked, strings.TrimSpace(of.Verb+" "+of.Resource+"/"+of.Subresource+" "+of.Name))
 				review.Status.Allowed = allowed
 				return nil
 			}})
@@ -66,7 +72,7 @@ func TestHealthGates(t *testing.T) {
 				text += ", a warning"
 			}
 			got = append(got, text)
-			if f.Reason == api.ReasonPermissionMissing && !strings.Contains(f.Remedy, "sliceshift-mover-gates") {
+			if f.Reason == api.ReasonPermissionMissing && !strings.Contains(f.Remedy, "sliceshift-mover-gates") && !strings.HasSuffix(f.Remedy, "-n shop --verb=get --resource=secrets --resource-name=token") {
 				t.Errorf("%s: the remedy is %q", name, f.Remedy)
 			}
 		}

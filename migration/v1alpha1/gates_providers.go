@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,10 +20,33 @@ const (
 	GateHTTPS GateScheme = "HTTPS"
 )
 
+// GateSecretReference names one key of a Secret in the namespace of the StatefulSet whose pod is asked, in the
+// pod's cluster. It is read anew for each question, under the rights by which the pod is asked, and what it holds is
+// sent to the pod and shown nowhere.
+type GateSecretReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// key in the Secret's data.
+	// +optional
+	// +kubebuilder:default=value
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// KeyOrDefault is the key, when no API server has filled it in.
+func (r GateSecretReference) KeyOrDefault() string { return cmp.Or(r.Key, "value") }
+
 // GateHeader is one header of a request.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.value) && has(self.secretRef))",message="a header has a value or a secretRef, not both"
+// +kubebuilder:validation:XValidation:rule="self.name.lowerAscii() != 'authorization' || has(self.secretRef)",message="Authorization is a credential: name the Secret that holds it in secretRef, or use bearerTokenSecretRef"
 type GateHeader struct {
 	// name of the header. Those that say who asks, or how the connection is used, are refused: the
-	// request goes to the API server first.
+	// request goes to the API server first. Authorization is sent with a secretRef.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -32,10 +56,18 @@ type GateHeader struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value,omitempty"`
+	// secretRef names the Secret that holds the whole value, in place of value.
+	// +optional
+	SecretRef *GateSecretReference `json:"secretRef,omitempty"`
 }
 
 // HTTPGate asks an endpoint of a pod with GET, through the API server of the pod's cluster
 // (subresource pods/proxy), so that it works wherever the manager runs. Redirects are not followed.
+// What a Secret holds is sent through a connection to the port of the pod itself
+// (subresource pods/portforward): it is encrypted on its way to the pod's node, and an API server takes
+// Authorization for its own. The pod is called localhost then.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSecretRef) || !has(self.headers) || !self.headers.exists(h, h.name.lowerAscii() == 'authorization')",message="bearerTokenSecretRef is the header Authorization: use one of the two"
 type HTTPGate struct {
 	// scheme by which the API server speaks to the pod.
 	// +optional
@@ -58,6 +90,9 @@ type HTTPGate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Headers []GateHeader `json:"headers,omitempty"`
+	// bearerTokenSecretRef names a token that is shown to the pod (Authorization: Bearer).
+	// +optional
+	BearerTokenSecretRef *GateSecretReference `json:"bearerTokenSecretRef,omitempty"`
 	// expectedStatus are the HTTP codes that are good answers. Default: 200 to 299.
 	// +optional
 	// +listType=set
@@ -69,6 +104,20 @@ type HTTPGate struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	BodyContains string `json:"bodyContains,omitempty"`
+}
+
+// Secrets are those whose values are sent to the pod.
+func (g HTTPGate) Secrets() []GateSecretReference {
+	var all []GateSecretReference
+	if g.BearerTokenSecretRef != nil {
+		all = append(all, *g.BearerTokenSecretRef)
+	}
+	for _, header := range g.Headers {
+		if header.SecretRef != nil {
+			all = append(all, *header.SecretRef)
+		}
+	}
+	return all
 }
 
 // GRPCGate asks the health service of a pod (grpc.health.v1.Health/Check, without TLS), through the

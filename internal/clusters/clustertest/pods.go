@@ -31,6 +31,8 @@ type Pods struct {
 	Ports map[string]string
 	// UIDs are those of the pods that exist, by namespace/pod.
 	UIDs map[string]types.UID
+	// Secrets are what those that exist hold, by namespace/name.
+	Secrets map[string]map[string][]byte
 	// Before answers a request in place of all this, when it returns true; nil: none.
 	Before func(http.ResponseWriter, *http.Request) bool
 }
@@ -81,9 +83,12 @@ func (p *Pods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1":
 		writeJSON(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1", APIResources: []metav1.APIResource{
 			{Name: "pods", Kind: "Pod", Namespaced: true, Verbs: metav1.Verbs{"get", "list"}},
+			{Name: "secrets", Kind: "Secret", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		}})
 	case len(path) == 3 && path[1] == "pods":
 		p.get(w, path[0], path[2])
+	case len(path) == 3 && path[1] == "secrets":
+		p.secret(w, path[0], path[2])
 	case len(path) >= 4 && path[1] == "pods" && path[3] == "proxy":
 		p.proxy(w, r, path)
 	case len(path) == 4 && path[1] == "pods" && path[3] == "portforward":
@@ -105,6 +110,15 @@ func (p *Pods) get(w http.ResponseWriter, namespace, name string) {
 		return
 	}
 	writeJSON(w, corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}})
+}
+
+func (p *Pods) secret(w http.ResponseWriter, namespace, name string) {
+	data, exists := p.Secrets[namespace+"/"+name]
+	if !exists {
+		Refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("secrets %q not found", name))
+		return
+	}
+	writeJSON(w, corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 }
 
 // proxy passes a request on to scheme:pod:port.
