@@ -92,8 +92,8 @@ func TestWindowOpens(t *testing.T) {
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
 	mover := v.Mover()
 	var opens, stopped time.Time
-	v.Drive(mover, harness.Arrival(2)(func() error {
-		opens = time.Now().Add(5 * time.Second).Truncate(time.Second) // a record has whole seconds
+	v.Drive(mover, harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error {
+		opens = time.Now().Add(8 * time.Second).Truncate(time.Second) // a record has whole seconds
 		return reschedule(v.Ctx, mover, &api.ScheduleSpec{NotBefore: new(metav1.NewTime(opens))})
 	}), harness.HeldWith(api.ReasonOutsideWindow)(func() error {
 		m, err := mover.Store.Load(v.Ctx)
