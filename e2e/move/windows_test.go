@@ -11,6 +11,8 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -81,6 +83,36 @@ func TestWindows(t *testing.T) {
 			v.Audit()
 		})
 	}
+}
+
+// TestWindowOpens: a migration that waits for a window goes on by the clock when it opens, and stops nothing before
+// (I6).
+func TestWindowOpens(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
+	mover := v.Mover()
+	var opens, stopped time.Time
+	v.Drive(mover, harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error {
+		opens = time.Now().Add(8 * time.Second).Truncate(time.Second) // a record has whole seconds
+		return reschedule(v.Ctx, mover, &api.ScheduleSpec{NotBefore: new(metav1.NewTime(opens))})
+	}), harness.HeldWith(api.ReasonOutsideWindow)(func() error {
+		m, err := mover.Store.Load(v.Ctx)
+		if err == nil && (m.Status.Schedule == nil || m.Status.Schedule.OpensTime == nil || !m.Status.Schedule.OpensTime.Time.Equal(opens)) {
+			t.Errorf("the status says %+v, and the window opens at %s", m.Status.Schedule, opens)
+		}
+		return err
+	}), harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+		e := outcome.Decision.Effect
+		return outcome.Wrote && e.Verb == plan.ScaleDown && e.Ordinal == 1
+	})(func() error {
+		stopped = time.Now()
+		return nil
+	}))
+	if opens.IsZero() || stopped.Before(opens) {
+		t.Errorf("the window opened at %s, and the next ordinal was stopped at %s", opens, stopped)
+	}
+	v.ExpectMovedCleanly()
+	v.Audit()
 }
 
 // TestWindowCloses: an ordinal that is down when its window closes is brought up, and the next one is not stopped

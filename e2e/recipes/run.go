@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
@@ -58,7 +60,7 @@ func (r *run) all(ctx context.Context) (result, error) {
 		}
 		r.phases = append(r.phases, phase{step.name, from, time.Now()})
 	}
-	if err := errors.Join(r.stopClients(ctx), r.final(ctx)); err != nil {
+	if err := errors.Join(r.stopClients(ctx), r.hooksRan(ctx), r.final(ctx)); err != nil {
 		return result{}, err
 	}
 	shown, err := r.judge(r.written)
@@ -67,6 +69,49 @@ func (r *run) all(ctx context.Context) (result, error) {
 	}
 	shown.audit = watching.Finish(ctx)
 	return shown, stage.Clear(ctx, r.Pair, r.members)
+}
+
+// hooksRan counts the Jobs of the recipe's hooks that kubelets have run to their end.
+func (r *run) hooksRan(ctx context.Context) error {
+	spec := api.MigrationSpec{Source: api.SourceReference{Name: r.members.Name}}
+	if err := fixture.ByRecipe(&spec, r.recipe, r.parameters); err != nil || len(spec.Hooks) == 0 {
+		return err
+	}
+	ran, failed := map[string]int{}, []error(nil)
+	for _, c := range r.pair.Both() {
+		jobs, err := c.Client.BatchV1().Jobs(r.members.Namespace).List(ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		if err != nil {
+			return err
+		}
+		for i := range jobs.Items {
+			job := &jobs.Items[i]
+			name := hookOf(job)
+			if name == "" {
+				continue
+			}
+			if job.Status.Succeeded == 0 {
+				failed = append(failed, fmt.Errorf("cluster %s: Job %s of hook %s has not succeeded: %+v", c.Name, job.Name, name, job.Status.Conditions))
+			}
+			ran[name]++
+		}
+	}
+	for _, hook := range spec.Hooks {
+		r.say("hook %s was run %d times", hook.Name, ran[hook.Name])
+		if ran[hook.Name] == 0 {
+			failed = append(failed, fmt.Errorf("hook %s was not run", hook.Name))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// hookOf is the hook that a Job is of; empty: it is one of a gate.
+func hookOf(job *batchv1.Job) string {
+	for _, each := range job.Spec.Template.Spec.Containers[0].Env {
+		if each.Name == "SLICESHIFT_HOOK" {
+			return each.Value
+		}
+	}
+	return ""
 }
 
 // deploy starts the database in east and gives whoever moves it what it needs.

@@ -202,5 +202,5 @@ func TestHTTPWithSecretsSilent(t *testing.T) {
 	server := appIn(t, "2", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	server.Secrets = map[string]map[string][]byte{"shop/token": {"value": []byte(shownToken)}}
 	server.UIDs = map[string]types.UID{"shop/web-2": "2"}
-	none("gives no answer at port 8080").check(t, ask(shortly(t), t, secretGate(8080, asIs), sidesOf(t, server), web2))
+	none().check(t, ask(shortly(t), t, secretGate(8080, asIs), sidesOf(t, server), web2))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -72,8 +73,16 @@ func made(name string, err error) Answer {
 		return because(api.ReasonGatePending, name+" was made")
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be made, job.spec is refused: %s", name, endpoint.OneLine(err)))
+	case answered(err) && !endpoint.LacksRight(err): // by a quota, a policy or a webhook, or for want of a namespace
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s cannot be made: %s. Let it in there, and it is made by itself", name, endpoint.OneLine(err)))
 	}
 	return unmade(name, err)
+}
+
+// answered says whether it was an API server that has answered with an error.
+func answered(err error) bool {
+	_, is := errors.AsType[*apierrors.StatusError](err)
+	return is
 }
 
 func unmade(name string, err error) Answer {

@@ -184,7 +184,8 @@ func TestJobOfAnother(t *testing.T) {
 		want   want
 	}{
 		"no right":  {refused(403, metav1.StatusReasonForbidden, `jobs is forbidden: User "mover" cannot create resource "jobs"`), none("sliceshift-mover-jobs")},
-		"no quota":  {refused(403, metav1.StatusReasonForbidden, "exceeded quota"), none("exceeded quota")},
+		"no quota":  {refused(403, metav1.StatusReasonForbidden, "exceeded quota"), none("cannot be made", "exceeded quota", "Let it in")},
+		"a webhook": {refused(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "jobs.policy.corp": out of order`), none("cannot be made", `failed calling webhook "jobs.policy.corp": out of order`)},
 		"no Job":    {refused(422, metav1.StatusReasonInvalid, "spec.template: Invalid value"), wrong("job.spec is refused", "Invalid value")},
 		"made then": {refused(409, metav1.StatusReasonAlreadyExists, "already exists"), pends("was made")},
 	} {
