@@ -40,7 +40,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-
 require (
 	github.com/klauspost/cpuid/v2 v2.0.12 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
@@ -118,7 +117,7 @@ require (
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/net v0.59.0
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0

@@ -71,20 +71,3 @@ func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision
 		t.step = decision.Step
 	}
 }
-
-// Arrived is how many ordinals are at the destination: status.moved without the one
-// that still has to become available there, and with the one that is on its way back.
-func Arrived(status api.MigrationStatus) int32 {
-	h, to := status.Handoff, status.Destination
-	if h == nil || to == nil {
-		return status.Moved
-	}
-	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
-	switch back := status.Fence != nil && status.Fence.Direction == api.Back; {
-	case there && !back:
-		return status.Moved - 1
-	case !there && back:
-		return status.Moved + 1
-	}
-	return status.Moved
-}

@@ -31,7 +31,7 @@ type Tracker struct {
 // NewTracker begins with what an earlier run has recorded, if any.
 func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	t := &Tracker{State: State{start: now}, mode: m.Spec.Mode, fewestAvailable: -1}
-	t.Moved, t.Total = Arrived(m.Status), m.Status.Total
+	t.Moved, t.Total = m.Status.Arrived(), m.Status.Total
 	t.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
 	if h := m.Status.Handoff; h != nil {
 		t.ordinal, t.since = &h.Ordinal, h.StartTime.Time
