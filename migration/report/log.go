@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,26 +37,25 @@ const (
 // longestEntry is how many bytes a line of a log has at most.
 const longestEntry = 1 << 20
 
-// ReadLog reads what `migrate run -o json` has printed, of one run or of several after each other. A last
-// line that was cut off, as by a crash, is left out; any other that is not JSON is an error.
+// ReadLog reads what `migrate run -o json` has printed, of one run or of several after each other. A line that
+// was cut off, as by a crash, is left out; any other that is not JSON is an error.
 func ReadLog(in io.Reader) ([]Entry, error) {
 	var entries []Entry
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestEntry)
-	var broken error
 	for n := 1; lines.Scan(); n++ {
-		if broken != nil {
-			return nil, broken
-		}
-		if len(lines.Bytes()) == 0 {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
 			continue
 		}
 		var e Entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			broken = fmt.Errorf("line %d is no entry of a log that migrate run has written: %w", n, err)
-			continue
+		err := json.Unmarshal(line, &e)
+		switch {
+		case err == nil:
+			entries = append(entries, e)
+		case line[0] != '{' || json.Valid(line):
+			return nil, fmt.Errorf("line %d is no entry of a log that migrate run has written: %w", n, err)
 		}
-		entries = append(entries, e)
 	}
 	return entries, lines.Err()
 }

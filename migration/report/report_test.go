@@ -123,7 +123,7 @@ func TestDroppedHandoffs(t *testing.T) {
 	}
 }
 
-// TestReadLog: a line that is no entry is an error, unless it is the last one.
+// TestReadLog: a line that is no entry is an error, unless it was cut off.
 func TestReadLog(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -132,6 +132,8 @@ func TestReadLog(t *testing.T) {
 	}{
 		"nothing":          {"", 0, ""},
 		"cut off":          {"{\"kind\":\"Written\"}\n{\"ki", 1, ""},
+		"cut off within":   {"{\"kind\":\"Written\"}\n{\"ki\n{\"kind\":\"Written\"}\n", 2, ""},
+		"of another type":  {"{\"kind\":1}\n", 0, "line 1 is no entry"},
 		"broken within":    {"{\"kind\":\"Written\"}\nmoving\n{\"kind\":\"Written\"}\n", 0, "line 2 is no entry"},
 		"a line too long":  {strings.Repeat("x", 2<<20), 0, "too long"},
 		"of another shape": {"[]\n{}\n", 0, "line 1 is no entry"},

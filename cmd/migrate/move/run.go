@@ -20,6 +20,7 @@ import (
 type runOptions struct {
 	moveOptions
 	output      *command.Choice
+	log         string
 	quiet       bool
 	timeout     time.Duration
 	exitOnStall bool
@@ -45,6 +46,9 @@ const runExamples = `  # To another cluster
   # Unattended: give up at the first stall, or after two hours
   migrate run web -n shop --context east --to-context west --exit-on-stall --timeout 2h
 
+  # With a log of each write, for a report afterwards
+  migrate run web -n shop --context east --to-context west --log web.log
+
   # For a program: one JSON object a line
   migrate run web -n shop --context east --to-context west -o json`
 
@@ -58,6 +62,7 @@ func newRun(c *command.Common) *cobra.Command {
 	o.to.add(flags)
 	o.spec.add(flags)
 	flags.VarP(o.output, "output", "o", "format of the output")
+	flags.StringVar(&o.log, "log", "", "append what happens to this file, too, as one JSON object a line: see report --log")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
@@ -94,6 +99,11 @@ func (o *runOptions) run(ctx context.Context) error {
 		return o.alreadyOver(t, m)
 	}
 	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet)
+	if o.log != "" {
+		if d, err = progress.WithLog(d, o.log, o.ErrOut); err != nil {
+			return command.Usagef("--log: %v", err)
+		}
+	}
 	defer d.Close()
 	n := progress.NewTracker(o.Clock.Now(), m)
 	if stands == preview.Beginning {
