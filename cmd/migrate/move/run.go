@@ -35,6 +35,9 @@ Everything is checked before the first write; a move that cannot be safe is refu
 nothing is changed. When something outside must change first, the run says what and
 waits: it goes on by itself once the cause is gone.
 
+On a terminal both slices are shown below what happens, and keys pause the move, resume
+it and roll it back.
+
 Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
 
 const runExamples = `  # To another cluster
@@ -98,7 +101,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	if stands == preview.Over {
 		return o.alreadyOver(t, m)
 	}
-	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet)
+	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet, progress.Steering{
+		Steer: func(mode api.Mode) error { return t.store.SetMode(ctx, mode) }, Interrupt: o.Interrupt,
+	})
 	if o.log != "" {
 		if d, err = progress.WithLog(d, o.log, o.ErrOut); err != nil {
 			return command.Usagef("--log: %v", err)

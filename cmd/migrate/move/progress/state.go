@@ -25,6 +25,10 @@ type State struct {
 	holdSince time.Time
 	// mean is how long an ordinal takes; 0 before the first has arrived.
 	mean time.Duration
+	// sides are both slices, the source first; first is the first of replicas ordinals of the application, of
+	// which budget may be unavailable.
+	sides                   [2]side
+	first, replicas, budget int32
 }
 
 // measure updates the figures from a snapshot. A pass that observed nothing, or could not
@@ -34,7 +38,8 @@ func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Out
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
 		return
 	}
-	t.replicas = m.Status.Baseline.Replicas
+	t.first, t.replicas, t.budget = m.Status.Baseline.Start, m.Status.Baseline.Replicas, m.Status.Baseline.Budget
+	t.sides = [2]side{seen(s, s.Source), seen(s, s.Destination)}
 	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
 	if t.fewestAvailable < 0 || available < t.fewestAvailable {
 		t.fewestAvailable = available
@@ -70,4 +75,12 @@ func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision
 	if t.step = h.Step; decision.Step != "" {
 		t.step = decision.Step
 	}
+}
+
+// Reason is that of what is waited for; empty: nothing is.
+func (p State) Reason() string {
+	if p.hold == nil {
+		return ""
+	}
+	return p.hold.Reason
 }

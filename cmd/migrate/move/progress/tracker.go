@@ -18,8 +18,7 @@ import (
 // happens.
 type Tracker struct {
 	State
-	mode     api.Mode
-	replicas int32
+	mode api.Mode
 	// reported is the hold that was reported last.
 	reported *plan.Hold
 	handoffs []time.Duration
