@@ -38,8 +38,16 @@ func main() {
 		Hostname:    os.Hostname,
 		Width:       func() int { return widthOf(os.Stdout) },
 		Interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) },
+		Interrupt:   interrupt,
 	}
 	os.Exit(command.Execute(ctx, env, newRoot(), groups...))
+}
+
+// interrupt sends this process the signal of an interrupt.
+func interrupt() {
+	if process, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = process.Signal(os.Interrupt)
+	}
 }
 
 // widthOf is the width of the terminal that a file is, or 0.

@@ -45,6 +45,7 @@ var embeddedOnly = map[string]string{
 	"TestSharedClaimOfOneMachine":      inName,
 	"TestSharedVolumeOfSomebody":       inName,
 	"TestSharedClaimGoesBack":          inName,
+	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",

@@ -3,8 +3,10 @@ package move
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/report"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -57,11 +60,12 @@ func codeOf(err error) int {
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(5), harness.AcrossClusters)
+	log := filepath.Join(t.TempDir(), "web.log")
 	for _, stop := range []struct {
 		below  int32
 		signal syscall.Signal
 	}{{5, syscall.SIGINT}, {3, syscall.SIGKILL}} {
-		cmd := v.cli("run")
+		cmd := v.cli("run", "--log", log)
 		v.Must(child.Start(cmd))
 		v.awaitFewer(stop.below)
 		v.Must(cmd.Process.Signal(stop.signal))
@@ -69,13 +73,34 @@ func TestRunInterrupted(t *testing.T) {
 			t.Error("an interrupted run ended with 0")
 		}
 	}
-	if out := v.exits(v.cli("run"), 0); !strings.Contains(out, "going on where it was") {
+	if out := v.exits(v.cli("run", "--log", log), 0); !strings.Contains(out, "going on where it was") {
 		t.Errorf("it does not say that it goes on:\n%s", out)
 	}
 	v.ExpectMovedCleanly()
 	v.exits(v.cli("plan", "--exit-code"), 0)
+	v.expectReport(log)
 	if out := v.exits(v.cli("status", "-o", "json"), 0); !strings.Contains(out, api.ReasonMoved) {
 		t.Errorf("the status does not say that it moved:\n%s", out)
+	}
+}
+
+// expectReport checks what is told of a move of five ordinals by three runs.
+func (v *move) expectReport(log string) {
+	v.T.Helper()
+	var r report.Report
+	v.Must(json.Unmarshal([]byte(v.exits(v.cli("report", "--log", log, "-o", "json"), 0)), &r))
+	arrived := map[int32]bool{}
+	for _, h := range r.Handoffs {
+		if h.End == nil || !h.End.After(h.Start) || h.FewestAvailable == nil || *h.FewestAvailable < r.Replicas-r.Budget || h.By == "" {
+			v.T.Errorf("of a handoff it tells %+v", h)
+		}
+		arrived[h.Ordinal] = true
+	}
+	if r.Outcome != api.ReasonMoved || len(arrived) != 5 || len(r.Drivers) < 3 || len(r.Entries) == 0 {
+		v.T.Errorf("outcome %s, %d ordinals, %d drivers, %d entries", r.Outcome, len(arrived), len(r.Drivers), len(r.Entries))
+	}
+	if page := v.exits(v.cli("report", "-o", "html"), 0); !strings.Contains(page, "</svg>") {
+		v.T.Errorf("there is no timeline:\n%s", page)
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *run) hooksRan(ctx context.Context) error {
 		return err
 	}
 	ran, failed := map[string]int{}, []error(nil)
-	for _, c := range r.pair.Both() {
+	for _, c := range r.Pair.Both() {
 		jobs, err := c.Client.BatchV1().Jobs(r.members.Namespace).List(ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (r *run) hooksRan(ctx context.Context) error {
 		}
 	}
 	for _, hook := range spec.Hooks {
-		r.say("hook %s was run %d times", hook.Name, ran[hook.Name])
+		r.Say("hook %s was run %d times", hook.Name, ran[hook.Name])
 		if ran[hook.Name] == 0 {
 			failed = append(failed, fmt.Errorf("hook %s was not run", hook.Name))
 		}

@@ -76,6 +76,22 @@ type MigrationStatus struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
+// Arrived is how many ordinals are at the destination: status.moved without the one that still has to
+// become available there, and with the one that is on its way back.
+func (s MigrationStatus) Arrived() int32 {
+	if s.Handoff == nil || s.Destination == nil {
+		return s.Moved
+	}
+	there := s.Destination.Start <= s.Handoff.Ordinal && s.Handoff.Ordinal < s.Destination.Start+s.Destination.Replicas
+	switch back := s.Fence != nil && s.Fence.Direction == Back; {
+	case there && !back:
+		return s.Moved - 1
+	case !there && back:
+		return s.Moved + 1
+	}
+	return s.Moved
+}
+
 // Warning is what one check before the first write has found and did not refuse.
 type Warning struct {
 	// check that has found it; docs/preflight.md has a heading for each.

@@ -22,6 +22,9 @@ type Environment struct {
 	Width func() int
 	// Interactive says whether a person can be asked: In and ErrOut are a terminal.
 	Interactive func() bool
+	// Interrupt does what the key for it does on a terminal: while keys are read one by one it does nothing
+	// by itself.
+	Interrupt func()
 }
 
 // ProgramName is how people call a binary of this path. kubectl finds a plugin by

@@ -23,6 +23,8 @@ type Watched[T any] struct {
 	Changes func(ctx context.Context) (changes <-chan T, stop func(), err error)
 	// Refresh reads it again.
 	Refresh func(ctx context.Context) (T, error)
+	// Lost is told what became of each Refresh: its error, or nil. May be nil.
+	Lost func(error)
 }
 
 // Follow calls look with the object now and after each change, until look says that
@@ -44,7 +46,11 @@ func (w Watched[T]) Follow(ctx context.Context, ticks clock.WithTicker, look fun
 			return Cause(ctx)
 		case w.Now = <-changes:
 		case <-ticker.C():
-			switch fresh, err := w.Refresh(ctx); {
+			fresh, err := w.Refresh(ctx)
+			if w.Lost != nil {
+				w.Lost(err)
+			}
+			switch {
 			case apierrors.IsNotFound(err):
 				return fmt.Errorf("%s is gone from cluster %s", w.Title, w.Cluster)
 			case err == nil:

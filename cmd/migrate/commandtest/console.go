@@ -41,6 +41,7 @@ func New(commands command.Group, args ...string) *Console {
 		Hostname:    func() (string, error) { return "machine", nil },
 		Width:       func() int { return 0 },
 		Interactive: func() bool { return false },
+		Interrupt:   func() {},
 	}
 	return c
 }

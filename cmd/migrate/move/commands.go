@@ -12,7 +12,7 @@ import (
 // Commands are those that move a StatefulSet, and steer its move.
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
-		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c),
+		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c), newReport(c),
 		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c),
 	}
 }

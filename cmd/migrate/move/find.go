@@ -24,6 +24,8 @@ type storedMigration struct {
 	where string
 	// record is true when it is a run's, not a manager's.
 	record bool
+	// lost is told whether the migration could be read again, while it is followed; nil: nobody asks.
+	lost func(error)
 }
 
 // named are the options of a command for one migration.
@@ -106,7 +108,7 @@ func (k *storedMigration) change(ctx context.Context, change records.Change) err
 // that it is enough, or ctx ends.
 func (k *storedMigration) follow(ctx context.Context, ticks clock.WithTicker, look func(*api.Migration) (bool, error)) error {
 	return command.Watched[*api.Migration]{
-		Title: k.where, Cluster: k.connection.Name(), Now: k.Migration, Refresh: k.store.Load,
+		Title: k.where, Cluster: k.connection.Name(), Now: k.Migration, Refresh: k.store.Load, Lost: k.lost,
 		Changes: func(ctx context.Context) (<-chan *api.Migration, func(), error) {
 			return records.Follow(ctx, k.connection, k.store)
 		},

@@ -3,12 +3,15 @@ package move
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/report/chart"
+	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // planOptions are those of the command plan.
@@ -30,6 +33,7 @@ the fewest replicas that are available in it. When a run has been interrupted, t
 of it is planned.
 
 With --diff the objects are shown that will be other ones in the end than they are now.
+With -o html it is one file with a timeline, to be shown to others; -o svg is the timeline.
 
 Exit codes: 0 done, 3 the move would be refused. With --exit-code: 0 nothing to do,
 1 steps are pending, above 1 an error.`
@@ -47,6 +51,9 @@ const planExamples = `  # To another cluster of the same kubeconfig
   migrate plan web -n shop --context east --to-context west -o wide
   migrate plan web -n shop --context east --to-context west --diff
 
+  # For others
+  migrate plan web -n shop --context east --to-context west -o html >plan.html
+
   # In a pipeline: fail when anything is left to move
   migrate plan web -n shop --context east --to-context west --exit-code >/dev/null
 
@@ -54,7 +61,7 @@ const planExamples = `  # To another cluster of the same kubeconfig
   migrate plan web -n shop --context east --to-context west -o json | jq .summary`
 
 func newPlan(c *command.Common) *cobra.Command {
-	o := &planOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+	o := &planOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml", "html", "svg")}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "plan STATEFULSET", Short: "Show each step of a move and what stands in its way; writes nothing",
 		Long: planHelp, Example: planExamples,
@@ -104,12 +111,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		}
 	}
 	document := preview.NewPlan(m, stands, snapshot)
-	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
-	show := printer.Print
-	if o.diff && !document.Refused {
-		show = func(preview.Plan) error { return printer.Diff(preview.NewChanges(m, snapshot)) }
-	}
-	if err := terminal.Print(o.Out, o.output.Value, document, show); err != nil {
+	if err := o.show(document, func() preview.Changes { return preview.NewChanges(m, snapshot) }); err != nil {
 		return err
 	}
 	switch {
@@ -121,4 +123,31 @@ func (o *planOptions) run(ctx context.Context) error {
 		return errPending
 	}
 	return nil
+}
+
+// show prints the plan in the format that was asked for.
+func (o *planOptions) show(d preview.Plan, changes func() preview.Changes) error {
+	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
+	switch {
+	case o.output.Value == "html":
+		html, err := page.HTML(d.Page())
+		if err != nil {
+			return err
+		}
+		_, err = o.Out.Write(html)
+		return err
+	case o.output.Value == "svg" && !d.Refused && len(d.Steps) > 0:
+		image, err := chart.SVG(d.Chart())
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(o.Out, string(image))
+		return err
+	case o.output.Value == "svg":
+		printer.Out = o.ErrOut // there is nothing to draw, and this says why
+		return printer.Print(d)
+	case o.diff && !d.Refused:
+		return printer.Diff(changes())
+	}
+	return terminal.Print(o.Out, o.output.Value, d, printer.Print)
 }

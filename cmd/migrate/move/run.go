@@ -21,6 +21,7 @@ import (
 type runOptions struct {
 	moveOptions
 	output      *command.Choice
+	log         string
 	quiet       bool
 	timeout     time.Duration
 	exitOnStall bool
@@ -35,6 +36,9 @@ Everything is checked before the first write; a move that cannot be safe is refu
 nothing is changed. When something outside must change first, the run says what and
 waits: it goes on by itself once the cause is gone.
 
+On a terminal both slices are shown below what happens, and keys pause the move, resume
+it and roll it back.
+
 Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
 
 const runExamples = `  # To another cluster
@@ -45,6 +49,9 @@ const runExamples = `  # To another cluster
 
   # Unattended: give up at the first stall, or after two hours
   migrate run web -n shop --context east --to-context west --exit-on-stall --timeout 2h
+
+  # With a log of each write, for a report afterwards
+  migrate run web -n shop --context east --to-context west --log web.log
 
   # For a program: one JSON object a line
   migrate run web -n shop --context east --to-context west -o json`
@@ -59,6 +66,7 @@ func newRun(c *command.Common) *cobra.Command {
 	o.to.Add(flags)
 	o.spec.Add(flags)
 	flags.VarP(o.output, "output", "o", "format of the output")
+	flags.StringVar(&o.log, "log", "", "append what happens to this file, too, as one JSON object a line: see report --log")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
@@ -90,7 +98,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	if stands == preview.Over {
 		return o.alreadyOver(t, m)
 	}
-	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet)
+	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet, progress.Steering{
+		Steer: func(mode api.Mode) error { return t.store.SetMode(ctx, mode) }, Interrupt: o.Interrupt,
+	})
+	if o.log != "" {
+		if d, err = progress.WithLog(d, o.log, o.ErrOut); err != nil {
+			return command.Usagef("--log: %v", err)
+		}
+	}
 	defer d.Close()
 	n := progress.NewTracker(o.Clock.Now(), m)
 	if stands == preview.Beginning {
@@ -165,7 +180,7 @@ func destinationName(t *task, m *api.Migration) string {
 
 func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) progress.Event {
 	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: going on where it was, %d of %d moved",
-		o.namespace, o.set, t.source.Name(), destinationName(t, m), progress.Arrived(m.Status), m.Status.Total)}
+		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Arrived(), m.Status.Total)}
 	switch m.Spec.Mode {
 	case api.ModePause:
 		text = append(text, fmt.Sprintf("its mode is Pause: it waits for %s resume %s", o.Program, o.set))

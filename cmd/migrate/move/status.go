@@ -23,7 +23,8 @@ const statusHelp = `Shows where a migration is: of a Migration, or, when there i
 run keeps beside the StatefulSet.
 
 With -w it is shown again whenever it changes, until the migration is completed: on a
-terminal in place, elsewhere one line a change.
+terminal in place, with keys that pause it, resume it and roll it back, elsewhere one
+line a change.
 
 Exit codes: 0 done, 1 error, 3 the migration is stalled (without -w).`
 

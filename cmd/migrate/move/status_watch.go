@@ -31,6 +31,10 @@ func (o *statusOptions) follow(ctx context.Context, k *storedMigration) error {
 		show = o.jsonOfChange
 	case o.output.Value == "yaml":
 		show = o.yamlOfChange
+	case o.Terminal() && o.Interactive():
+		watched := newWatched(ctx, o, k)
+		defer watched.close()
+		show = watched.set
 	case o.Terminal():
 		redrawn := newRedrawing(o)
 		defer redrawn.close()

@@ -21,23 +21,18 @@ const mostHandoffs = 12
 // range of writes and what both sides have after it.
 func (p Printer) brief(d Plan) error {
 	var prepare, restore []Step
-	var handoffs [][]Step
-	for i, step := range d.Steps {
-		switch {
-		case step.Phase == phasePrepare:
+	for _, step := range d.Steps {
+		switch step.Phase {
+		case phasePrepare:
 			prepare = append(prepare, step)
-		case step.Phase == phaseRestore:
+		case phaseRestore:
 			restore = append(restore, step)
-		case i == 0 || !sameGroup(d.Steps[i-1], step):
-			handoffs = append(handoffs, d.Steps[i:i+1])
-		default:
-			last := &handoffs[len(handoffs)-1]
-			*last = d.Steps[i-len(*last) : i+1]
+		case phaseHandoff:
 		}
 	}
 	parts := []func() error{
 		func() error { return p.part("Before the first handoff", prepare) },
-		func() error { return p.handoffs(handoffs, d) },
+		func() error { return p.handoffs(d.stretches(), d) },
 		func() error { return p.part("In the end", restore) },
 	}
 	for _, part := range parts {
@@ -50,23 +45,27 @@ func (p Printer) brief(d Plan) error {
 
 // facts are what a plan comes to, one line each.
 func (p Printer) facts(d Plan) error {
+	var b strings.Builder
+	for _, fact := range d.facts() {
+		const width = 10
+		b.WriteString("  " + terminal.Pad(fact[0], width) + fact[1] + "\n")
+	}
+	_, err := io.WriteString(p.Out, b.String()+"\n")
+	return err
+}
+
+// facts are names and values.
+func (d Plan) facts() [][2]string {
 	sum := d.Summary
 	facts := [][2]string{
 		{"ordinals", fmt.Sprintf("%d of %d", sum.Ordinals, sum.Replicas)},
 		{"budget", fmt.Sprintf("%d of %d may be unavailable at once; never fewer than %d available", sum.Budget, sum.Replicas, sum.FewestAvailable)},
 		{"volumes", volumesText(sum)},
-		{"time", sum.timeText()},
-		{"writes", fmt.Sprintf("%d; -o wide lists each", sum.Writes)},
 	}
-	var b strings.Builder
-	for _, fact := range facts {
-		const width = 10
-		if fact[1] != "" {
-			b.WriteString("  " + terminal.Pad(fact[0], width) + fact[1] + "\n")
-		}
+	if text := sum.timeText(); text != "" {
+		facts = append(facts, [2]string{"time", text})
 	}
-	_, err := io.WriteString(p.Out, b.String()+"\n")
-	return err
+	return append(facts, [2]string{"writes", fmt.Sprintf("%d; -o wide lists each", sum.Writes)})
 }
 
 // volumesText says how many volumes there are by the method that carries them.
@@ -113,11 +112,11 @@ func (p Printer) part(title string, steps []Step) error {
 }
 
 // handoffs shows the first in full and the others in one line each.
-func (p Printer) handoffs(all [][]Step, d Plan) error {
+func (p Printer) handoffs(all []stretch, d Plan) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if err := p.part(fmt.Sprintf("Handoff of ordinal %d%s", *all[0][0].Ordinal, d.after(all[0])), all[0]); err != nil {
+	if err := p.part(fmt.Sprintf("Handoff of ordinal %d%s", all[0].ordinal, d.after(all[0].steps)), all[0].steps); err != nil {
 		return err
 	}
 	rest := all[1:]
@@ -125,16 +124,16 @@ func (p Printer) handoffs(all [][]Step, d Plan) error {
 		return nil
 	}
 	table := terminal.Table{Head: []string{"The others, in the same way", "WRITES", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
-	for i, steps := range rest {
+	for i, h := range rest {
 		if left := len(rest) - mostHandoffs; left > 0 && i >= mostHandoffs-1 && i < len(rest)-1 {
 			if i == mostHandoffs-1 {
 				table.Add(p.Paint.Dim, fmt.Sprintf("  ... %d more", left))
 			}
 			continue
 		}
-		first, last := steps[0], steps[len(steps)-1]
-		table.Add(nil, fmt.Sprintf("  ordinal %d", *first.Ordinal), fmt.Sprintf("%d-%d", first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
-			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(steps), d.Summary.Replicas))
+		first, last := h.steps[0], h.steps[len(h.steps)-1]
+		table.Add(nil, fmt.Sprintf("  ordinal %d", h.ordinal), fmt.Sprintf("%d-%d", first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
+			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(h.steps), d.Summary.Replicas))
 	}
 	if err := table.Write(p.Out, p.Paint); err != nil {
 		return err

@@ -21,12 +21,14 @@ type Display interface {
 }
 
 // NewDisplay is the one that the flags of a command ask for.
-func NewDisplay(c *command.Common, format string, quiet bool) Display {
+func NewDisplay(c *command.Common, format string, quiet bool, s Steering) Display {
 	switch {
 	case quiet:
 		return quietDisplay{c.ErrOut}
 	case format == "json":
 		return jsonDisplay{c.Out}
+	case c.Terminal() && c.Interactive():
+		return NewLive(c, s)
 	case c.Terminal():
 		return newScreen(c.Environment, c.Paint())
 	default:

@@ -25,6 +25,10 @@ type State struct {
 	holdSince time.Time
 	// mean is how long an ordinal takes; 0 before the first has arrived.
 	mean time.Duration
+	// sides are both slices, the source first; first is the first of replicas ordinals of the application, of
+	// which budget may be unavailable.
+	sides                   [2]side
+	first, replicas, budget int32
 }
 
 // measure updates the figures from a snapshot. A pass that observed nothing, or could not
@@ -34,7 +38,8 @@ func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Out
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
 		return
 	}
-	t.replicas = m.Status.Baseline.Replicas
+	t.first, t.replicas, t.budget = m.Status.Baseline.Start, m.Status.Baseline.Replicas, m.Status.Baseline.Budget
+	t.sides = [2]side{seen(s, s.Source), seen(s, s.Destination)}
 	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
 	if t.fewestAvailable < 0 || available < t.fewestAvailable {
 		t.fewestAvailable = available
@@ -72,19 +77,10 @@ func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision
 	}
 }
 
-// Arrived is how many ordinals are at the destination: status.moved without the one
-// that still has to become available there, and with the one that is on its way back.
-func Arrived(status api.MigrationStatus) int32 {
-	h, to := status.Handoff, status.Destination
-	if h == nil || to == nil {
-		return status.Moved
+// Reason is that of what is waited for; empty: nothing is.
+func (p State) Reason() string {
+	if p.hold == nil {
+		return ""
 	}
-	there := to.Start <= h.Ordinal && h.Ordinal < to.Start+to.Replicas
-	switch back := status.Fence != nil && status.Fence.Direction == api.Back; {
-	case there && !back:
-		return status.Moved - 1
-	case !there && back:
-		return status.Moved + 1
-	}
-	return status.Moved
+	return p.hold.Reason
 }

@@ -18,8 +18,7 @@ import (
 // happens.
 type Tracker struct {
 	State
-	mode     api.Mode
-	replicas int32
+	mode api.Mode
 	// reported is the hold that was reported last.
 	reported *plan.Hold
 	handoffs []time.Duration
@@ -31,7 +30,7 @@ type Tracker struct {
 // NewTracker begins with what an earlier run has recorded, if any.
 func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	t := &Tracker{State: State{start: now}, mode: m.Spec.Mode, fewestAvailable: -1}
-	t.Moved, t.Total = Arrived(m.Status), m.Status.Total
+	t.Moved, t.Total = m.Status.Arrived(), m.Status.Total
 	t.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
 	if h := m.Status.Handoff; h != nil {
 		t.ordinal, t.since = &h.Ordinal, h.StartTime.Time

@@ -275,7 +275,7 @@ func TestArrived(t *testing.T) {
 		"nothing was looked at ": {api.MigrationStatus{Moved: 3, Handoff: &api.Handoff{}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Arrived(tc.status); got != tc.want {
+			if got := tc.status.Arrived(); got != tc.want {
 				t.Errorf("%d have arrived, want %d", got, tc.want)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -34,7 +33,7 @@ func cutRemedy(message string) (what, remedy string) {
 // Line says in one line where a migration is.
 func Line(m *api.Migration) string {
 	status := m.Status
-	words := []string{fmt.Sprintf("%d/%d moved", progress.Arrived(status), status.Total)}
+	words := []string{fmt.Sprintf("%d/%d moved", status.Arrived(), status.Total)}
 	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
 		words = append(words, "mode "+string(m.Spec.Mode))
 	}

@@ -62,7 +62,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, m.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
 	if status.Baseline != nil {
 		const width = 20
-		done := progress.State{Moved: progress.Arrived(status), Total: status.Total}
+		done := progress.State{Moved: status.Arrived(), Total: status.Total}
 		meter := progress.Meter{Paint: g.Paint, Unicode: g.Unicode}.Draw(done.Fraction(), width)
 		g.line(terminal.Pad("Moved", fieldWidth)+meter, fmt.Sprintf(" %d of %d", done.Moved, done.Total), nil)
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))

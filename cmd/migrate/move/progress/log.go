@@ -1,0 +1,54 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// logged is a display whose events are also kept in a file.
+type logged struct {
+	Display
+	file   *os.File
+	log    jsonDisplay
+	errOut io.Writer
+	broken error
+}
+
+// WithLog appends each event to a file too, as one JSON object a line. The file is only this user's to read: events
+// name objects of the clusters. A move goes on without its log; that it is not whole is said once, at once.
+func WithLog(d Display, path string, errOut io.Writer) (Display, error) {
+	const private = 0o600
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
+	if err != nil {
+		return nil, err
+	}
+	if size, err := file.Seek(0, io.SeekEnd); err == nil && size > 0 {
+		_, _ = file.WriteString("\n") // what a crash has cut off stays a line of its own
+	}
+	l := &logged{Display: d, file: file, errOut: errOut}
+	l.log = jsonDisplay{l}
+	return l, nil
+}
+
+// Write implements io.Writer: it appends to the file, and says once when that fails.
+func (l *logged) Write(line []byte) (int, error) {
+	n, err := l.file.Write(line)
+	if err != nil && l.broken == nil {
+		l.broken = err
+		fmt.Fprintf(l.errOut, "the log is not whole, and the move goes on: %v\n", err)
+	}
+	return n, err
+}
+
+// Show implements Display.
+func (l *logged) Show(e Event) {
+	l.log.Show(e)
+	l.Display.Show(e)
+}
+
+// Close implements Display.
+func (l *logged) Close() {
+	l.Display.Close()
+	_ = l.file.Close()
+}

@@ -1,0 +1,111 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/report"
+	"github.com/sliceshift/sliceshift/migration/report/page"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// reportOptions are those of the command report.
+type reportOptions struct {
+	named
+	output *command.Choice
+	logs   []string
+}
+
+const reportHelp = `Tells what a migration has done, so far or until its end: when each ordinal moved, how
+many replicas were available, where it stood still and why, and who drove it. It is made
+of the status of a Migration or of the record of a run; only that is read.
+
+With --log it also has each write, from the file that "run --log" has appended to. The
+status keeps the last 64 handoffs; of a longer move the log has the others.
+
+With -o html it is one file that loads nothing: it can be mailed, archived and printed.`
+
+const reportExamples = `  # What was done
+  migrate report web -n shop --context east
+
+  # For a change board, with each write
+  migrate report web -n shop --context east --log web.log -o html >web.html
+
+  # For a program
+  migrate report web -n shop --context east -o json | jq .handoffs`
+
+func newReport(c *command.Common) *cobra.Command {
+	o := &reportOptions{named: named{Common: c}, output: command.NewChoice("md", "md", "html", "json")}
+	cmd := c.Command(o, &cobra.Command{
+		Use: "report NAME", Short: "Tell what a migration has done",
+		Long: reportHelp, Example: reportExamples,
+	})
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().StringArrayVar(&o.logs, "log", nil, "a file that run --log has written; may be given several times")
+	return cmd
+}
+
+// Run reads the migration and prints the report of it.
+func (o *reportOptions) Run(ctx context.Context) error {
+	entries, err := o.entries()
+	if err != nil {
+		return err
+	}
+	k, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: destinationOf(k.Migration)}
+	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
+	switch o.output.Value {
+	case "json":
+		return terminal.Encode(o.Out, "json", r)
+	case "html":
+		html, err := page.HTML(r.Page())
+		if err != nil {
+			return err
+		}
+		_, err = o.Out.Write(html)
+		return err
+	}
+	_, err = o.Out.Write(page.Markdown(r.Page()))
+	return err
+}
+
+// entries are those of all logs.
+func (o *reportOptions) entries() ([]report.Entry, error) {
+	var all []report.Entry
+	for _, path := range o.logs {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, command.Usagef("--log: %v", err)
+		}
+		entries, err := report.ReadLog(file)
+		_ = file.Close()
+		if err != nil {
+			return nil, command.Usagef("--log %s: %v", path, err)
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+// destinationOf is the name of the destination's cluster: as the run's first user called it, or as it is
+// called in what was last seen of its slice; empty when neither is known.
+func destinationOf(m *api.Migration) string {
+	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
+		return name
+	}
+	if seen := m.Status.Destination; seen != nil {
+		name, _, _ := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", m.Spec.Destination.Namespace))
+		return name
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package chart
+
+import (
+	"fmt"
+	"time"
+)
+
+// What is drawn where, in units of the image.
+const (
+	wide       = 960.0
+	leftEdge   = 110.0
+	rightEdge  = 12.0
+	topEdge    = 46.0
+	tallLane   = 18.0
+	lowLane    = 3.0
+	mostLanes  = 900.0 // how tall all lanes are at most, while they can be told apart
+	levels     = 110.0 // how tall the curve of what is available is
+	gap        = 34.0
+	labelEvery = 13.0 // how far labels are apart at least
+	bottom     = 46.0
+	tickRoom   = 60.0 // how much room the label of a time takes
+	mostTicks  = 8
+)
+
+// view is a chart with the places of all that is drawn.
+type view struct {
+	Chart
+	Width, Height              float64
+	Left, Right                float64
+	LanesTop, LanesBottom      float64
+	LevelsTop, LevelsBottom    float64
+	Rows                       []row
+	Ticks                      []tick
+	Bands                      []band
+	Curve                      string
+	BudgetLine                 float64
+	BudgetText, Most           string
+	AxisText, AvailableHeading string
+}
+
+type row struct {
+	Label          string
+	Y, Middle      float64
+	Bars           []bar
+	Height         float64
+	LabelIsWritten bool
+}
+
+type bar struct {
+	Place    Place
+	X, Width float64
+	Text     string
+}
+
+type tick struct {
+	X     float64
+	Label string
+	// Last is true where the label would not fit to the right.
+	Last bool
+}
+
+type band struct {
+	X, Width float64
+	Label    string
+	Nth      int
+}
+
+// layout says where everything is.
+func layout(c Chart) view {
+	if !c.End.After(c.Begin) {
+		c.End = c.Begin.Add(time.Second)
+	}
+	v := view{Chart: c, Width: wide, Left: leftEdge, Right: wide - rightEdge, LanesTop: topEdge}
+	each := min(tallLane, max(lowLane, mostLanes/float64(max(1, len(c.Lanes)))))
+	v.LanesBottom = v.LanesTop + each*float64(len(c.Lanes))
+	v.LevelsTop = v.LanesBottom + gap
+	v.LevelsBottom = v.LevelsTop + levels
+	v.Height = v.LevelsBottom + bottom
+	written := -labelEvery
+	for i, lane := range c.Lanes {
+		r := row{Label: lane.Label, Y: v.LanesTop + each*float64(i), Height: each * 0.8}
+		r.Middle = r.Y + r.Height/2
+		if r.Y-written >= labelEvery {
+			r.LabelIsWritten, written = true, r.Y
+		}
+		for _, span := range lane.Spans {
+			if x, width := v.across(span.From, span.To); width > 0 {
+				r.Bars = append(r.Bars, bar{span.Place, x, width, span.Text})
+			}
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	for i, stop := range c.Stops {
+		x, width := v.across(stop.From, stop.To)
+		v.Bands = append(v.Bands, band{x, max(1, width), stop.Label, i + 1})
+	}
+	v.ticks()
+	v.curve()
+	return v
+}
+
+// across is where a time is on the axis, and how wide; what is outside is cut off.
+func (v *view) across(from, to time.Time) (x, width float64) {
+	begin, end := v.at(from), v.at(to)
+	return begin, max(0, end-begin)
+}
+
+func (v *view) at(t time.Time) float64 {
+	part := float64(t.Sub(v.Begin)) / float64(v.End.Sub(v.Begin))
+	return v.Left + (v.Right-v.Left)*min(1, max(0, part))
+}
+
+// height is where a number of available replicas is.
+func (v *view) height(n int32) float64 {
+	return v.LevelsBottom - levels*float64(min(n, v.Replicas))/float64(max(1, v.Replicas))
+}
+
+func (v *view) curve() {
+	v.BudgetLine = v.height(v.Replicas - v.Budget)
+	v.BudgetText = fmt.Sprintf("%d: what the budget asks for", v.Replicas-v.Budget)
+	v.Most = fmt.Sprint(v.Replicas)
+	for i, level := range v.Available {
+		until := v.End
+		if i+1 < len(v.Available) {
+			until = v.Available[i+1].From
+		}
+		command := "L"
+		if i == 0 {
+			command = "M"
+		}
+		y := v.height(level.Value)
+		v.Curve += fmt.Sprintf("%s%.1f %.1fL%.1f %.1f", command, v.at(level.From), y, v.at(until), y)
+	}
+}
+
+// steps are lengths of time that people count in.
+var steps = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// ticks are at round times, at most so many that they can be read.
+func (v *view) ticks() {
+	length := v.End.Sub(v.Begin)
+	step := steps[len(steps)-1]
+	for length/step > mostTicks {
+		step *= 2
+	}
+	for _, each := range steps {
+		if length/each <= mostTicks {
+			step = each
+			break
+		}
+	}
+	first := v.Begin.Truncate(step)
+	if v.Relative {
+		first = v.Begin
+	}
+	for t := first; !t.After(v.End); t = t.Add(step) {
+		if t.Before(v.Begin) {
+			continue
+		}
+		x := v.at(t)
+		v.Ticks = append(v.Ticks, tick{x, v.label(t, step), x > v.Right-tickRoom})
+	}
+	v.AxisText = "UTC, from " + v.Begin.UTC().Format(time.DateTime)
+	if v.Relative {
+		v.AxisText = "from the beginning"
+	}
+}
+
+func (v *view) label(t time.Time, step time.Duration) string {
+	switch {
+	case v.Relative:
+		return "+" + t.Sub(v.Begin).Round(time.Second).String()
+	case step >= 24*time.Hour:
+		return t.UTC().Format(time.DateOnly)
+	case step >= time.Minute:
+		return t.UTC().Format("15:04")
+	default:
+		return t.UTC().Format(time.TimeOnly)
+	}
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Entry is one line of the log of a run: what it has written, waited for, or brought to its end.
+type Entry struct {
+	Time    time.Time     `json:"time"`
+	Kind    string        `json:"kind"`
+	Ordinal *int32        `json:"ordinal,omitempty"`
+	Step    api.Step      `json:"step,omitempty"`
+	Side    plan.SideName `json:"side,omitempty"`
+	Verb    plan.Verb     `json:"verb,omitempty"`
+	Object  string        `json:"object,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Message string        `json:"message"`
+	Seconds *float64      `json:"seconds,omitempty"`
+	// By is the process that was driving then, if that is known.
+	By string `json:"by,omitempty"`
+}
+
+// Kinds of entries that a report looks at; the log has others.
+const (
+	kindWritten = "Written"
+	kindDone    = "OrdinalDone"
+)
+
+// longestEntry is how many bytes a line of a log has at most.
+const longestEntry = 1 << 20
+
+// ReadLog reads what `migrate run -o json` has printed, of one run or of several after each other. A line that
+// was cut off, as by a crash, is left out; any other that is not JSON is an error.
+func ReadLog(in io.Reader) ([]Entry, error) {
+	var entries []Entry
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestEntry)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		var e Entry
+		err := json.Unmarshal(line, &e)
+		switch {
+		case err == nil:
+			entries = append(entries, e)
+		case line[0] != '{' || json.Valid(line):
+			return nil, fmt.Errorf("line %d is no entry of a log that migrate run has written: %w", n, err)
+		}
+	}
+	return entries, lines.Err()
+}
+
+// WithLog adds what a log tells of this migration. Entries from before it began, of an earlier one perhaps,
+// are left out, and what the status does not list any more is taken from the log.
+func (r Report) WithLog(entries []Entry) Report {
+	if r.Started == nil {
+		return r
+	}
+	for _, e := range entries {
+		if e.Time.Before(*r.Started) || e.Time.After(r.end().Add(time.Second)) {
+			continue
+		}
+		e.Time, e.By = e.Time.UTC(), r.driverAt(e.Time)
+		r.Entries = append(r.Entries, e)
+	}
+	if r.DroppedHandoffs == 0 {
+		return r
+	}
+	var oldest []Handoff
+	for _, e := range r.Entries {
+		if e.Kind != kindDone || e.Ordinal == nil || e.Seconds == nil || int32(len(oldest)) == r.DroppedHandoffs {
+			continue
+		}
+		end := e.Time
+		oldest = append(oldest, Handoff{
+			Ordinal: *e.Ordinal, Direction: r.direction(end), Start: end.Add(-time.Duration(*e.Seconds * float64(time.Second))), End: &end, By: e.By,
+		})
+	}
+	r.Handoffs = append(oldest, r.Handoffs...)
+	r.DroppedHandoffs -= int32(len(oldest))
+	return r
+}
+
+func (r *Report) direction(t time.Time) api.Direction {
+	way := api.Forward
+	for _, d := range r.Drivers {
+		if !d.Start.After(t) {
+			way = d.Direction
+		}
+	}
+	return way
+}

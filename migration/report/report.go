@@ -1,0 +1,213 @@
+// Package report tells what a migration has done: from its status and, where there is one, from the log of
+// its runs. A value in, a document out; it asks no cluster.
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Report is what a migration has done so far, or until its end.
+type Report struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Cluster keeps the record, and Record is the object that is it.
+	Cluster     string `json:"cluster"`
+	Record      string `json:"record"`
+	Source      Side   `json:"source"`
+	Destination Side   `json:"destination"`
+	// Time is when the report was made. Started is absent before the first write, Ended as long as
+	// the migration is not completed.
+	Time    time.Time  `json:"time"`
+	Started *time.Time `json:"started,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	// Outcome is Moved, RolledBack or Recovered; empty as long as it is not completed.
+	Outcome string   `json:"outcome,omitempty"`
+	Mode    api.Mode `json:"mode"`
+	// First is the first of Replicas ordinals of the application, of which the destination had Before already.
+	First    int32 `json:"first"`
+	Replicas int32 `json:"replicas"`
+	Before   int32 `json:"before,omitempty"`
+	Budget   int32 `json:"budget"`
+	// Moved ordinals have arrived, of Total.
+	Moved int32 `json:"moved"`
+	Total int32 `json:"total"`
+	// FewestAvailable is the fewest replicas that were seen to be available in any handoff.
+	FewestAvailable *int32        `json:"fewestAvailable,omitempty"`
+	Handoffs        []Handoff     `json:"handoffs"`
+	Stops           []Stop        `json:"stops"`
+	Drivers         []Driver      `json:"drivers"`
+	Warnings        []api.Warning `json:"warnings,omitempty"`
+	// Conditions are those of the migration now.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// DroppedHandoffs and DroppedStops are not known any more: of the oldest only their number is.
+	DroppedHandoffs int32 `json:"droppedHandoffs,omitempty"`
+	DroppedStops    int32 `json:"droppedStops,omitempty"`
+	// Entries are from the log of its runs, if there is one.
+	Entries []Entry `json:"entries,omitempty"`
+}
+
+// Side is one of both StatefulSets.
+type Side struct {
+	Cluster     string `json:"cluster,omitempty"`
+	Namespace   string `json:"namespace"`
+	StatefulSet string `json:"statefulSet"`
+	// Start, Replicas and Available are as they were last seen.
+	Start     int32 `json:"start"`
+	Replicas  int32 `json:"replicas"`
+	Available int32 `json:"available"`
+}
+
+// Handoff is one ordinal from one side to the other.
+type Handoff struct {
+	Ordinal   int32         `json:"ordinal"`
+	Direction api.Direction `json:"direction"`
+	Start     time.Time     `json:"start"`
+	// End is absent of the one that is on its way; Step is where that is.
+	End  *time.Time `json:"end,omitempty"`
+	Step api.Step   `json:"step,omitempty"`
+	// Attempts counts how often it was begun, turned round or taken over.
+	Attempts        int32  `json:"attempts"`
+	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+	// By is who brought it to its end, or drives it now.
+	By string `json:"by,omitempty"`
+}
+
+// Stop is a time in which nothing went on.
+type Stop struct {
+	Reason  string     `json:"reason"`
+	Message string     `json:"message,omitempty"`
+	Ordinal *int32     `json:"ordinal,omitempty"`
+	Start   time.Time  `json:"start"`
+	End     *time.Time `json:"end,omitempty"`
+}
+
+// Driver is a process that has driven the migration from a time on.
+type Driver struct {
+	Epoch     int64         `json:"epoch"`
+	Holder    string        `json:"holder"`
+	Direction api.Direction `json:"direction"`
+	Start     time.Time     `json:"start"`
+}
+
+// Place is where a migration is kept.
+type Place struct {
+	// Cluster keeps it, in the object Record. Destination names the other cluster; empty: it is not known here.
+	Cluster, Record, Destination string
+}
+
+// Of is the report of a migration at a time.
+func Of(m *api.Migration, at Place, now time.Time) Report {
+	to, from := m.Spec.Destination, m.Spec.Source
+	r := Report{
+		Name: m.Name, Namespace: m.Namespace, Cluster: at.Cluster, Record: at.Record, Time: now.UTC(), Mode: cmp.Or(m.Spec.Mode, api.ModeRun),
+		Source:      side(m.Status.Source, Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),
+		Destination: side(m.Status.Destination, Side{Cluster: at.Destination, Namespace: cmp.Or(to.Namespace, m.Namespace), StatefulSet: cmp.Or(to.Name, from.Name)}),
+		Moved:       m.Status.Arrived(), Total: m.Status.Total, Warnings: m.Status.Warnings, Conditions: m.Status.Conditions,
+		Handoffs: []Handoff{}, Stops: []Stop{}, Drivers: []Driver{},
+	}
+	if base := m.Status.Baseline; base != nil {
+		started := base.StartTime.UTC()
+		r.Started, r.First, r.Replicas, r.Budget, r.Before = &started, base.Start, base.Replicas, base.Budget, base.DestinationReplicas
+	}
+	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); c != nil && c.Status == metav1.ConditionTrue {
+		ended := c.LastTransitionTime.UTC()
+		r.Outcome, r.Ended = c.Reason, &ended
+	}
+	if h := m.Status.History; h != nil {
+		r.take(*h)
+	}
+	r.present(m.Status)
+	for _, h := range r.Handoffs {
+		if few := h.FewestAvailable; few != nil && (r.FewestAvailable == nil || *few < *r.FewestAvailable) {
+			r.FewestAvailable = few
+		}
+	}
+	return r
+}
+
+func side(seen *api.SliceStatus, s Side) Side {
+	if seen != nil {
+		s.Start, s.Replicas, s.Available = seen.Start, seen.Replicas, seen.Available
+	}
+	return s
+}
+
+// take takes what has come to its end.
+func (r *Report) take(h api.History) {
+	for _, d := range h.Drivers {
+		r.Drivers = append(r.Drivers, Driver{d.Epoch, d.Holder, d.Direction, d.StartTime.UTC()})
+	}
+	for _, past := range h.Handoffs {
+		end := past.EndTime.UTC()
+		r.Handoffs = append(r.Handoffs, Handoff{
+			Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), End: &end,
+			Attempts: past.Attempts, FewestAvailable: past.FewestAvailable, By: r.holder(past.Epoch),
+		})
+	}
+	for _, past := range h.Stops {
+		end := past.EndTime.UTC()
+		r.Stops = append(r.Stops, Stop{past.Reason, past.Message, past.Ordinal, past.StartTime.UTC(), &end})
+	}
+	r.DroppedHandoffs, r.DroppedStops = h.Dropped, h.DroppedStops
+}
+
+// present takes what goes on now.
+func (r *Report) present(status api.MigrationStatus) {
+	if r.Outcome != "" {
+		return
+	}
+	if h := status.Handoff; h != nil {
+		on := Handoff{Ordinal: h.Ordinal, Direction: api.Forward, Start: h.StartTime.UTC(), Step: h.Step, Attempts: h.Attempts, FewestAvailable: h.FewestAvailable}
+		if fence := status.Fence; fence != nil {
+			on.Direction, on.By = fence.Direction, fence.Holder
+		}
+		r.Handoffs = append(r.Handoffs, on)
+	}
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
+	if c == nil || c.Status != metav1.ConditionFalse || status.Baseline == nil {
+		return
+	}
+	stop := Stop{Reason: c.Reason, Message: c.Message, Start: c.LastTransitionTime.UTC()}
+	if n := len(r.Stops); n > 0 && stop.Start.Before(*r.Stops[n-1].End) {
+		stop.Start = *r.Stops[n-1].End
+	}
+	if h := status.Handoff; h != nil {
+		stop.Ordinal = &h.Ordinal
+	}
+	r.Stops = append(r.Stops, stop)
+}
+
+// holder is who drove in an epoch; empty: that is not known any more.
+func (r *Report) holder(epoch int64) string {
+	for _, d := range r.Drivers {
+		if d.Epoch == epoch {
+			return d.Holder
+		}
+	}
+	return ""
+}
+
+// driverAt is who drove at a time.
+func (r *Report) driverAt(t time.Time) string {
+	for _, d := range slices.Backward(r.Drivers) {
+		if !d.Start.After(t) {
+			return d.Holder
+		}
+	}
+	return ""
+}
+
+// end is up to when the report tells.
+func (r *Report) end() time.Time {
+	if r.Ended != nil {
+		return *r.Ended
+	}
+	return r.Time
+}

@@ -1,0 +1,154 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/migration/report"
+	"github.com/sliceshift/sliceshift/migration/report/page"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+var (
+	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	place = report.Place{Cluster: "east", Record: "ConfigMap shop/sliceshift-web", Destination: "west"}
+)
+
+func at(seconds int) metav1.Time {
+	return metav1.NewTime(noon.Add(time.Duration(seconds) * time.Second))
+}
+func micro(seconds int) metav1.MicroTime { return metav1.NewMicroTime(at(seconds).Time) }
+
+// underway is a migration of three ordinals: one has moved, one has come back, and one is on its way and
+// has stopped.
+func underway() *api.Migration {
+	m := &api.Migration{}
+	m.Namespace, m.Name = "shop", "web"
+	m.Spec.Source.Name, m.Spec.Mode = "web", api.ModeRun
+	m.Status = api.MigrationStatus{
+		Baseline: &api.Baseline{Replicas: 3, Budget: 1, StartTime: at(0)},
+		Fence:    &api.Fence{Epoch: 2, Holder: "laptop-b", Direction: api.Forward},
+		Handoff:  &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: micro(60), Attempts: 2, FewestAvailable: new(int32(1))},
+		Source:   &api.SliceStatus{Replicas: 1, Available: 1}, Destination: &api.SliceStatus{Start: 1, Replicas: 2, Available: 1},
+		Moved: 2, Total: 3,
+		Warnings: []api.Warning{{Check: "storage", Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Remedy: "none"}},
+		History: &api.History{
+			Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, StartTime: micro(5), EndTime: micro(45), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))}},
+			Stops:    []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next", StartTime: at(45), EndTime: at(60)}},
+			Drivers: []api.Driver{
+				{Epoch: 1, Holder: "laptop-a", Direction: api.Forward, StartTime: at(0)},
+				{Epoch: 2, Holder: "laptop-b", Direction: api.Forward, StartTime: at(50)},
+			},
+		},
+		Conditions: []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 10s", LastTransitionTime: at(80)}},
+	}
+	return m
+}
+
+// moved is the same when it has ended.
+func moved() *api.Migration {
+	m := underway()
+	m.Status.Handoff = nil
+	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{Replicas: 3, Available: 3}
+	m.Status.Moved = 3
+	h := m.Status.History
+	h.Handoffs = append(h.Handoffs,
+		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
+		api.PastHandoff{Ordinal: 0, Direction: api.Forward, StartTime: micro(100), EndTime: micro(112), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(2))})
+	h.Stops = append(h.Stops, api.PastStop{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 10s", Ordinal: new(int32(1)), StartTime: at(80), EndTime: at(100)})
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved, LastTransitionTime: at(120)}}
+	return m
+}
+
+const log = `{"time":"2026-03-01T11:00:00Z","kind":"Written","verb":"ScaleDown","ordinal":2,"message":"of an earlier move"}
+{"time":"2026-03-01T12:00:01Z","kind":"Written","verb":"WriteFence","side":"source","object":"statefulset/web","message":"claim StatefulSet web on the source"}
+{"time":"2026-03-01T12:00:20Z","kind":"Written","verb":"ScaleDown","side":"source","object":"statefulset/web","ordinal":2,"message":"stop ordinal 2 on the source: StatefulSet web becomes [0,2)"}
+
+{"time":"2026-03-01T12:00:45Z","kind":"OrdinalDone","ordinal":2,"seconds":40,"message":"ordinal 2 is available"}
+{"time":"2026-03-01T12:00:55Z","ki`
+
+func TestDocuments(t *testing.T) {
+	entries, err := report.ReadLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := &api.Migration{}
+	fresh.Namespace, fresh.Name, fresh.Spec.Source.Name, fresh.Status.Total = "shop", "web", "web", 3
+	for name, r := range map[string]report.Report{
+		"moved":    report.Of(moved(), place, at(3600).Time).WithLog(entries),
+		"underway": report.Of(underway(), place, at(90).Time),
+		"fresh":    report.Of(fresh, place, noon),
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden.Compare(t, name+".md", string(page.Markdown(r.Page())))
+			html, err := page.HTML(r.Page())
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, name+".html", string(html))
+			var b bytes.Buffer
+			encoder := json.NewEncoder(&b)
+			encoder.SetIndent("", "  ")
+			if err := encoder.Encode(r); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, name+".json", b.String())
+		})
+	}
+}
+
+// TestDroppedHandoffs: what the status does not list any more is taken from the log.
+func TestDroppedHandoffs(t *testing.T) {
+	m := moved()
+	m.Status.History.Handoffs, m.Status.History.Dropped = m.Status.History.Handoffs[1:], 1
+	entries, err := report.ReadLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Of(m, place, noon); got.DroppedHandoffs != 1 || len(got.Handoffs) != 2 {
+		t.Fatalf("%d dropped, %d listed", got.DroppedHandoffs, len(got.Handoffs))
+	}
+	got := report.Of(m, place, noon).WithLog(entries)
+	end := at(45).UTC()
+	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), End: &end, By: "laptop-a"}
+	if diff := cmp.Diff(want, got.Handoffs[0]); diff != "" || got.DroppedHandoffs != 0 || len(got.Handoffs) != 3 {
+		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedHandoffs, diff)
+	}
+}
+
+// TestReadLog: a line that is no entry is an error, unless it was cut off.
+func TestReadLog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want int
+		err  string
+	}{
+		"nothing":          {"", 0, ""},
+		"cut off":          {"{\"kind\":\"Written\"}\n{\"ki", 1, ""},
+		"cut off within":   {"{\"kind\":\"Written\"}\n{\"ki\n{\"kind\":\"Written\"}\n", 2, ""},
+		"of another type":  {"{\"kind\":1}\n", 0, "line 1 is no entry"},
+		"broken within":    {"{\"kind\":\"Written\"}\nmoving\n{\"kind\":\"Written\"}\n", 0, "line 2 is no entry"},
+		"a line too long":  {strings.Repeat("x", 2<<20), 0, "too long"},
+		"of another shape": {"[]\n{}\n", 0, "line 1 is no entry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := report.ReadLog(strings.NewReader(tc.text))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || len(got) != tc.want {
+				t.Errorf("%d entries, %v", len(got), err)
+			}
+		})
+	}
+}
