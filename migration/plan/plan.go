@@ -222,21 +222,21 @@ func (p *View) outcome() string {
 // whole says whether the destination owns the whole application.
 func (p *View) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
 
-func (v *View) plan() Decision {
-	p := planner{v}
+func (p *View) plan() Decision {
+	whole := planner{p}
 	for _, stage := range []func() *Decision{
-		lossPlanner{v}.recoverable, p.finished, p.reachable, foreignPlanner{v}.countable, p.accept, lossPlanner{v}.lost, fencePlanner{v}.ensureFence,
-		foreignPlanner{v}.foreign, writerPlanner{v}.pause, destinationPlanner{v}.prepare, handoffOf(v).handoff, healthPlanner{v}.end, hookPlanner{v}.end, settleOf(v).settle,
+		lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
+		foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, handoffOf(p).handoff, healthPlanner{p}.end, hookPlanner{p}.end, settleOf(p).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return *decision
 		}
 	}
-	if v.Focused {
+	if p.Focused {
 		return *done()
 	}
-	next := v.Record
-	next.Completed = v.outcome()
+	next := p.Record
+	next.Completed = p.outcome()
 	return Decision{Record: &next}
 }
 
