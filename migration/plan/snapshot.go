@@ -101,7 +101,7 @@ type Spec struct {
 	// Hooks are the user's, and HookAnswer how to go on after one that has failed; nil: nobody has said.
 	Hooks      []api.Hook
 	HookAnswer *api.HookAnswer
-	// SameCluster is true when both sides are in one cluster: they share volumes.
+	// SameCluster is true when both sides are in one cluster: they share the volumes that are carried over.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
 	// PodDisruptionBudget.
@@ -314,11 +314,19 @@ type OrdinalVolume struct {
 	Ordinal  int32
 	Template string
 	// Method is how its data reaches the other side; empty: the API's default.
-	Method              api.VolumeMethod
+	Method api.VolumeMethod
+	// Word is what a person has said of the template.
+	Word                volumes.Word
 	Source, Destination volumes.Holding
 }
 
 func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
+
+// Separate says whether each side has a volume of its own.
+func (v OrdinalVolume) Separate() bool { return v.method().Separate() }
+
+// shared says whether both sides have one volume: in one cluster, where the method carries it over.
+func (v OrdinalVolume) shared(spec Spec) bool { return spec.SameCluster && !v.Separate() }
 
 // Pod returns the pod of an ordinal.
 func (s Side) Pod(ordinal int32) (Pod, bool) {

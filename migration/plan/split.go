@@ -49,7 +49,7 @@ func splitFindings(s Snapshot) []Finding {
 		if !set.Has(v.Ordinal) {
 			continue
 		}
-		if problem := v.method().Carried(volumes.Taken{Shared: s.Spec.SameCluster, From: v.Source, At: v.Destination}); problem != nil {
+		if problem := v.method().Carried(volumes.Taken{Shared: v.shared(s.Spec), From: v.Source, At: v.Destination}); problem != nil {
 			findings = append(findings, Finding{
 				Reason: problem.Reason, Object: fmt.Sprintf("claim %s/%s of ordinal %d", v.Destination.Ref.Namespace, v.Destination.Ref.Name, v.Ordinal),
 				Message: problem.Message, Remedy: problem.Remedy,

@@ -112,7 +112,10 @@ func (p *View) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
 }
 
 func (p *View) pair(v OrdinalVolume) volumes.Pair {
-	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination}
+	pair := volumes.Pair{Shared: v.shared(p.Spec), Separate: v.Separate(), Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
+	if p.Destination.Lost {
+		pair.Word.ReturnsToKept = true // who recovers has said that ordinals come back to what they have left
+	}
 	if p.giverName == DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
 	}

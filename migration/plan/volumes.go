@@ -95,7 +95,7 @@ func (p carryPlanner) carryVolume(v OrdinalVolume, action volumes.Action) *Decis
 		return restorePolicy(side, v.Ordinal, action)
 	}
 	return effect(Effect{
-		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: action.Volume, Template: v.Template, Volume: action,
+		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: cmp.Or(action.Volume, action.Ref.Name), Template: v.Template, Volume: action,
 		Carriage: Carriage{Method: v.Method, Giver: p.giverName, Pair: p.pair(v)},
 	})
 }
@@ -150,7 +150,7 @@ func (p carryPlanner) released(k int32) *Hold {
 			return hold
 		}
 		if kept {
-			if !p.Spec.SameCluster {
+			if !v.shared(p.Spec) {
 				if hold := anyAttached(pair.Giver); hold != nil {
 					return hold
 				}
@@ -170,7 +170,7 @@ func (p carryPlanner) released(k int32) *Hold {
 func (p carryPlanner) keptByTaker(held []OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)
-		if !pair.Taker.Bound() || !p.Spec.SameCluster && pair.Giver.Volume.Found && !pair.Giver.Parked() {
+		if !pair.Taker.Bound() || !v.shared(p.Spec) && pair.Giver.Volume.Found && !pair.Giver.Parked() {
 			return false
 		}
 	}

@@ -115,6 +115,7 @@ func (t *task) differences() []string {
 	}
 	add(t.spec.given(flagStorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
 	add(t.spec.given(flagShared), "shared paths", shared(have.Volumes), shared(want.Volumes))
+	add(t.spec.given(flagVolume), "methods of volumes", methodsOf(have.Volumes), methodsOf(want.Volumes))
 	add(t.spec.given(flagExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
 	add(t.spec.given(flagExportOrdinals), flagExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
@@ -177,6 +178,9 @@ func (t *task) adopt(m *api.Migration) {
 	}
 	if t.spec.given(flagPauseWriters) {
 		m.Spec.Writers = t.requested.Spec.Writers
+	}
+	if t.spec.given(flagVolume) {
+		say(m.Spec.Volumes, t.requested.Spec.Volumes)
 	}
 	if t.spec.schedule.any(t.spec.given) {
 		m.Spec.Schedule = t.requested.Spec.Schedule

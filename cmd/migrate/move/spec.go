@@ -30,6 +30,7 @@ type specFlags struct {
 	deadline        time.Duration
 	storageClasses  map[string]string
 	shared          []string
+	volume          []string
 	exportServices  bool
 	exportOrdinals  bool
 	createNamespace bool
@@ -84,6 +85,8 @@ func (f *specFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup(flagStorageClass).DefValue = "" // [] says nothing to people
 	flags.StringSliceVar(&f.shared, flagShared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters (repeatable)")
 	flags.Lookup(flagShared).DefValue = ""
+	flags.StringArrayVar(&f.volume, flagVolume, nil, volumeHelp)
+	flags.Lookup(flagVolume).DefValue = ""
 	flags.BoolVar(&f.exportServices, flagExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, flagExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
@@ -205,6 +208,11 @@ func (f *specFlags) volumes() ([]api.VolumeSpec, error) {
 			return nil, command.Usagef("--%s must be the name of a claim template", flagShared)
 		}
 		of(template).Shared = true
+	}
+	for _, text := range f.volume {
+		if err := readVolume(text, of); err != nil {
+			return nil, err
+		}
 	}
 	var volumes []api.VolumeSpec
 	for _, template := range slices.Sorted(maps.Keys(templates)) {

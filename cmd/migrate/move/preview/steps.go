@@ -43,7 +43,8 @@ type steps struct {
 	// ordinals are those of the effects.
 	ordinals  []int32
 	templates map[string]string
-	carried   map[string]bool
+	// carried are the volumes that are carried over; of those that are not, kept are those that are parked.
+	carried, kept map[string]bool
 	// started counts the ordinals that are started, and begun is how many steps go before the first
 	// that prepares a handoff; -1: all so far.
 	started int32
@@ -54,7 +55,7 @@ type steps struct {
 
 func newSteps(s plan.Snapshot) *steps {
 	c := &steps{
-		list: []Step{}, templates: templatesOf(s), carried: map[string]bool{}, begun: -1,
+		list: []Step{}, templates: templatesOf(s), carried: map[string]bool{}, kept: map[string]bool{}, begun: -1,
 		exists: map[plan.SideName]bool{plan.SourceSide: s.Source.Set.Presence == plan.Seen, plan.DestinationSide: s.Destination.Set.Presence == plan.Seen},
 	}
 	if s.Record.Handoff != nil {
@@ -79,7 +80,11 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		c.carried[object] = true
+		if volumes.MethodOf(e.Carriage.Method).Separate() {
+			c.kept[object] = c.kept[object] || e.Volume.Verb == volumes.Park
+		} else {
+			c.carried[object] = true
+		}
 	default:
 	}
 	step := Step{
@@ -185,6 +190,8 @@ func ObjectOf(e plan.Effect) string {
 		kind = strings.ToLower(e.Writer.Kind)
 	case e.Kind != "":
 		kind = strings.ToLower(e.Kind)
+	case e.Verb == plan.CarryVolume && e.Volume.Volume == "":
+		kind = kindClaim // of a volume that is not there yet
 	case !known:
 		kind = "statefulset"
 	}
