@@ -48,6 +48,11 @@ func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (c
 	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }
 
+// Apply does one action: the verbs are those of Rebind.
+func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
+	return Rebind{}.Apply(ctx, c, action, pair)
+}
+
 // RestorePolicy does Restore in the cluster of the volume.
 func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	return patch(ctx, c, action, change{

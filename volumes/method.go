@@ -16,6 +16,9 @@ import (
 // pure: the same pair, the same answer. A Verdict is asked for again and again, until it is done;
 // in between anything may have happened, a crash of this process included.
 type Method interface {
+	// Separate says whether each side has a volume of its own, also in one cluster: the one that an
+	// ordinal has left is kept then.
+	Separate() bool
 	// Check returns why the pair cannot be moved, or nil. It is asked before anything is changed.
 	Check(pair Pair) *Problem
 	// Free returns why the taker's place is taken, or nil. It is asked before the ordinal is stopped.
@@ -40,7 +43,13 @@ type Method interface {
 	Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error)
 }
 
-var methods = map[api.VolumeMethod]Method{api.MethodRebind: Rebind{}}
+// Warner is a method that a person should know something of before it is used.
+type Warner interface {
+	// Warn says what.
+	Warn(template string) *Problem
+}
+
+var methods = map[api.VolumeMethod]Method{api.MethodRebind: Rebind{}, api.MethodEmpty: Empty{}}
 
 // RegisterMethod makes a method known. It is for the start of a program: a name that is taken is a
 // mistake in it, and panics.
@@ -50,6 +59,9 @@ func RegisterMethod(name api.VolumeMethod, method Method) {
 	}
 	methods[name] = method
 }
+
+// Methods are the names of all methods, in order.
+func Methods() []api.VolumeMethod { return slices.Sorted(maps.Keys(methods)) }
 
 // MethodOf is the method of that name; Rebind, the API's default, without one. Of a name that this
 // program does not know it is a method that carries nothing and says so.
@@ -67,9 +79,8 @@ func MethodOf(name api.VolumeMethod) Method {
 type unknown string
 
 func (u unknown) problem() *Problem {
-	names := slices.Sorted(maps.Keys(methods))
-	known := make([]string, len(names))
-	for i, name := range names {
+	known := make([]string, len(methods))
+	for i, name := range Methods() {
 		known[i] = string(name)
 	}
 	return &Problem{
@@ -79,6 +90,7 @@ func (u unknown) problem() *Problem {
 	}
 }
 
+func (unknown) Separate() bool                  { return false }
 func (u unknown) Check(Pair) *Problem           { return u.problem() }
 func (u unknown) Free(Pair) *Problem            { return u.problem() }
 func (u unknown) Confirm(Pair, string) *Problem { return u.problem() }

@@ -36,6 +36,11 @@ const (
 	ReasonUnknownMethod     = "UnknownMethod"
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
+	// Of method Empty: a person's word is missing, or it is a warning.
+	ReasonEmptyUnconfirmed  = "EmptyNotConfirmed"
+	ReasonFillingUnknown    = "FillingUnknown"
+	ReasonReturnUnconfirmed = "ReturnNotConfirmed"
+	ReasonStartsEmpty       = "StartsEmpty"
 )
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.

@@ -148,8 +148,10 @@ func (h Holding) SecuredBy(owner types.UID) bool {
 
 // Pair is one claim template's claim of one ordinal, seen from both sides.
 type Pair struct {
-	// Shared is true when both sides are in one cluster, and so share one volume.
+	// Shared is true when both sides are in one cluster and share one volume.
 	Shared bool
+	// Separate is true when each side has a volume of its own.
+	Separate bool
 	// Fence is the one of the present epoch. A volume is written under it before
 	// anything is built upon where it is: a late write of an older epoch carries the
 	// resourceVersion from before and is refused.
@@ -157,6 +159,9 @@ type Pair struct {
 	// Owner is the UID of the migration.
 	Owner        types.UID
 	Giver, Taker Holding
+	// Template is the name of the claim template, for messages, and Word what a person has said of it.
+	Template string
+	Word     Word
 }
 
 // Verb says what to do with a claim or a volume.
@@ -219,6 +224,9 @@ func (v Verdict) Done() bool { return v.Action == nil && v.Waits == "" && v.Bloc
 // the other side's claim.
 type Rebind struct{}
 
+// Separate is false: there is one disk.
+func (Rebind) Separate() bool { return false }
+
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
 	if problem := usable(pair.Giver); problem != nil {
@@ -260,6 +268,9 @@ func swapped(pair Pair) *Problem {
 // over to it: the claim names another one, or the volume is still parked or the giver's.
 func (p Pair) Misplaced() bool {
 	claim, volume := p.Taker.Claim, p.Taker.Volume
+	if p.Separate { // one that was made for it may have no volume yet
+		return claim.Found && (p.Taker.Parked() || !claim.Ours && !volume.Found)
+	}
 	another := p.Giver.Claim.Volume != "" && claim.Volume != p.Giver.Claim.Volume
 	left := p.Taker.Parked() || p.Shared && volume.Found && volume.ClaimRef.Names(p.Giver.Ref)
 	return claim.Found && (another || left)

@@ -40,6 +40,9 @@ type Side struct {
 type Options struct {
 	// Source and Destination are the two ends. Both are required.
 	Source, Destination Side
+	// OwnVolumes are the claim templates of which each side has volumes of its own: no disk is carried
+	// over, so I3 proves of them that none is lost, and not which one a pod starts on.
+	OwnVolumes []string
 	// Budget is d: how many replicas may be down at once because of the move and
 	// of evictions together. 0 skips I4.
 	Budget int32

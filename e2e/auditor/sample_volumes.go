@@ -58,7 +58,7 @@ func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
 		a.checkHandles(i, bound[i])
 		a.checkFates(second[i], i)
 	}
-	if a.live.Load() && len(a.state.origins()) > 0 {
+	if a.live.Load() && len(a.state.origins())+len(a.options.OwnVolumes) > 0 {
 		a.ledger.checked(I2)
 		a.ledger.checked(I3)
 	}
@@ -67,6 +67,9 @@ func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
 // record remembers the volume of each claim the first time that it is bound.
 func (a *Auditor) record(bound []judge.Binding, index judge.SideIndex) {
 	for _, b := range judge.OfSet(bound) {
+		if slices.Contains(a.options.OwnVolumes, b.Claim.Key.Template) {
+			continue
+		}
 		if b.Volume.Handle == "" {
 			a.ledger.notProved(I3, b.Claim.Key.Ordinal, fmt.Sprintf(
 				"volume %s in %s is of a kind whose storage the auditor cannot name", b.Volume.Name, a.sides[index].Name))

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Move is one application on its way, watched by an auditor.
@@ -107,13 +108,24 @@ func (v *Move) startAuditor() {
 		Destination: auditor.Side{
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
-		Budget: budget,
+		Budget: budget, OwnVolumes: v.ownVolumes(),
 	})
 	v.Must(err)
 	v.Auditor = watching
 	if a, is := v.T.(*testbed.Attempt); is {
 		a.Watch(watching)
 	}
+}
+
+// ownVolumes are the claim templates whose volumes are not carried over.
+func (v *Move) ownVolumes() []string {
+	var own []string
+	for _, asked := range v.Migration.Spec.Volumes {
+		if volumes.MethodOf(asked.Method).Separate() {
+			own = append(own, asked.ClaimTemplate)
+		}
+	}
+	return own
 }
 
 // resourceOf is what the auditor watches for a kind of StatefulSet.

@@ -43,6 +43,7 @@ type Change struct {
 	Recovery    *api.RecoverySpec `json:"recovery,omitempty"`
 	SplitBudget api.SplitBudget   `json:"splitBudget,omitempty"`
 	HookAnswer  *api.HookAnswer   `json:"hookAnswer,omitempty"`
+	Volumes     []api.VolumeSpec  `json:"volumes,omitempty"`
 }
 
 func (c Change) apply(spec *api.MigrationSpec) {
@@ -57,6 +58,9 @@ func (c Change) apply(spec *api.MigrationSpec) {
 	}
 	if c.HookAnswer != nil {
 		spec.HookAnswer = c.HookAnswer
+	}
+	if c.Volumes != nil {
+		spec.Volumes = c.Volumes
 	}
 }
 

@@ -68,7 +68,7 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
 	case effect.TakesAway(e.SameCluster()):
 		of := e.At(effect.Side)
-		if e.SameCluster() {
+		if effect.Volume.Verb == volumes.Point { // it is given to the side that is written
 			of = e.At(effect.Side.Other())
 		}
 		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal

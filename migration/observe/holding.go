@@ -44,9 +44,13 @@ func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, or
 // ordinalVolume is one template's claim of an ordinal on both sides. The volume is
 // the one that was recorded when the ordinal's handoff began, or else the one that the
 // source's claim names, or the destination's when the source has none: both sides use
-// one name for it.
+// one name for it, unless each has a volume of its own.
 func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
-	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: methodOf(m, template)}
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: MethodOf(m, template), Word: wordOf(m, template)}
+	if v.Separate() {
+		v.Source, v.Destination = ownHolding(m, source, ordinal, template), ownHolding(m, destination, ordinal, template)
+		return v
+	}
 	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	for _, f := range []*observed{source, destination} {
 		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
@@ -59,7 +63,37 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 	return v
 }
 
-func methodOf(m *api.Migration, template string) api.VolumeMethod {
+// ownHolding is a side's claim with the volume of its own: the one that was recorded when the ordinal's
+// handoff began, if it is this side's, or the one that the claim names.
+func ownHolding(m *api.Migration, f *observed, ordinal int32, template string) volumes.Holding {
+	recorded := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
+	h := holdingOf(m, f, ordinal, template, recorded)
+	if ref := h.Volume.ClaimRef; h.Volume.Found && (ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref))) {
+		return h
+	}
+	if h.Claim.Volume == recorded {
+		return h
+	}
+	return holdingOf(m, f, ordinal, template, h.Claim.Volume)
+}
+
+// wordOf is what the user has said of a claim template. A gate that only warns says nothing.
+func wordOf(m *api.Migration, template string) volumes.Word {
+	var word volumes.Word
+	for _, gate := range m.Spec.Gates {
+		word.FilledShown = word.FilledShown || slices.Contains(gate.At, api.GateAfterStart) && !gate.DryRun
+	}
+	for _, asked := range m.Spec.Volumes {
+		if asked.ClaimTemplate == template {
+			word.FillsFromPeers, word.ReturnsToKept = asked.Empty.FillsFromPeers, asked.Empty.ReturnsToKept
+			word.FilledShown = word.FilledShown || asked.Empty.ReadyWhenFilled
+		}
+	}
+	return word
+}
+
+// MethodOf is the method by which a claim template moves.
+func MethodOf(m *api.Migration, template string) api.VolumeMethod {
 	for _, asked := range m.Spec.Volumes {
 		if asked.ClaimTemplate == template {
 			return asked.Method

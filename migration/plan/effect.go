@@ -281,16 +281,19 @@ func (e Effect) volumeString(on string) string {
 	case volumes.MarkClaim:
 		return fmt.Sprintf("mark claim %s/%s%s, so that the binder looks at it", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateClaim:
+		if a.Volume == "" {
+			return fmt.Sprintf("create claim %s/%s%s, for a new volume", a.Ref.Namespace, a.Ref.Name, on)
+		}
 		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
 	}
 	return string(a.Verb) + " " + a.Volume + on
 }
 
 // TakesAway says whether the effect takes a volume from the side that had it. Between clusters it
-// is parked there; in one cluster it is given to the other side by the same write.
+// is parked there, as always where each side has its own; in one cluster it is given to the other side by the same write.
 func (e Effect) TakesAway(sameCluster bool) bool {
 	verb := volumes.Park
-	if sameCluster {
+	if sameCluster && !volumes.MethodOf(e.Carriage.Method).Separate() {
 		verb = volumes.Point
 	}
 	return e.Verb == CarryVolume && e.Volume.Verb == verb

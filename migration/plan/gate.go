@@ -231,7 +231,7 @@ func (p gatePlanner) shared(k int32) *Hold {
 		if hold := inUse(taker); hold != nil {
 			return hold
 		}
-		if hold := anyAttached(taker); hold != nil && !p.Spec.SameCluster { // of one cluster it is the giver's
+		if hold := anyAttached(taker); hold != nil && !v.shared(p.Spec) { // of one cluster it is the giver's
 			return hold
 		}
 	}

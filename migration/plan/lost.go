@@ -124,7 +124,7 @@ func (p lossPlanner) anotherDisk() *volumes.Problem {
 		if !given[v.Ordinal] || !p.Destination.Set.Has(v.Ordinal) && !p.left(v) {
 			continue
 		}
-		taken := volumes.Taken{Shared: p.Spec.SameCluster, Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
+		taken := volumes.Taken{Shared: v.shared(p.Spec), Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
 		if problem := v.method().Carried(taken); problem != nil {
 			return problem
 		}

@@ -260,7 +260,7 @@ func splitFindings(s Snapshot) []Finding {
 		if !set.Has(v.Ordinal) {
 			continue
 		}
-		if problem := v.method().Carried(volumes.Taken{Shared: s.Spec.SameCluster, From: v.Source, At: v.Destination}); problem != nil {
+		if problem := v.method().Carried(volumes.Taken{Shared: v.shared(s.Spec), From: v.Source, At: v.Destination}); problem != nil {
 			findings = append(findings, Finding{
 				Reason: problem.Reason, Object: fmt.Sprintf("claim %s/%s of ordinal %d", v.Destination.Ref.Namespace, v.Destination.Ref.Name, v.Ordinal),
 				Message: problem.Message, Remedy: problem.Remedy,
@@ -295,7 +295,7 @@ func volumeFindings(s Snapshot) []Finding {
 		if !toMove(s, v.Ordinal, total) {
 			continue
 		}
-		problem := v.method().Check(volumes.Pair{Shared: s.Spec.SameCluster, Giver: v.Source, Taker: v.Destination})
+		problem := v.method().Check(volumes.Pair{Shared: v.shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word})
 		if problem != nil {
 			findings = append(findings, Finding{
 				Reason:  problem.Reason,
@@ -304,6 +304,21 @@ func volumeFindings(s Snapshot) []Finding {
 				Remedy:  problem.Remedy,
 			})
 		}
+	}
+	return append(findings, methodWarnings(s)...)
+}
+
+// methodWarnings say what the methods mean by which claim templates move.
+func methodWarnings(s Snapshot) []Finding {
+	var findings []Finding
+	for _, v := range s.Volumes {
+		warner, warns := v.method().(volumes.Warner)
+		object := "claim template " + v.Template
+		if !warns || slices.ContainsFunc(findings, func(f Finding) bool { return f.Object == object }) {
+			continue
+		}
+		problem := warner.Warn(v.Template)
+		findings = append(findings, Finding{Reason: problem.Reason, Object: object, Message: problem.Message, Remedy: problem.Remedy, Warning: true})
 	}
 	return findings
 }

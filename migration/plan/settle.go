@@ -194,7 +194,8 @@ func (p settlePlanner) cleanDestination() *Decision {
 
 // remove deletes a claim that has lost its volume, then the volume (I3): only a
 // volume that is parked, of policy Retain and attached nowhere. In one cluster the
-// volume belongs to the other side by now and is left alone.
+// volume belongs to the other side by now and is left alone; so is one that an ordinal has
+// left behind: nothing else says where those data are.
 func (p settlePlanner) remove(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
 		return decision
@@ -223,7 +224,7 @@ func (p settlePlanner) removeClaim(name SideName, v OrdinalVolume, foreign bool)
 func (p settlePlanner) removeVolume(name SideName, v OrdinalVolume, foreign bool) *Decision {
 	h := *v.Holding(name)
 	claim, volume := h.Claim, h.Volume
-	if p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
+	if v.Separate() || p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
 		return nil
 	}
 	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
@@ -244,7 +245,7 @@ func (p settlePlanner) removeVolume(name SideName, v OrdinalVolume, foreign bool
 // lastRecord stalls where what is to be deleted is all that still says which disk an
 // ordinal had (I3): the other side must be on it.
 func (p settlePlanner) lastRecord(name SideName, v OrdinalVolume) *Decision {
-	taken := volumes.Taken{Shared: p.Spec.SameCluster, From: v.Source, At: v.Destination}
+	taken := volumes.Taken{Shared: v.shared(p.Spec), From: v.Source, At: v.Destination}
 	if name == DestinationSide {
 		taken.From, taken.At = taken.At, taken.From
 	}

@@ -101,7 +101,7 @@ type Spec struct {
 	// Hooks are the user's, and HookAnswer how to go on after one that has failed; nil: nobody has said.
 	Hooks      []api.Hook
 	HookAnswer *api.HookAnswer
-	// SameCluster is true when both sides are in one cluster: they share volumes.
+	// SameCluster is true when both sides are in one cluster: they share the volumes that are carried over.
 	SameCluster bool
 	// SameNamespace is true when both sides are in one namespace: they share one
 	// PodDisruptionBudget.

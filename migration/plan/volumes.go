@@ -18,11 +18,19 @@ type OrdinalVolume struct {
 	Ordinal  int32
 	Template string
 	// Method is how its data reaches the other side; empty: the API's default.
-	Method              api.VolumeMethod
+	Method api.VolumeMethod
+	// Word is what a person has said of the template.
+	Word                volumes.Word
 	Source, Destination volumes.Holding
 }
 
 func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
+
+// Separate says whether each side has a volume of its own.
+func (v OrdinalVolume) Separate() bool { return v.method().Separate() }
+
+// shared says whether both sides have one volume: in one cluster, where the method carries it over.
+func (v OrdinalVolume) shared(spec Spec) bool { return spec.SameCluster && !v.Separate() }
 
 // Holding returns one side's view of a claim.
 func (v *OrdinalVolume) Holding(name SideName) *volumes.Holding {
@@ -54,7 +62,10 @@ func (p *View) volumesOf(ordinal int32) ([]OrdinalVolume, *Hold) {
 }
 
 func (p *View) pair(v OrdinalVolume) volumes.Pair {
-	pair := volumes.Pair{Shared: p.Spec.SameCluster, Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination}
+	pair := volumes.Pair{Shared: v.shared(p.Spec), Separate: v.Separate(), Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
+	if p.Destination.Lost {
+		pair.Word.ReturnsToKept = true // who recovers has said that ordinals come back to what they have left
+	}
 	if p.giverName == DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
 	}
@@ -143,7 +154,7 @@ func (p carryPlanner) carryVolume(v OrdinalVolume, action volumes.Action) *Decis
 		return restorePolicy(side, v.Ordinal, action)
 	}
 	return effect(Effect{
-		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: action.Volume, Template: v.Template, Volume: action,
+		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: cmp.Or(action.Volume, action.Ref.Name), Template: v.Template, Volume: action,
 		Carriage: Carriage{Method: v.Method, Giver: p.giverName, Pair: p.pair(v)},
 	})
 }
@@ -198,7 +209,7 @@ func (p carryPlanner) released(k int32) *Hold {
 			return hold
 		}
 		if kept {
-			if !p.Spec.SameCluster {
+			if !v.shared(p.Spec) {
 				if hold := anyAttached(pair.Giver); hold != nil {
 					return hold
 				}
@@ -218,7 +229,7 @@ func (p carryPlanner) released(k int32) *Hold {
 func (p carryPlanner) keptByTaker(held []OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)
-		if !pair.Taker.Bound() || !p.Spec.SameCluster && pair.Giver.Volume.Found && !pair.Giver.Parked() {
+		if !pair.Taker.Bound() || !v.shared(p.Spec) && pair.Giver.Volume.Found && !pair.Giver.Parked() {
 			return false
 		}
 	}

@@ -109,7 +109,7 @@ func (e *Inspector) addresses(ctx context.Context, m *api.Migration, source *app
 	return append(application.Addresses(e.Pair, source, texts, m.Spec.Services), lacking...), nil
 }
 
-// classes warns of claims that could not be made at the destination when the StatefulSet grows.
+// classes finds claims that could not be made at the destination: now, or when the StatefulSet grows.
 func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
@@ -126,11 +126,14 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	if err != nil {
 		return nil, err
 	}
-	drivers := map[string]string{}
-	for i := range pvs {
-		drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])
+	asked := storage.Asked{Classes: execute.StorageClasses(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
+	for _, template := range observe.ClaimTemplates(source) {
+		asked.Anew[template] = startsAnew(m, template)
 	}
-	return storage.Classes(e.Destination, source, classes.Items, execute.StorageClasses(m), drivers), nil
+	for i := range pvs {
+		asked.Drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])
+	}
+	return storage.Classes(e.Destination, source, classes.Items, asked), nil
 }
 
 // resizing warns of claims that are being made larger.

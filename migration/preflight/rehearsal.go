@@ -165,6 +165,10 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 		}
 		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinals[0])}
 		class := execute.StorageClasses(m)[template]
+		if startsAnew(m, template) {
+			objects = append(objects, volumes.CopyClaim(claim, ref, "", m.UID, class))
+			continue
+		}
 		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, class))
 		if e.SameCluster() {
 			continue

@@ -49,7 +49,17 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 	return findings, nil
 }
 
-// claimed are the volumes of the claims that are to be moved. They are listed once for all checks.
+// carriedTemplates are the claim templates whose volumes are to be the destination's, too.
+func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
+	return slices.DeleteFunc(observe.ClaimTemplates(source), func(template string) bool { return startsAnew(m, template) })
+}
+
+// startsAnew says whether each side has a volume of its own for a claim template.
+func startsAnew(m *api.Migration, template string) bool {
+	return volumes.MethodOf(observe.MethodOf(m, template)).Separate()
+}
+
+// claimed are the volumes of the claims that are to be carried over. They are listed once for all checks.
 func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
 	if e.moving != nil {
 		return e.moving, nil
@@ -60,7 +70,7 @@ func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv
 	}
 	claims := map[string]bool{}
 	for _, ordinal := range movingOrdinals(m, source) {
-		for _, template := range observe.ClaimTemplates(source) {
+		for _, template := range carriedTemplates(m, source) {
 			claims[plan.ClaimName(template, source.Name, ordinal)] = true
 		}
 	}

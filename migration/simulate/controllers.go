@@ -156,6 +156,10 @@ func (w *World) bindClaim(v *plan.OrdinalVolume, name plan.SideName) bool {
 		w.PutVolume(v, name, volume)
 		return true
 	}
+	if claim.Found && claim.Volume == "" && v.Separate() && !claim.Terminating {
+		w.provision(v, name)
+		return true
+	}
 	if !claim.Found || claim.Volume == "" {
 		return false
 	}
@@ -175,6 +179,16 @@ func (w *World) bindClaim(v *plan.OrdinalVolume, name plan.SideName) bool {
 	}
 	claim.Phase, claim.ResourceVersion = phase, w.NewVersion()
 	return true
+}
+
+// provision makes a new volume for a claim that names none, as the provisioner of its class does.
+func (w *World) provision(v *plan.OrdinalVolume, name plan.SideName) {
+	h, uid := v.Holding(name), w.NewUID()
+	h.Claim.Volume, h.Claim.ResourceVersion = "pvc-"+string(uid), w.NewVersion()
+	w.PutVolume(v, name, volumes.Volume{
+		Found: true, Name: h.Claim.Volume, UID: uid, Handle: "disk-" + string(uid), Policy: corev1.PersistentVolumeReclaimDelete,
+		Phase: corev1.VolumeBound, ClaimRef: volumes.Ref{Namespace: h.Ref.Namespace, Name: h.Ref.Name, UID: h.Claim.UID},
+	})
 }
 
 // phaseOf is the phase that the binder gives a volume whose claim exists.

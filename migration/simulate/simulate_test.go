@@ -30,6 +30,8 @@ func TestSimulate(t *testing.T) {
 		"two-claims":     {Replicas: 2, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(2)},
 		"delete-source":  {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{DeleteSource: true}},
 		"exports":        {Replicas: 2, Service: true, Prepared: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
+		"empty":          {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty, Spec: plan.Spec{DeleteSource: true}},
+		"empty-nearby":   {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty, Spec: plan.Spec{SameCluster: true, DeleteSource: true}},
 		"budget-of-two":  {Replicas: 5, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 3}},
 	}
 	for name, c := range tests {
@@ -47,6 +49,22 @@ func TestSimulateMidway(t *testing.T) {
 	drive(t, w, func(d plan.Decision) bool { return d.Done != "" })
 	w.State.Spec.Mode = api.ModeRun
 	golden.Compare(t, "run-again.golden", steps(Run(w.Snapshot())))
+}
+
+// TestSimulateEmptyBack takes ordinals back to the volumes that they have left, which somebody has said
+// they may; and stays where it is when nobody has.
+func TestSimulateEmptyBack(t *testing.T) {
+	scenario := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty}
+	for name, said := range map[string]bool{"empty-back": true, "empty-back-unsaid": false} {
+		t.Run(name, func(t *testing.T) {
+			s := halfSimulated(t, scenario, plan.ScaleUp, 2).Snapshot()
+			s.Spec.Mode = api.ModeRollback
+			for i := range s.Volumes {
+				s.Volumes[i].Word.ReturnsToKept = said
+			}
+			golden.Compare(t, name+".golden", steps(Run(s)))
+		})
+	}
 }
 
 // TestSimulateRollback turns round with an ordinal on its way, and with all moved.

@@ -91,7 +91,7 @@ func (w *World) PutVolume(v *plan.OrdinalVolume, name plan.SideName, volume volu
 		volume.ResourceVersion = w.NewVersion()
 	}
 	v.Holding(name).Volume = volume
-	if w.State.Spec.SameCluster {
+	if w.State.Spec.SameCluster && !v.Separate() {
 		v.Source.Volume, v.Destination.Volume = volume, volume
 	}
 }
@@ -99,7 +99,7 @@ func (w *World) PutVolume(v *plan.OrdinalVolume, name plan.SideName, volume volu
 // Attach stores the attachments of a volume, which are objects of their own.
 func (w *World) Attach(v *plan.OrdinalVolume, name plan.SideName, attachments []volumes.Attachment) {
 	v.Holding(name).Volume.Attachments = attachments
-	if w.State.Spec.SameCluster {
+	if w.State.Spec.SameCluster && !v.Separate() {
 		v.Source.Volume.Attachments, v.Destination.Volume.Attachments = attachments, attachments
 	}
 }

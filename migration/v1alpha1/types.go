@@ -123,15 +123,6 @@ const (
 	SplitBudgetDestination SplitBudget = "Destination"
 )
 
-// VolumeMethod says how the data of a claim reaches the destination.
-//
-// +kubebuilder:validation:Enum=Rebind
-type VolumeMethod string
-
-// MethodRebind takes the same volume over: its PersistentVolume is pointed at the
-// destination's claim, or created again in the destination's cluster.
-const MethodRebind VolumeMethod = "Rebind"
-
 // MigrationSpec is what the user asks for.
 //
 // +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable"
@@ -331,29 +322,6 @@ type HandoffSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-}
-
-// VolumeSpec says how the data of one claim template moves.
-type VolumeSpec struct {
-	// claimTemplate is the name of a volumeClaimTemplate of the source.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	ClaimTemplate string `json:"claimTemplate"`
-	// method is how the data reaches the destination.
-	// +optional
-	// +kubebuilder:default=Rebind
-	Method VolumeMethod `json:"method,omitempty"`
-	// storageClassName is the destination's class for claims and volumes of this
-	// template. Default: the source's.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	StorageClassName *string `json:"storageClassName,omitempty"`
-	// shared is your word that volumes which are a path on a machine (hostPath, local)
-	// hold the same files on the machines of both clusters. Without it such volumes are
-	// not moved between clusters: the path may be empty there.
-	// +optional
-	Shared bool `json:"shared,omitempty"`
 }
 
 // ServicesSpec says how clients find the pods during the move.

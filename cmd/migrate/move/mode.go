@@ -18,8 +18,10 @@ type modeOptions struct {
 	named
 	mode api.Mode
 	// done is what the migration is afterwards, in one word.
-	done    string
-	wait    bool
+	done string
+	wait bool
+	// kept is the word that ordinals may go back to volumes that they have left.
+	kept    bool
 	timeout time.Duration
 }
 
@@ -56,6 +58,7 @@ func newRollback(c *command.Common) *cobra.Command {
   # Wait until everything is back; exit 4 after half an hour
   migrate rollback web -n shop --context east --wait --timeout 30m`,
 	})
+	cmd.Flags().BoolVar(&o.kept, "to-kept-volumes", false, "of claim templates that moved by method Empty: ordinals may go back to the volumes that they have left, as old as they are")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until it is completed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
 	return cmd
@@ -84,10 +87,14 @@ func (o *modeOptions) Run(ctx context.Context) error {
 	if now == "" {
 		now = api.ModeRun
 	}
-	if now == o.mode {
+	change := records.Change{Mode: o.mode}
+	if o.kept {
+		change.Volumes = returning(k.Spec.Volumes)
+	}
+	if now == o.mode && !o.kept {
 		fmt.Fprintf(o.Out, "%s is %s already\n", k.title(), o.state())
 	} else {
-		if err := k.change(ctx, records.Change{Mode: o.mode}); err != nil {
+		if err := k.change(ctx, change); err != nil {
 			return err
 		}
 		fmt.Fprintf(o.Out, "%s %s\n", k.title(), o.done)

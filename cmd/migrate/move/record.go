@@ -116,6 +116,7 @@ func (t *task) differences() []string {
 	}
 	add(t.spec.Given(flags.StorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
 	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
+	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(have.Volumes), methodsOf(want.Volumes))
 	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
 	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
@@ -178,6 +179,9 @@ func (t *task) adopt(m *api.Migration) {
 	}
 	if t.spec.Given(flags.PauseWriters) {
 		m.Spec.Writers = t.requested.Spec.Writers
+	}
+	if t.spec.Given(flags.Volume) {
+		say(m.Spec.Volumes, t.requested.Spec.Volumes)
 	}
 	if t.spec.Schedules() {
 		m.Spec.Schedule = t.requested.Spec.Schedule

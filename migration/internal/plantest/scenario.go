@@ -36,6 +36,8 @@ type Scenario struct {
 	Slices bool
 	// Copies is how many ConfigMaps the pods need that are copied, and deleted on the way back.
 	Copies int
+	// Method is how all volumes move, with a person's word for it; empty: the API's default.
+	Method api.VolumeMethod
 	// OwnNames is true when the user has made Services for the pods of the source.
 	OwnNames bool
 }
@@ -136,7 +138,8 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	if c.Retained {
 		policy = corev1.PersistentVolumeReclaimRetain
 	}
-	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template}
+	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: c.Method}
+	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
 	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
 	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}
@@ -144,7 +147,7 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
 		ClaimRef: volumes.Ref{Namespace: s.Source.Namespace, Name: claim, UID: v.Source.Claim.UID}, Handle: "disk-" + claim,
 	}
-	if s.Spec.SameCluster {
+	if s.Spec.SameCluster && !v.Separate() {
 		v.Destination.Volume = v.Source.Volume
 	}
 	return v

@@ -18,22 +18,35 @@ import (
 // defaultClass marks the class of claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// Asked is what a migration asks of claim templates, by their names.
+type Asked struct {
+	// Classes are those that the Migration names.
+	Classes map[string]*string
+	// Drivers are the CSI drivers of the volumes that are to be carried over.
+	Drivers map[string]string
+	// Anew are the templates of which the destination makes new volumes for the ordinals that move.
+	Anew map[string]bool
+}
+
 // Classes warns of claim templates whose storage class the destination does not have, or has of another
 // driver than the volumes are. A volume that is carried over needs no class; the claim of an ordinal that
-// is added there later does. mapped are the classes that the Migration names, and drivers the CSI drivers
-// of the volumes that are to move, by claim template.
-func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, mapped map[string]*string, drivers map[string]string) []plan.Finding {
+// is added there later does. Where new volumes are made for the ordinals that move it refuses.
+func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, asked Asked) []plan.Finding {
 	var found []plan.Finding
 	for i := range source.Spec.VolumeClaimTemplates {
 		template := &source.Spec.VolumeClaimTemplates[i]
 		name := template.Spec.StorageClassName
-		if mapped[template.Name] != nil {
-			name = mapped[template.Name]
+		if asked.Classes[template.Name] != nil {
+			name = asked.Classes[template.Name]
 		}
 		if name != nil && *name == "" {
 			continue // its volumes are made by hand
 		}
-		if finding := classOf(at, template.Name, name, classes, drivers[template.Name]); finding != nil {
+		if finding := classOf(at, template.Name, name, classes, asked.Drivers[template.Name]); finding != nil {
+			if asked.Anew[template.Name] {
+				finding.Warning = false
+				finding.Message = fmt.Sprintf("cluster %s has no %s for claim template %s: a moved ordinal would be stopped, and its new volume never made", at.Cluster, finding.Object, template.Name)
+			}
 			found = append(found, *finding)
 		}
 	}

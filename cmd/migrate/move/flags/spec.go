@@ -31,6 +31,7 @@ type Spec struct {
 	deadline        time.Duration
 	storageClasses  map[string]string
 	shared          []string
+	volume          []string
 	exportServices  bool
 	exportOrdinals  bool
 	createNamespace bool
@@ -57,6 +58,7 @@ const (
 	Shared         = "shared"
 	ExportServices = "export-services"
 	ExportOrdinals = "export-ordinals"
+	Volume         = "volume"
 	Cleanup        = "cleanup"
 	SplitBudget    = "split-budget"
 	Kind           = "api-version"
@@ -86,6 +88,8 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	flags.Lookup(StorageClass).DefValue = "" // [] says nothing to people
 	flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters (repeatable)")
 	flags.Lookup(Shared).DefValue = ""
+	flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
+	flags.Lookup(Volume).DefValue = ""
 	flags.BoolVar(&f.exportServices, ExportServices, false, "make a ServiceExport for the governing Service on both sides")
 	flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
@@ -216,6 +220,11 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 			return nil, command.Usagef("--%s must be the name of a claim template", Shared)
 		}
 		of(template).Shared = true
+	}
+	for _, text := range f.volume {
+		if err := readVolume(text, of); err != nil {
+			return nil, err
+		}
 	}
 	var volumes []api.VolumeSpec
 	for _, template := range slices.Sorted(maps.Keys(templates)) {

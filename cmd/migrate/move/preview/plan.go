@@ -32,8 +32,11 @@ type Plan struct {
 	// more than a warning.
 	Findings []plan.Finding `json:"findings"`
 	Refused  bool           `json:"refused"`
-	Steps    []Step         `json:"steps"`
-	Summary  Summary        `json:"summary"`
+	// Templates are the claim templates, each with its method and what is known of the others;
+	// absent once the move has begun.
+	Templates []Template `json:"claimTemplates,omitempty"`
+	Steps     []Step     `json:"steps"`
+	Summary   Summary    `json:"summary"`
 	// Gates are the health gates that it waits for on its way; here they are taken to pass.
 	Gates []api.HealthGate `json:"gates,omitempty"`
 	// Schedule is how much fits into which windows; absent: it moves at any time.
@@ -71,8 +74,10 @@ type Summary struct {
 	FewestAvailable int32 `json:"fewestAvailable"`
 	Replicas        int32 `json:"replicas"`
 	// Budget is d: how many replicas may be unavailable at once.
-	Budget  int32 `json:"budget"`
-	Volumes int   `json:"volumes"`
+	Budget int32 `json:"budget"`
+	// Volumes are carried over; Kept stay behind, parked.
+	Volumes int `json:"volumes"`
+	Kept    int `json:"keptVolumes,omitempty"`
 	// VolumesByMethod says how many of them each method carries.
 	VolumesByMethod map[api.VolumeMethod]int `json:"volumesByMethod,omitempty"`
 	// HandoffSeconds is how long each handoff is expected to take, and HandoffSource where that is
@@ -109,6 +114,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 		s.Record.Fence = nil
 		d.Findings = append(d.Findings, plan.Preflight(s)...)
 		d.Refused = Refusals(d.Findings) > 0
+		d.Templates = methodsOf(s, d.Findings)
 	}
 	if d.Refused {
 		return d
@@ -122,6 +128,11 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	simulation := toTheEnd(s, steps.add)
 	d.Steps, d.Summary.Ordinals, d.Summary.Volumes = steps.phased(), steps.started, len(steps.carried)
 	d.Summary.VolumesByMethod = steps.methods()
+	for _, kept := range steps.kept {
+		if kept {
+			d.Summary.Kept++
+		}
+	}
 	d.Summary.Writes, d.Summary.FewestAvailable = len(d.Steps), simulation.Fewest
 	d.Outcome = simulation.Outcome
 	if hold := simulation.Held; hold != nil && d.Outcome == "" {

@@ -35,6 +35,11 @@ func (p Printer) Print(d Plan) error {
 	if text := FindingsText(d.Findings, p.Paint); text != "" {
 		fmt.Fprintln(p.Out, text)
 	}
+	for _, t := range d.Templates {
+		if p.Wide || t.refusedFor() {
+			fmt.Fprintf(p.Out, "%s\n\n", strings.Join(t.text(), "\n"))
+		}
+	}
 	if d.Refused {
 		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", terminal.Count(Refusals(d.Findings), "error"))
 		return err
@@ -150,6 +155,9 @@ func (p Printer) conclusion(d Plan) []string {
 			terminal.Count(int(sum.Ordinals), "ordinal"), terminal.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
 		if sum.Volumes > 0 {
 			text += fmt.Sprintf("; %s carried over", terminal.Count(sum.Volumes, "volume"))
+		}
+		if sum.Kept > 0 {
+			text += fmt.Sprintf("; %s left behind, parked and kept", terminal.Count(sum.Kept, "volume"))
 		}
 		lines = append(lines, p.Paint.Bold(text+"."))
 	}

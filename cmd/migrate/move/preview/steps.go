@@ -44,8 +44,10 @@ type steps struct {
 	// ordinals are those of the effects.
 	ordinals  []int32
 	templates map[string]string
-	// carried has each volume that is carried, and the method that does it.
+	// carried has each volume that is carried over, and the method that does it; of those that are not, kept
+	// are those that are parked.
 	carried map[string]api.VolumeMethod
+	kept    map[string]bool
 	// started counts the ordinals that are started, and begun is how many steps go before the first
 	// that prepares a handoff; -1: all so far.
 	started int32
@@ -56,7 +58,7 @@ type steps struct {
 
 func newSteps(s plan.Snapshot) *steps {
 	c := &steps{
-		list: []Step{}, templates: templatesOf(s), carried: map[string]api.VolumeMethod{}, begun: -1,
+		list: []Step{}, templates: templatesOf(s), carried: map[string]api.VolumeMethod{}, kept: map[string]bool{}, begun: -1,
 		exists: map[plan.SideName]bool{plan.SourceSide: s.Source.Set.Presence == plan.Seen, plan.DestinationSide: s.Destination.Set.Presence == plan.Seen},
 	}
 	if s.Record.Handoff != nil {
@@ -81,7 +83,11 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
+		if volumes.MethodOf(e.Carriage.Method).Separate() {
+			c.kept[object] = c.kept[object] || e.Volume.Verb == volumes.Park
+		} else {
+			c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
+		}
 	default:
 	}
 	step := Step{
@@ -199,6 +205,8 @@ func ObjectOf(e plan.Effect) string {
 		kind = strings.ToLower(e.Writer.Kind)
 	case e.Kind != "":
 		kind = strings.ToLower(e.Kind)
+	case e.Verb == plan.CarryVolume && e.Volume.Volume == "":
+		kind = kindClaim // of a volume that is not there yet
 	case !known:
 		kind = "statefulset"
 	}

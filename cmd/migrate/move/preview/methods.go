@@ -1,0 +1,93 @@
+package preview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Template is how the data of a claim template moves, and how else it could.
+type Template struct {
+	ClaimTemplate string           `json:"claimTemplate"`
+	Method        api.VolumeMethod `json:"method"`
+	Methods       []Choice         `json:"methods"`
+}
+
+// Choice is a method: one that nothing was found against, or why it cannot be used as things are.
+type Choice struct {
+	Method api.VolumeMethod `json:"method"`
+	// Reason is empty where nothing was found.
+	Reason string `json:"reason,omitempty"`
+	Why    string `json:"why,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// ofStorage are the reasons for which one disk cannot serve both sides.
+var ofStorage = []string{volumes.ReasonDriverMissing, volumes.ReasonVolumeOutOfReach, volumes.ReasonVolumeIsLocal, volumes.ReasonVolumeNotAllowed}
+
+// methodsOf asks every method about the claims of the first ordinal that moves. What the preflight has
+// found of the storage speaks against those that carry a disk over.
+func methodsOf(s plan.Snapshot, found []plan.Finding) []Template {
+	moving := s.OrdinalsToMove()
+	if len(moving) == 0 {
+		return nil
+	}
+	var templates []Template
+	for _, v := range s.Volumes {
+		if v.Ordinal != moving[0] {
+			continue
+		}
+		t := Template{ClaimTemplate: v.Template, Method: cmp.Or(v.Method, api.MethodRebind)}
+		for _, name := range volumes.Methods() {
+			t.Methods = append(t.Methods, choice(s, v, name, found))
+		}
+		templates = append(templates, t)
+	}
+	return templates
+}
+
+func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found []plan.Finding) Choice {
+	method := volumes.MethodOf(name)
+	pair := volumes.Pair{Shared: s.Spec.SameCluster && !method.Separate(), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
+	if method.Separate() != v.Separate() {
+		pair.Taker.Volume = volumes.Volume{} // it was looked for as the other kind of method wants it
+	}
+	if problem := method.Check(pair); problem != nil {
+		return Choice{name, problem.Reason, problem.Message, problem.Remedy}
+	}
+	if bars := v.Source.Volume.Barred; !method.Separate() && bars.Reason != "" {
+		return Choice{name, bars.Reason, bars.Message, bars.Remedy}
+	}
+	at := slices.IndexFunc(found, func(f plan.Finding) bool { return !f.Warning && slices.Contains(ofStorage, f.Reason) })
+	if at >= 0 && !method.Separate() {
+		return Choice{name, found[at].Reason, found[at].Message, found[at].Remedy}
+	}
+	return Choice{Method: name}
+}
+
+// text says it, a line for each method.
+func (t Template) text() []string {
+	lines := []string{fmt.Sprintf("Claim template %s moves by %s:", t.ClaimTemplate, t.Method)}
+	for _, c := range t.Methods {
+		if c.Reason == "" {
+			lines = append(lines, fmt.Sprintf("  %-8s nothing was found against it", c.Method))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("  %-8s %s: %s", c.Method, c.Reason, c.Why))
+		if c.Remedy != "" {
+			lines = append(lines, "           to mend it: "+c.Remedy)
+		}
+	}
+	return lines
+}
+
+// refusedFor says whether something speaks against the method that is chosen, or another one than the
+// default is: then people want to see the others.
+func (t Template) refusedFor() bool {
+	chosen := slices.IndexFunc(t.Methods, func(c Choice) bool { return c.Method == t.Method })
+	return t.Method != api.MethodRebind || chosen < 0 || t.Methods[chosen].Reason != ""
+}

@@ -1,0 +1,82 @@
+package preview
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// withData is an application of one replica, whose volume moves by a method, with or without a word for it.
+func withData(method api.VolumeMethod, word volumes.Word) plan.Snapshot {
+	s := movetest.Application{Replicas: 1, Templates: []string{"data"}}.Snapshot()
+	s.Volumes[0].Method, s.Volumes[0].Word = method, word
+	return s
+}
+
+// TestMethods: of each claim template the plan says which methods can work, and why the others cannot.
+func TestMethods(t *testing.T) {
+	said := volumes.Word{FillsFromPeers: true, FilledShown: true}
+	nothing, missing := func(*plan.Snapshot) {}, []plan.Finding{{Reason: volumes.ReasonDriverMissing}}
+	for name, tc := range map[string]struct {
+		method        api.VolumeMethod
+		word          volumes.Word
+		change        func(*plan.Snapshot)
+		found         []plan.Finding
+		rebind, empty string
+	}{
+		"both": {api.MethodRebind, said, nothing, nil, "", ""},
+		"in one cluster": {api.MethodRebind, said, func(s *plan.Snapshot) {
+			s.Spec.SameCluster, s.Volumes[0].Destination.Volume = true, s.Volumes[0].Source.Volume
+		}, nil, "", ""},
+		"a path": {api.MethodRebind, said, func(s *plan.Snapshot) {
+			s.Volumes[0].Source.Volume.Barred = volumes.Problem{Reason: volumes.ReasonVolumeIsLocal}
+		}, nil, volumes.ReasonVolumeIsLocal, ""},
+		"nothing is said": {api.MethodRebind, volumes.Word{}, nothing, nil, "", volumes.ReasonEmptyUnconfirmed},
+		"no driver there": {api.MethodRebind, said, nothing, missing, volumes.ReasonDriverMissing, ""},
+		"only a warning":  {api.MethodEmpty, said, nothing, []plan.Finding{{Reason: volumes.ReasonDriverMissing, Warning: true}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withData(tc.method, tc.word)
+			tc.change(&s)
+			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}}}}
+			if diff := cmp.Diff(want, methodsOf(s, tc.found), cmpopts.IgnoreFields(Choice{}, "Why", "Remedy")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMethodsAreTold: a plan that is refused for its storage says what else there is.
+func TestMethodsAreTold(t *testing.T) {
+	said := volumes.Word{FillsFromPeers: true, FilledShown: true}
+	s := withData("", said)
+	s.Volumes[0].Source.Volume.Barred = volumes.Problem{Reason: volumes.ReasonVolumeIsLocal, Message: "volume pv is a path on a machine"}
+	s.Preflight = []plan.Finding{{Reason: volumes.ReasonVolumeIsLocal, Message: "volume pv is a path on a machine"}}
+	var out bytes.Buffer
+	if err := (Printer{Out: &out}).Print(NewPlan(&api.Migration{}, Beginning, s)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Claim template data moves by Rebind:", "Empty    nothing was found against it", "Rebind   VolumeIsLocal: volume pv is a path"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	s = withData(api.MethodEmpty, said)
+	if err := (Printer{Out: &out}).Print(NewPlan(&api.Migration{}, Beginning, s)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 volume left behind, parked and kept", "StartsEmpty", "for a new volume"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package move
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// leftBehind moves the volumes of claim template data by method Empty.
+func leftBehind(said api.EmptySpec) harness.Setting {
+	return harness.WithSpec(func(s *api.MigrationSpec) {
+		s.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty, Empty: said}}
+	})
+}
+
+// TestEmpty: each ordinal starts on a new volume, and the one that it has left is kept, parked. On the
+// way back it gets that one again once a person has said that it may, and runs on until then.
+func TestEmpty(t *testing.T) {
+	for name, across := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces, "names": harness.AcrossNames} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}
+			v := newMove(t, harness.Usual(2), across, leftBehind(said))
+			mover, before, asked := v.Mover(), v.handles(v.Here()), false
+			v.Drive(mover, harness.Arrival(0)(func() error {
+				v.expectLeft(before)
+				return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+			}), harness.StalledWith(volumes.ReasonReturnUnconfirmed)(func() error {
+				asked = true
+				if ready, err := v.isReady(v.There(), v.ToName+"-0"); !ready || err != nil {
+					return fmt.Errorf("the ordinal that is to go back does not run: %w", err)
+				}
+				said.ReturnsToKept = true
+				return mover.Store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty, Empty: said}}})
+			}))
+			if !asked {
+				t.Error("nobody was asked whether the ordinals may go back to what they have left")
+			}
+			v.ExpectBack()
+			if after := v.handles(v.Here()); !slices.Equal(after, before) {
+				t.Errorf("it came back to %v, and had left %v", after, before)
+			}
+			v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
+			v.Drive(mover)
+			v.ExpectMovedCleanly()
+			v.expectLeft(before)
+		})
+	}
+}
+
+// TestEmptyCleanup: what is deleted in the end are claims, and no record of a volume that was left behind.
+func TestEmptyCleanup(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}),
+		harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
+	before := v.handles(v.Here())
+	v.Run()
+	v.expectLeft(before)
+	v.Audit()
+}
+
+// TestEmptyWaitsForThePod: where the class makes a volume for the first pod, the ordinal is started on a
+// claim that has none yet, and nobody takes that for a claim that has lost it.
+func TestEmptyWaitsForThePod(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}))
+	class := "waits-" + v.App.Namespace
+	_, err := v.Destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/host-path", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.Migration.Spec.Volumes[0].StorageClassName = new(class)
+	before := v.handles(v.Here())
+	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+		if hold := outcome.Decision.Hold; hold != nil && hold.Stalled {
+			return fmt.Errorf("it stalls: %+v", hold)
+		}
+		return nil
+	})
+	v.ExpectMoved()
+	v.expectLeft(before)
+	v.Audit()
+}
+
+// TestEmptyRefused: what a person has not said stops a move before its first write.
+func TestEmptyRefused(t *testing.T) {
+	for reason, said := range map[string]api.EmptySpec{
+		volumes.ReasonEmptyUnconfirmed: {ReadyWhenFilled: true}, volumes.ReasonFillingUnknown: {FillsFromPeers: true},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(1), harness.AcrossClusters, leftBehind(said))
+			mover, refused := v.Mover(), false
+			v.Drive(mover, harness.StalledWith(reason)(func() error {
+				refused = true
+				return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+			}))
+			if !refused {
+				t.Error("it was not refused")
+			}
+			v.ExpectSlice(v.Here(), 0, 1)
+			v.Audit()
+		})
+	}
+}
+
+// handles are what the volumes of a slice's claims are behind, in the order of the claims.
+func (v *move) handles(at harness.Endpoint) []string {
+	v.T.Helper()
+	var handles []string
+	for ordinal := range v.App.Replicas {
+		claim, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", at.Set, ordinal), metav1.GetOptions{})
+		v.Must(err)
+		volume, err := at.Client.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+		v.Must(err)
+		handles = append(handles, volumes.Handle(volume))
+	}
+	return handles
+}
+
+// expectLeft checks that the volumes that were left are kept, parked, and that none of them was carried over.
+func (v *move) expectLeft(before []string) {
+	v.T.Helper()
+	for _, handle := range v.handles(v.There()) {
+		if slices.Contains(before, handle) {
+			v.T.Errorf("%s was carried over", handle)
+		}
+	}
+	all, err := v.Source.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	kept := 0
+	for i := range all.Items {
+		volume := &all.Items[i]
+		if !slices.Contains(before, volumes.Handle(volume)) {
+			continue
+		}
+		ref := volume.Spec.ClaimRef
+		if ref == nil || !strings.HasSuffix(ref.Name, "_parked") || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			v.T.Errorf("volume %s is not kept: %+v", volume.Name, volume.Spec)
+			continue
+		}
+		kept++
+	}
+	if kept != len(before) {
+		v.T.Errorf("%d of %d volumes are kept", kept, len(before))
+	}
+}

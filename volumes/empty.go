@@ -1,0 +1,257 @@
+package volumes
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Word is what a person has said of a claim template that no program can find out.
+type Word struct {
+	// FillsFromPeers: a replica that starts empty is filled by its peers, and breaks no promise.
+	FillsFromPeers bool
+	// FilledShown: when it has its data is asked before the next ordinal is stopped, or its pod is
+	// not Ready before.
+	FilledShown bool
+	// ReturnsToKept: an ordinal may go back to the volume that it has left.
+	ReturnsToKept bool
+}
+
+// Empty is the method that carries nothing: the giver's volume is parked and kept, and the ordinal
+// starts at the taker on a new volume, which its peers fill. Each side has a volume of its own, also
+// in one cluster, and at most one of them is usable: the giver's is parked before the taker's claim
+// is made. An ordinal that comes back to a side that has kept its volume gets that one, as old as
+// it is; without a person's word for that it stays where it runs.
+type Empty struct{}
+
+// Separate is true: each side has a volume of its own.
+func (Empty) Separate() bool { return true }
+
+// Check returns why an ordinal cannot leave its data behind, or nil.
+func (e Empty) Check(pair Pair) *Problem {
+	return cmp.Or(usable(pair.Giver), e.Free(pair), e.unsaid(pair))
+}
+
+// Free returns why the taker's place is taken, or nil: a claim there that this migration has neither
+// made nor emptied has something in it.
+func (Empty) Free(pair Pair) *Problem {
+	taker := pair.Taker
+	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
+	if taker.Claim.Found && !ours {
+		return notEmpty(taker)
+	}
+	return sameDisk(pair)
+}
+
+// Warn says what it means to move so.
+func (Empty) Warn(template string) *Problem {
+	return &Problem{
+		ReasonStartsEmpty,
+		fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
+			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose what was committed: it must be removed and added again", template),
+		"move so only what its peers fill anew, one at a time; else name another method for it in spec.volumes",
+	}
+}
+
+// Prepare asks for the person's word, and makes the giver's volume survive the loss of its claim. A
+// claim of ours that has never had a volume has nothing to survive.
+func (e Empty) Prepare(pair Pair) Verdict {
+	if unused(pair.Giver) {
+		return Verdict{}
+	}
+	if problem := cmp.Or(usable(pair.Giver), e.unsaid(pair)); problem != nil {
+		return blocked(problem)
+	}
+	if pair.secured(pair.Giver) {
+		return Verdict{}
+	}
+	return ofGiver(pair).act(Secure, pair.Giver.Volume, pair.Giver.Ref)
+}
+
+// ofGiver and ofTaker leave out what was noted on the other side's volume: it is another disk, and its
+// author's choice says nothing about this one.
+func ofGiver(pair Pair) Pair {
+	pair.Taker.Volume.Note = Note{}
+	return pair
+}
+
+func ofTaker(pair Pair) Pair {
+	pair.Giver.Volume.Note = Note{}
+	return pair
+}
+
+// unsaid is the word that is missing before an ordinal is stopped to start at the taker; nil: none.
+func (Empty) unsaid(pair Pair) *Problem {
+	switch word := pair.Word; {
+	case pair.Taker.Parked():
+		return returning(pair)
+	case pair.Taker.Volume.Found && !pair.Taker.Claim.Ours:
+		return nil // it comes back to where it never was carried away from
+	case !word.FillsFromPeers:
+		return unconfirmed(pair.Template)
+	case !word.FilledShown:
+		return fillingUnknown(pair.Template)
+	}
+	return nil
+}
+
+// Confirm returns why the giver's volume may not be the one that its ordinal had when it was
+// stopped, or nil.
+func (e Empty) Confirm(pair Pair, disk string) *Problem {
+	return cmp.Or(e.swapped(pair), replaced(pair.Giver, disk))
+}
+
+// swapped is for a volume that is bound to its claim and that this migration has neither secured nor
+// had made.
+func (Empty) swapped(pair Pair) *Problem {
+	giver := pair.Giver
+	if !giver.Volume.Found || giver.Claim.Ours || giver.Parked() || giver.Volume.Note.By == pair.Owner {
+		return nil
+	}
+	return notSecured(giver)
+}
+
+// Transfer parks the giver's volume, then has the taker's claim: a new one, or the one that it has
+// kept, pointed back.
+func (e Empty) Transfer(pair Pair) Verdict {
+	giver, taker := pair.Giver, pair.Taker
+	switch {
+	case e.swapped(pair) != nil:
+		return blocked(e.swapped(pair))
+	case sameDisk(pair) != nil:
+		return blocked(sameDisk(pair))
+	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
+		return blocked(foreignVolume(giver, ""))
+	case giver.Volume.Found && !pair.secured(giver):
+		return ofGiver(pair).act(Secure, giver.Volume, giver.Ref)
+	case giver.Volume.Found && !giver.Parked():
+		return ofGiver(pair).act(Park, giver.Volume, Parked(giver.Ref))
+	case taker.Volume.Found:
+		return e.back(pair)
+	case taker.Claim.Volume != "":
+		return blocked(volumeLost(taker))
+	case !giver.Volume.Found:
+		return pair.lost(giver)
+	}
+	return e.anew(pair)
+}
+
+// back has the taker's claim and the volume that it has brought together.
+func (Empty) back(pair Pair) Verdict {
+	taker := pair.Taker
+	switch {
+	case !taker.Claim.Found:
+		return blocked(claimLost(taker))
+	case taker.Parked() && returning(pair) != nil:
+		return blocked(returning(pair))
+	}
+	return bind(ofTaker(pair))
+}
+
+// anew makes the taker's claim, which the class of that side fills with a new volume. Nobody waits
+// for that: where the class waits for a pod, none would ever come.
+func (Empty) anew(pair Pair) Verdict {
+	taker := pair.Taker
+	switch {
+	case taker.Claim.Terminating:
+		return Verdict{Waits: "claim " + taker.Ref.Name + " is deleted"}
+	case !taker.Claim.Found:
+		return Verdict{Action: &Action{Verb: CreateClaim, Ref: taker.Ref, Fence: pair.Fence}}
+	case !taker.Claim.Ours:
+		return blocked(notEmpty(taker))
+	case taker.Claim.Fence != pair.Fence:
+		mark := MarkClaimOf(taker, pair.Fence)
+		return Verdict{Action: &mark}
+	}
+	return Verdict{}
+}
+
+// returning is why an ordinal may not go back to the volume that the taker has kept; nil: it may. One
+// that the giver never gave a volume has not run there, so what was kept is current.
+func returning(pair Pair) *Problem {
+	if !pair.Taker.Parked() || pair.Word.ReturnsToKept || unused(pair.Giver) {
+		return nil
+	}
+	taker := pair.Taker
+	return &Problem{
+		ReasonReturnUnconfirmed,
+		fmt.Sprintf("claim %s/%s would get volume %s back, which was kept when the ordinal left it: its data are as old as that, and a member of a consensus group would have forgotten what it has promised since", taker.Ref.Namespace, taker.Ref.Name, taker.Volume.Name),
+		fmt.Sprintf("if the application brings such a replica up to date, say so: kubectl migrate rollback --to-kept-volumes, or empty.returnsToKept: true for claim template %s in spec.volumes; else set spec.mode to Run", pair.Template),
+	}
+}
+
+// unused says whether a claim was made by this migration and has never had a volume.
+func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Volume == "" }
+
+// Carried says why an ordinal is not known to be on the volume that this migration has had made for
+// it, or nil. Its claim may not have one yet: the class waits for the pod.
+func (Empty) Carried(t Taken) *Problem {
+	at, from := t.At, t.From
+	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
+	look := fmt.Sprintf("look what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
+	switch {
+	case !at.Claim.Found:
+		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without what its peers have filled", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv)"}
+	case t.Made && !at.Claim.Ours:
+		return &Problem{ReasonAnotherDisk, claim + "was deleted and made again by somebody else: its pod runs, or would start, on another volume", look}
+	case t.Made && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
+		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name the method in spec.volumes by which it has moved"}
+	case at.Claim.Volume == "":
+		return nil
+	case at.Volume.Found && at.Claim.Volume != at.Volume.Name:
+		return &Problem{ReasonAnotherDisk, claim + fmt.Sprintf("is on volume %q now, and had %s", at.Claim.Volume, at.Volume.Name), look}
+	case !at.Volume.Found:
+		return &Problem{ReasonVolumeLost, claim + fmt.Sprintf("is on volume %q, which does not exist", at.Claim.Volume), look}
+	case !at.Volume.ClaimRef.Names(at.Ref) || at.Volume.ClaimRef.UID != "" && at.Volume.ClaimRef.UID != at.Claim.UID:
+		return &Problem{ReasonAnotherDisk, claim + "is not bound to its volume any more", look}
+	}
+	return nil
+}
+
+// Settle gives the taker's volume its reclaim policy back, as far as it was changed.
+func (Empty) Settle(pair Pair) Verdict {
+	if unused(pair.Taker) {
+		return Verdict{}
+	}
+	return Rebind{}.Settle(pair)
+}
+
+// AtGiver says where an action is done.
+func (Empty) AtGiver(verb Verb) bool { return Rebind{}.AtGiver(verb) }
+
+// sameDisk is for two volumes of one disk where there must be two: nothing was left behind, and two
+// pods could write to it.
+func sameDisk(pair Pair) *Problem {
+	giver, taker := pair.Giver.Volume, pair.Taker.Volume
+	if !giver.Found || !taker.Found || giver.Handle != taker.Handle {
+		return nil
+	}
+	return &Problem{
+		ReasonForeignVolume,
+		fmt.Sprintf("volume %s of claim %s/%s is the same disk as volume %s of the other side: it was not moved by method Empty", taker.Name, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name, giver.Name),
+		"name the method by which it has moved in spec.volumes: Rebind carries a disk over",
+	}
+}
+
+func notEmpty(h Holding) *Problem {
+	return &Problem{
+		ReasonForeignClaim,
+		fmt.Sprintf("claim %s/%s exists, and this migration has not made it: the pod would start on what it holds, not empty", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+	}
+}
+
+func unconfirmed(template string) *Problem {
+	return &Problem{
+		ReasonEmptyUnconfirmed,
+		fmt.Sprintf("method Empty starts each ordinal without the data of claim template %s: nobody has said that its peers fill it, and that it breaks no promise under its old name, as a member of a consensus group does", template),
+		fmt.Sprintf("if that is so, say it: --volume %[1]s=empty,fills-from-peers, or empty.fillsFromPeers: true for claim template %[1]s in spec.volumes; else name another method", template),
+	}
+}
+
+func fillingUnknown(template string) *Problem {
+	return &Problem{
+		ReasonFillingUnknown,
+		fmt.Sprintf("nothing says when an ordinal that starts without the data of claim template %s has been filled: the next one would be stopped while this one has nothing", template),
+		fmt.Sprintf("have a health gate that is asked AfterStart say when (spec.gates, --gates); or, if its pod is not Ready before: --volume %[1]s=empty,fills-from-peers,ready-when-filled, or empty.readyWhenFilled: true for claim template %[1]s in spec.volumes", template),
+	}
+}
