@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -54,14 +53,14 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arriva
 		r.announceStall(log, m, *decision.Hold)
 	}
 	if outcome.Done && outcome.Saved {
-		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", "%s", completedMessage(decision.Done))
+		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", completedMessage(decision.Done))
 	}
 }
 
 func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived *arrivals) {
 	tell := func(note string) {
 		if note != "" {
-			r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", "%s", note)
+			r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", note)
 		}
 	}
 	if finished := outcome.Finished; finished != nil {
@@ -80,11 +79,11 @@ func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived
 func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold plan.Hold) {
 	stallsTotal.WithLabelValues(hold.Reason).Inc()
 	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
-	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", "%s", hold.Message)
+	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", hold.Message)
 }
 
-func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string, args ...any) {
-	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(fmt.Sprintf(note, args...), longestNote))
+func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) {
+	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(note, longestNote))
 }
 
 // longestNote is how many bytes the note of an event may have (kubernetes

@@ -24,7 +24,7 @@ func TestLongNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(1)
 			r := &Reconciler{Events: recorder}
-			r.event(&api.Migration{}, "Warning", "Held", "Hold", "%s", tc.message)
+			r.event(&api.Migration{}, "Warning", "Held", "Hold", tc.message)
 			note := strings.TrimPrefix(<-recorder.Events, "Warning Held ")
 			if len(note) > longestNote || !utf8.ValidString(note) {
 				t.Errorf("%d bytes, valid: %t", len(note), utf8.ValidString(note))

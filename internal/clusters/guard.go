@@ -197,7 +197,7 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	return resp, nil
 }
 
-// trimmed reads a list of pods, and leaves of it what was not taken. What that is is booked before it is decoded.
+// trimmed reads a list of pods, and leaves of it what was not taken. What is taken is booked before it is decoded.
 func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded) (*http.Response, error) {
 	defer body.ReadCloser.Close()
 	whole := g.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is put there

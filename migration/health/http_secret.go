@@ -94,7 +94,7 @@ func (a *httpAsker) through(ctx context.Context, s Subject, request clusters.Pod
 	address := url.URL{Scheme: request.Scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(int(request.Port))), Path: request.Path, RawQuery: request.Query}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return clusters.PodAnswer{}, new(because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be asked: http.path is not fit for a request", s.pod())))
+		return clusters.PodAnswer{}, new(because(api.ReasonGateInvalid, s.pod()+" cannot be asked: http.path is not fit for a request"))
 	}
 	req.Header = request.Header
 	asking := &http.Client{

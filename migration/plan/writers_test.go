@@ -32,7 +32,8 @@ func TestRefills(t *testing.T) {
 		"it is gone":                       {change: func(w *Writer) { w.Found = false }},
 		"it writes something else by now":  {change: func(w *Writer) { w.Writes = false }},
 		"a person says that it writes not": {but: but{func(s *Snapshot) { s.Spec.PauseWriters = false }}},
-		"back":                             {but: but{rollback}},
+		"back, from halfway":               {but: but{rollback}, want: true},
+		"back, and all is back":            {but: but{rollback, func(s *Snapshot) { s.Destination.Set.Replicas = 0 }}},
 		"the source is gone":               {but: but{func(s *Snapshot) { s.Source.Set.Presence = Absent }}},
 		"the destination has nothing":      {but: but{func(s *Snapshot) { s.Destination.Set.Replicas = 0 }}},
 	} {

@@ -33,7 +33,8 @@ func TestHealthGates(t *testing.T) {
 		"http": {[]api.HealthGate{http}, "get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
 		"grpc": {[]api.HealthGate{grpc, http}, "create pods/portforward, get pods/proxy", "PermissionMissing StatefulSet shop/web in cluster west"},
 		"a Secret": {
-			[]api.HealthGate{secret}, "create pods/portforward, get secrets/ token",
+			[]api.HealthGate{secret},
+			"create pods/portforward, get secrets/ token",
 			"PermissionMissing StatefulSet shop/web in cluster west; PermissionMissing StatefulSet shop/web in cluster west",
 		},
 		"it is wrong":    {[]api.HealthGate{wrong}, "", "GateInvalid gate wrong"},

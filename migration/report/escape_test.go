@@ -62,10 +62,11 @@ func shape(t *rapid.T, document []byte) []string {
 		case html.TextToken:
 		default:
 			token := tokens.Token()
-			text := kind.String() + " " + token.Data
+			words := []string{kind.String(), token.Data}
 			for _, a := range token.Attr {
-				text += " " + a.Key
+				words = append(words, a.Key)
 			}
+			text := strings.Join(words, " ")
 			if kind == html.CommentToken || slices.Contains([]string{"script", "img", "a", "iframe", "link"}, token.Data) {
 				t.Fatalf("the document has a %s", text)
 			}

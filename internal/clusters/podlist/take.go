@@ -85,6 +85,7 @@ func envelope(answer []byte) (outer runtime.Unknown, list []byte, err error) {
 			list = value
 		case numberOfEncoding:
 			outer.ContentEncoding = string(value)
+		default:
 		}
 		if err != nil {
 			return outer, nil, fmt.Errorf("%w: %w", ErrNoPods, err)
@@ -149,6 +150,7 @@ func identityOf(message []byte) (is identity) {
 				is.uid = types.UID(value)
 			case numberOfVersion:
 				is.version = string(value)
+			default:
 			}
 		})
 	})

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -118,7 +119,7 @@ func (v *view) height(n int32) float64 {
 func (v *view) curve() {
 	v.BudgetLine = v.height(v.Replicas - v.Budget)
 	v.BudgetText = fmt.Sprintf("%d: what the budget asks for", v.Replicas-v.Budget)
-	v.Most = fmt.Sprint(v.Replicas)
+	v.Most = strconv.Itoa(int(v.Replicas))
 	for i, level := range v.Available {
 		until := v.End
 		if i+1 < len(v.Available) {

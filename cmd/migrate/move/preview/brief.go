@@ -70,12 +70,15 @@ func (d Plan) facts() [][2]string {
 
 // volumesText says how many volumes there are by the method that carries them.
 func volumesText(sum Summary) string {
-	if sum.Volumes == 0 {
+	if sum.Volumes+sum.Kept == 0 {
 		return "none"
 	}
 	texts := make([]string, 0, len(sum.VolumesByMethod))
 	for _, method := range slices.Sorted(maps.Keys(sum.VolumesByMethod)) {
 		texts = append(texts, fmt.Sprintf("%d by %s", sum.VolumesByMethod[method], method))
+	}
+	if sum.Kept > 0 {
+		texts = append(texts, terminal.Count(sum.Kept, "volume")+" left behind, parked and kept")
 	}
 	return strings.Join(texts, ", ")
 }

@@ -3,6 +3,7 @@ package preview
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
@@ -94,7 +95,7 @@ func newInventory(s plan.Snapshot) *inventory {
 		here := Place{side.Cluster, side.Namespace}
 		if set := side.Set; set.Presence == plan.Seen {
 			i.put(thing{here, "statefulset/" + set.Name}, []Field{
-				{"spec.ordinals.start", fmt.Sprint(set.Start)}, {"spec.replicas", fmt.Sprint(set.Replicas)},
+				{"spec.ordinals.start", strconv.Itoa(int(set.Start))}, {"spec.replicas", strconv.Itoa(int(set.Replicas))},
 			})
 		}
 		for _, budget := range side.Budgets {

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func (b panel) heading(s side, label string, width int) string {
 // ordinals are those of the application in a row, as many as fit around the one on its way.
 func (b panel) ordinals(p State, s side, width int) string {
 	const indent = 15
-	each := len(fmt.Sprint(p.first+p.replicas-1)) + utf8.RuneCountInString("● ")
+	each := len(strconv.Itoa(int(p.first+p.replicas-1))) + utf8.RuneCountInString("● ")
 	fits := int32(max(1, (width-indent-1-2*len("... "))/each))
 	from, to := p.first, p.first+p.replicas
 	if fits < p.replicas {
@@ -82,7 +83,7 @@ func (b panel) ordinals(p State, s side, width int) string {
 // taken not to be.
 func (b panel) cell(p State, s side, ordinal int32) string {
 	marks := b.marks()
-	text := fmt.Sprint(ordinal)
+	text := strconv.Itoa(int(ordinal))
 	down := s.down[ordinal] || s.down == nil && p.ordinal != nil && *p.ordinal == ordinal
 	switch {
 	case !s.has(ordinal):
