@@ -170,7 +170,7 @@ func TestMoverRights(t *testing.T) {
 			"pods/proxy: get",
 			"pods: get",
 		},
-		"sliceshift-mover-jobs": {"jobs.batch: create,get"},
+		"sliceshift-mover-jobs": {"jobs.batch: create,get,patch"},
 		"sliceshift-mover-writers": {
 			"alertmanagers.monitoring.coreos.com: get,patch",
 			"applications.argoproj.io: get,patch",
