@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -274,8 +275,10 @@ func forward(streams httpstream.Connection, port int32) (*PodConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &PodConn{Conn: &pipe{Reader: data, Writer: data, Closer: streams}, fault: make(chan string, 1)}
+	through := &pipe{Reader: data, Writer: data, Closer: streams, heard: make(chan struct{})}
+	conn := &PodConn{Conn: through, fault: make(chan string, 1)}
 	go func() {
+		defer close(through.heard)
 		said, err := io.ReadAll(io.LimitReader(faults, maxFault))
 		if err != nil && !errors.Is(err, io.EOF) {
 			said = nil
@@ -285,11 +288,36 @@ func forward(streams httpstream.Connection, port int32) (*PodConn, error) {
 	return conn, nil
 }
 
+// faultWithin is how long what a kubelet says about a connection may come after its end.
+const faultWithin = time.Second
+
 // pipe is a connection of which only the two ways are known.
 type pipe struct {
 	io.Reader
 	io.Writer
 	io.Closer
+	// ended is true once the other end has ended it, and heard is closed when nothing is said about it any more.
+	ended atomic.Bool
+	heard chan struct{}
+}
+
+// Read implements net.Conn.
+func (p *pipe) Read(data []byte) (n int, err error) {
+	if n, err = p.Reader.Read(data); err != nil {
+		p.ended.Store(true)
+	}
+	return n, err
+}
+
+// Close implements net.Conn. What is said about a connection that the other end has ended would be lost with it.
+func (p *pipe) Close() error {
+	if p.ended.Load() {
+		select {
+		case <-p.heard:
+		case <-time.After(faultWithin):
+		}
+	}
+	return p.Closer.Close()
 }
 
 // LocalAddr, RemoteAddr and the deadlines implement net.Conn: a context bounds it.

@@ -54,6 +54,9 @@ func beside(spec any) any {
 	for _, field := range []string{"template", "ordinals", "replicas"} {
 		delete(tree, field)
 	}
+	if templates, _ := tree["volumeClaimTemplates"].([]any); templates != nil {
+		tree["volumeClaimTemplates"] = withoutStatus(templates)
+	}
 	if strategy, _ := tree["updateStrategy"].(map[string]any); strategy != nil {
 		strategy = maps.Clone(strategy)
 		tree["updateStrategy"] = strategy
@@ -67,6 +70,21 @@ func beside(spec any) any {
 		delete(tree, "persistentVolumeClaimRetentionPolicy")
 	}
 	return tree
+}
+
+// withoutStatus leaves out what no claim template asks for: a status that one API server writes down and that
+// another one, or the definition of a kind, does not know.
+func withoutStatus(claims []any) []any {
+	kept := make([]any, len(claims))
+	for i, claim := range claims {
+		kept[i] = claim
+		if tree, ok := claim.(map[string]any); ok {
+			tree = maps.Clone(tree)
+			delete(tree, "status")
+			kept[i] = tree
+		}
+	}
+	return kept
 }
 
 // lost names the paths of a JSON tree that are not in another one, in a stable order. What is

@@ -176,6 +176,7 @@ func TestDroppedBeside(t *testing.T) {
 		"claims are deleted":     {`{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"}}`, `{}`, "spec.persistentVolumeClaimRetentionPolicy"},
 		"another class":          {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"b"}}]}`, ""},
 		"a field of a claim":     {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"volumeAttributesClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}`, "spec.volumeClaimTemplates[0].spec.volumeAttributesClassName"},
+		"the status of a claim":  {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{},"status":{"phase":"Pending"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}`, ""},
 		"it has written it down": {`{}`, `{"revisionHistoryLimit":10}`, ""},
 	} {
 		var sent, kept any
