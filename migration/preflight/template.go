@@ -55,7 +55,7 @@ func beside(spec any) any {
 		delete(tree, field)
 	}
 	if templates, _ := tree["volumeClaimTemplates"].([]any); templates != nil {
-		tree["volumeClaimTemplates"] = withoutStatus(templates)
+		tree["volumeClaimTemplates"] = asked(templates)
 	}
 	if strategy, _ := tree["updateStrategy"].(map[string]any); strategy != nil {
 		strategy = maps.Clone(strategy)
@@ -72,17 +72,13 @@ func beside(spec any) any {
 	return tree
 }
 
-// withoutStatus leaves out what no claim template asks for: a status that one API server writes down and that
-// another one, or the definition of a kind, does not know.
-func withoutStatus(claims []any) []any {
+// asked is what claim templates ask for. Which kind they are, and a status, one API server writes down beside that
+// and another one, or the definition of a kind, does not.
+func asked(claims []any) []any {
 	kept := make([]any, len(claims))
 	for i, claim := range claims {
-		kept[i] = claim
-		if tree, ok := claim.(map[string]any); ok {
-			tree = maps.Clone(tree)
-			delete(tree, "status")
-			kept[i] = tree
-		}
+		tree, _ := claim.(map[string]any)
+		kept[i] = map[string]any{"spec": tree["spec"]}
 	}
 	return kept
 }

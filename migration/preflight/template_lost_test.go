@@ -177,6 +177,7 @@ func TestDroppedBeside(t *testing.T) {
 		"another class":          {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"b"}}]}`, ""},
 		"a field of a claim":     {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"volumeAttributesClassName":"a"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}`, "spec.volumeClaimTemplates[0].spec.volumeAttributesClassName"},
 		"the status of a claim":  {`{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{},"status":{"phase":"Pending"}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}`, ""},
+		"that it is a claim":     {`{"volumeClaimTemplates":[{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","creationTimestamp":null},"spec":{"accessModes":["ReadWriteOnce"]}}]}`, `{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"]}}]}`, ""},
 		"it has written it down": {`{}`, `{"revisionHistoryLimit":10}`, ""},
 	} {
 		var sent, kept any
