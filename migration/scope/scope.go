@@ -373,24 +373,6 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 	}
 }
 
-// aboutDependencies says whether a hold is about what may be mended in either cluster, unseen by any watch.
-func aboutDependencies(reason string) bool {
-	return slices.Contains([]string{
-		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
-		api.ReasonDependencyNotBound, volumes.ReasonClaimDiverges, volumes.ReasonClaimNotShareable, volumes.ReasonVolumeNotRetain,
-	}, reason)
-}
-
-// dependsOn says whether a record may only be written where every copy is up to date: before the
-// first ordinal is on its way, and when the last one has arrived.
-func dependsOn(s plan.Snapshot, next *plan.Record) bool {
-	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || s.Giver() != plan.SourceSide || s.Deleting {
-		return false
-	}
-	first := s.Record.Handoff == nil && next.Handoff != nil && !s.Begun()
-	return first || next.Completed != ""
-}
-
 // creates says whether a verb makes what the destination needs before the first ordinal comes:
 // nothing of it runs a pod.
 func creates(verb plan.Verb) bool {

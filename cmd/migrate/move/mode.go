@@ -160,3 +160,14 @@ func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 func (o *modeOptions) ends(m *api.Migration, completed string) bool {
 	return completed != "" && m.Spec.Mode == o.mode && (o.mode != api.ModeRecover || completed != api.ReasonMoved)
 }
+
+// returning is what is asked of volumes with the word that ordinals may go back to those that they
+// have left.
+func returning(volumes []api.VolumeSpec) []api.VolumeSpec {
+	for i := range volumes {
+		if volumes[i].Method == api.MethodEmpty {
+			volumes[i].Empty.ReturnsToKept = true
+		}
+	}
+	return volumes
+}

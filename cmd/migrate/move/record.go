@@ -208,3 +208,28 @@ func (t *task) save(ctx context.Context, m *api.Migration) error {
 	}
 	return nil
 }
+
+// methodsOf are the methods of claim templates, for a comparison.
+func methodsOf(volumes []api.VolumeSpec) string {
+	var words []string
+	for _, v := range volumes {
+		if v.Method != "" && v.Method != api.MethodRebind {
+			words = append(words, v.ClaimTemplate+"="+strings.ToLower(string(v.Method)))
+		}
+	}
+	if len(words) == 0 {
+		return "rebind"
+	}
+	return strings.Join(words, ",")
+}
+
+// say takes a person's word about claim templates over into the spec of a migration that is under way.
+func say(volumes []api.VolumeSpec, asked []api.VolumeSpec) {
+	for i := range volumes {
+		for _, with := range asked {
+			if with.ClaimTemplate == volumes[i].ClaimTemplate && with.Method == volumes[i].Method {
+				volumes[i].Empty = with.Empty
+			}
+		}
+	}
+}
