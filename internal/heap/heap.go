@@ -12,7 +12,7 @@ import (
 // that would be so little that most of the time went into collecting. unused counts as in use for
 // this, and no page of it is ever touched: it lets any heap grow by growth percent of it more.
 const (
-	growth = 40
+	growth = 32
 	unused = 48 << 20
 )
 
