@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"time"
 	"unicode/utf8"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/handoffs"
 	"github.com/sliceshift/sliceshift/migration/metrics"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -48,10 +50,8 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 		r.ofHandoff(log, &ended.Handoff).Info("handoff ended", "outcome", ended.Outcome,
 			"seconds", ended.End.Sub(ended.Start).Seconds(), "attempts", ended.Attempts)
 	}
-	if fence := m.Status.Fence; outcome.Saved && fence != nil && outcome.Decision.Record != nil {
-		if before := outcome.Snapshot.Record.Fence; before == nil || *before != *fence {
-			log.Info("this process drives the migration", "epoch", fence.Epoch, "direction", fence.Direction, "holder", fence.Holder)
-		}
+	if outcome.Saved && outcome.Decision.Record != nil {
+		logRecord(log, m, outcome.Snapshot, *outcome.Decision.Record)
 	}
 	if begun := changes.Begun; begun != nil {
 		r.ofHandoff(log, begun).Info("handoff begun")
@@ -60,7 +60,7 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 	decision := outcome.Decision
 	switch {
 	case outcome.Wrote:
-		log.Info(decision.Effect.String(), "side", decision.Effect.Side, "verb", decision.Effect.Verb)
+		log.Info(decision.Effect.String(), "cluster", outcome.Snapshot.Side(decision.Effect.Side).Cluster, "verb", decision.Effect.Verb)
 	case outcome.Stalls:
 		log.Info("stalled", "reason", decision.Hold.Reason, "message", decision.Hold.Message, "remedy", decision.Hold.Remedy)
 	case outcome.Waits:
@@ -69,6 +69,18 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 		log.Info("completed", "reason", decision.Done, "message", completedMessage(decision.Done))
 	case outcome.GoesOn:
 		log.Info("no longer stalled")
+	}
+}
+
+// logRecord says what is new in a record: that the migration was accepted, and who drives it.
+func logRecord(log logr.Logger, m *api.Migration, s plan.Snapshot, record plan.Record) {
+	if base := record.Baseline; base != nil && s.Record.Baseline == nil {
+		place := func(side plan.Side, set string) string { return side.Cluster + "/" + side.Namespace + "/" + set }
+		log.Info("accepted", "source", place(s.Source, m.Spec.Source.Name), "destination", place(s.Destination, cmp.Or(m.Spec.Destination.Name, m.Spec.Source.Name)),
+			"replicas", base.Replicas, "budget", base.Budget)
+	}
+	if fence, before := record.Fence, s.Record.Fence; fence != nil && (before == nil || *before != *fence) {
+		log.Info("this process drives the migration", "epoch", fence.Epoch, "direction", fence.Direction, "holder", fence.Holder)
 	}
 }
 

@@ -59,6 +59,7 @@ func run(args []string) error {
 		return err
 	}
 	ctrl.SetLogger(logger(settings))
+	ctrl.Log.WithName("manager").Info("starting", "version", version.Get().Version, "commit", version.Get().Commit, "watchNamespace", settings.WatchNamespace, "slices", settings.Slices.Enabled)
 	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("connecting to the manager's own cluster: %w", err)
