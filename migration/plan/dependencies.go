@@ -211,7 +211,7 @@ func (p dependencyPlanner) copy(d Dependency) *Decision {
 func (p dependencyPlanner) diverged(d Dependency) *Decision {
 	return Stalled(volumes.ReasonClaimDiverges,
 		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
-		fmt.Sprintf("look which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
+		fmt.Sprintf("see which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
 }
 
 // create copies what the destination does not have.
