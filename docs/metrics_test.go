@@ -84,6 +84,7 @@ func unitOf(name string) string {
 		{"_requests_total", "requests"},
 		{"_writes_total", "writes"},
 		{"_stalls_total", "stalls"},
+		{"_rollouts_total", "roll-outs"},
 		{"_total", "handoffs"},
 		{"_is", "0 or 1"},
 		{"_start", "ordinal"},
