@@ -77,9 +77,19 @@ func groupOf(name string) string {
 
 func unitOf(name string) string {
 	for _, unit := range []struct{ suffix, is string }{
-		{"_timestamp_seconds", "seconds since 1970"}, {"_seconds", "seconds"}, {"_replicas", "replicas"}, {"_requests_total", "requests"},
-		{"_writes_total", "writes"}, {"_stalls_total", "stalls"}, {"_total", "handoffs"}, {"_is", "0 or 1"}, {"_start", "ordinal"},
-		{"sliceshift_migrations", "migrations"}, {"_stalled", "migrations"}, {"_unavailable", "replicas"},
+		{"_timestamp_seconds", "seconds since 1970"},
+		{"_seconds", "seconds"},
+		{"_replicas", "replicas"},
+		{"_unavailable", "replicas"},
+		{"_requests_total", "requests"},
+		{"_writes_total", "writes"},
+		{"_stalls_total", "stalls"},
+		{"_rollouts_total", "roll-outs"},
+		{"_total", "handoffs"},
+		{"_is", "0 or 1"},
+		{"_start", "ordinal"},
+		{"sliceshift_migrations", "migrations"},
+		{"_stalled", "migrations"},
 	} {
 		if strings.HasSuffix(name, unit.suffix) {
 			return unit.is

@@ -23,6 +23,12 @@ var (
 		"time() less it is how long a roll-out has stood still.")
 )
 
+var rolloutsTotal = metric.Counter(metric.Definition{
+	Name: "sliceshift_statefulset_rollouts_total", Labels: []string{"result"},
+	Help: "Roll-outs of all StatefulSets by result: complete, stalled (it makes no progress; it may be complete later).",
+	Use:  "How often roll-outs fail: stalled of all.",
+})
+
 // writeStatus is the verb of a status write, beside those of actions.
 const writeStatus = "WriteStatus"
 
@@ -32,6 +38,9 @@ func describe(name, help, use string, more ...string) *prometheus.Desc {
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
 	metric.Serve(gauges)
+	for _, result := range []string{"complete", "stalled"} {
+		rolloutsTotal.WithLabelValues(result) // a counter that appears with its first event has no rate then
+	}
 }
 
 // setGauges collects the metrics of all sets that this process runs. Those of a set go with it. A
@@ -70,7 +79,23 @@ func (g *setGauges) record(set types.NamespacedName, samples []sample) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if before := g.values[set]; before != nil {
+		countRollout(samples, before)
+	}
 	g.values[set] = values
+}
+
+// countRollout counts a roll-out that was under way when the values before were recorded, and has come to
+// its end, or to a standstill.
+func countRollout(samples []sample, before []float64) {
+	for i, s := range samples {
+		switch {
+		case s.gauge == progressGauge && before[i] > 0 && s.value == 0:
+			rolloutsTotal.WithLabelValues("complete").Inc()
+		case s.gauge == isGauge && s.state == "stalled" && before[i] < s.value:
+			rolloutsTotal.WithLabelValues("stalled").Inc()
+		}
+	}
 }
 
 // forget is for a set that is gone.

@@ -179,3 +179,24 @@ func TestUnavailableMetrics(t *testing.T) {
 		})
 	}
 }
+
+// TestRolloutMetrics: a roll-out is counted once when it is complete, and once when it makes no progress.
+func TestRolloutMetrics(t *testing.T) {
+	in := func(progress decide.Progress) []sample {
+		return samplesOf(decide.Input{}, decide.Decision{Progress: progress})
+	}
+	since := time.Unix(1000, 0)
+	idle, under := in(decide.Progress{Revision: "a", Complete: true}), in(decide.Progress{Revision: "b", Since: since})
+	stands := in(decide.Progress{Revision: "b", Since: since, Failed: true})
+	before := measured(t, map[string]string{})
+	g := &setGauges{values: map[types.NamespacedName][]float64{}}
+	for _, pass := range [][]sample{idle, under, under, stands, stands, under, idle, idle, under, idle} {
+		g.record(types.NamespacedName{Name: "web"}, pass)
+	}
+	after := measured(t, map[string]string{})
+	for result, want := range map[string]float64{"rollouts_total complete": 2, "rollouts_total stalled": 1} {
+		if got := after[result] - before[result]; got != want {
+			t.Errorf("%s: got %v, want %v", result, got, want)
+		}
+	}
+}

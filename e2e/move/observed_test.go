@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -46,7 +47,7 @@ func (c *traceCollector) handoffs() (roots map[string]*tracepb.Span, steps map[s
 	defer c.mu.Unlock()
 	roots, steps = map[string]*tracepb.Span{}, map[string][]string{}
 	for _, span := range c.spans {
-		id := fmt.Sprintf("%x", span.TraceId)
+		id := hex.EncodeToString(span.TraceId)
 		if len(span.ParentSpanId) == 0 {
 			roots[id] = span
 			continue

@@ -191,11 +191,11 @@ func (u *underway) see(look Look) *Stay {
 }
 
 func (u *underway) wait(look Look) {
-	waits := u.stay.Waits
-	if look.Reason == "" || len(waits) > 0 && waits[len(waits)-1].Reason == look.Reason || len(waits) == mostWaits {
+	known := len(u.stay.Waits)
+	if look.Reason == "" || known > 0 && u.stay.Waits[known-1].Reason == look.Reason || known == mostWaits {
 		return
 	}
-	u.stay.Waits = append(waits, Wait{Reason: look.Reason, Time: look.Now})
+	u.stay.Waits = append(u.stay.Waits, Wait{Reason: look.Reason, Time: look.Now})
 }
 
 // mostWaits bounds what is kept of a stay: two reasons may take turns for days.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 var (
@@ -41,6 +42,14 @@ var (
 		Use:  "Where handoffs spend their time: AwaitRelease is the old pod and its volumes, AwaitReadiness the new pod.",
 	})
 )
+
+func init() { //nolint:gochecknoinits // a counter that appears with its first event has no rate then
+	for _, direction := range []api.Direction{api.Forward, api.Back} {
+		for _, counter := range []*prometheus.CounterVec{begunTotal, completedTotal, turnedTotal, withdrawnTotal} {
+			counter.WithLabelValues(string(direction))
+		}
+	}
+}
 
 // Handoff measures what a pass has shown of a handoff. trace is the id of its trace; empty: there is
 // none.

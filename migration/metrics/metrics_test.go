@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,7 @@ func TestMigration(t *testing.T) {
 			"migration_ordinals web shop": 5, "migration_ordinals_moved web shop": 2, "migration_budget_replicas web shop": 2, "migration_budget_left_replicas web shop": 1,
 			"migration_handoff_longest_seconds web shop": 7, "migration_last_pass_timestamp_seconds web shop": float64(s.clock.Now().Unix()),
 		}
-		for name, value := range names {
-			all[name] = value
-		}
+		maps.Copy(all, names)
 		return all
 	}
 	check := func(what string, want map[string]float64) {

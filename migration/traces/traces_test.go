@@ -44,7 +44,7 @@ func last() handoffs.Changes {
 func attributes(span tracetest.SpanStub) map[attribute.Key]string {
 	all := map[attribute.Key]string{}
 	for _, each := range span.Attributes {
-		all[each.Key] = each.Value.Emit()
+		all[each.Key] = each.Value.String()
 	}
 	return all
 }
