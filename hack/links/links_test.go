@@ -34,7 +34,7 @@ func TestProblems(t *testing.T) {
 		"an image that is not there": {map[string]string{"index.html": `<img src="x.svg">`}, []string{`index.html: it loads "x.svg", which is not there`}},
 		"a font from elsewhere":      {map[string]string{"index.html": ``, "style.css": `@font-face { src: url("https://example.com/f") }`}, []string{`style.css: it loads "url(\"https://example.com/f\"": style sheets load nothing`}},
 		"a place twice":              {map[string]string{"index.html": `<p id="a"></p><p id="a"></p>`}, []string{`index.html: it has the place "a" 2 times: a link to it leads to the first`}},
-		"a word that is lost":        {map[string]string{"index.html": `<p>sliceshift-<name></p>`}, []string{`index.html: <name> is no element of HTML, and readers do not see it: write &lt;name>, or put it into backquotes`}},
+		"a word that is lost":        {map[string]string{"index.html": `<p>sliceshift-<name></p>`}, []string{`index.html: <name> is taken for a tag, and readers do not see it: write &lt;name>, or put it into backquotes`}},
 		"a page on its own":          {map[string]string{"index.html": ``, "a.html": `<a href="index.html">i</a>`}, []string{`a.html: no way leads to it from index.html`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"golang.org/x/net/html"
 )
@@ -13,12 +15,16 @@ type page struct {
 	links, loads []string
 	// places are the names that links can lead to, with how often each is given.
 	places map[string]int
-	// unknown are elements that HTML does not have: <name> in a text that was not escaped.
+	// unknown are elements that no page has: <name> in a text that was not escaped.
 	unknown []string
 }
 
 // loading are the elements that make a browser fetch something, with the attribute that says what.
 var loading = map[string]string{"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
+
+// elements are those of which pages are made.
+var elements = strings.Fields(`html head meta title link script style body header nav main footer form input div p a em strong del small code pre
+	br hr ul ol li h1 h2 h3 h4 h5 h6 blockquote table thead tbody tr th td img`)
 
 // parse reads a page.
 func parse(from io.Reader) (page, error) {
@@ -36,7 +42,7 @@ func parse(from io.Reader) (page, error) {
 }
 
 func (p *page) element(node *html.Node) {
-	if node.DataAtom == 0 {
+	if !slices.Contains(elements, node.Data) {
 		p.unknown = append(p.unknown, node.Data)
 	}
 	for _, a := range node.Attr {

@@ -75,7 +75,7 @@ func (s site) problems() (all []string) {
 			}
 		}
 		for _, element := range p.unknown {
-			all = append(all, fmt.Sprintf("%s: <%s> is no element of HTML, and readers do not see it: write &lt;%s>, or put it into backquotes", name, element, element))
+			all = append(all, fmt.Sprintf("%s: <%s> is taken for a tag, and readers do not see it: write &lt;%s>, or put it into backquotes", name, element, element))
 		}
 		for _, to := range p.links {
 			if wrong := s.wrong(name, to); wrong != "" {
