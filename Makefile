@@ -2,6 +2,7 @@
 GO      ?= go
 TOOL    := $(GO) tool -modfile=tools/go.mod
 LINT    := $(TOOL) golangci-lint
+HUGO    := $(GO) tool -modfile=site/tools/go.mod hugo
 STAGES  := $(GO) run ./hack/stages
 BIN     := bin
 VERSION ?= dev
@@ -79,7 +80,7 @@ rsync: # what judges the mover, and what it is measured against
 	@command -v rsync >/dev/null || apt-get install -y --no-install-recommends rsync
 
 e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
-	@$(STAGES) kind-quickstart kind-slices kind-moves kind-suite kind-machines
+	@$(STAGES) kind-tutorial kind-slices kind-moves kind-suite kind-machines
 
 kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints, lends them to tests.
 	@$(GO) run ./e2e/kind/pair -hub
@@ -111,7 +112,7 @@ build: ## The manager, the mover and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-quickstart
+.PHONY: stages modules vet unit unit-sequential controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-tutorial
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -147,25 +148,26 @@ kind-suite: # what only kubelets can show
 	@$(KINDTEST) -parallel 4 -skip '^TestNode' ./e2e/kind/suite
 kind-machines: # what stops machines, one test after the other
 	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
-kind-quickstart: # every command of the page
-	@$(KINDTEST) ./e2e/kind/quickstart
+kind-tutorial: # every command of the page
+	@$(KINDTEST) ./e2e/kind/tutorial
 
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.
 FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
 
-.PHONY: quick generate verify alerts lint fmt fuzz licences clean
+.PHONY: quick generate verify site alerts lint fmt fuzz licences clean
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
 	$(GO) test $$(./hack/packages sequential concurrent)
 
-generate: ## Deep copies, the resource definitions, the lists of scenarios, messages and checks, and what figures are stale.
+generate: ## Deep copies, the resource definitions, the pages that the code writes, and what figures are stale.
 	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
+	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -177,7 +179,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.
@@ -190,6 +192,10 @@ $(XDG_CACHE_HOME)/sliceshift/promtool/usr/bin/promtool:
 alerts: $(PROMTOOL) ## The alerts of config/monitoring by promtool: they parse, as the dashboard's queries do, and each one fires.
 	$(PROMTOOL) check rules config/monitoring/alerts.yaml config/monitoring/testdata/dashboard_queries.yaml
 	$(PROMTOOL) test rules config/monitoring/testdata/alerts_test.yaml
+
+site: ## The documentation as a site, in out/site; a link that leads nowhere fails.
+	$(HUGO) --source site --destination $(CURDIR)/out/site --cleanDestinationDir --noBuildLock --logLevel warn --panicOnWarning --quiet
+	$(GO) run ./hack/links out/site
 
 .PHONY: verify-model mutants mutants-changed mutants-list
 verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.

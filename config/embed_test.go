@@ -94,7 +94,7 @@ func TestManagerObjects(t *testing.T) {
 }
 
 // TestManagerRights: the manager may do what its role says and nothing else. A
-// change here is a change of what SECURITY.md promises.
+// change here is a change of what docs/security.md promises.
 func TestManagerRights(t *testing.T) {
 	clusterRole := func(name string) []rbacv1.PolicyRule {
 		return managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules

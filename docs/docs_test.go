@@ -141,6 +141,20 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
+// TestIndexLeadsEverywhere: the first page leads to every other.
+func TestIndexLeadsEverywhere(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := read(t, "README.md")
+	for _, page := range pages {
+		if page != "README.md" && !strings.Contains(index, "]("+page+")") {
+			t.Errorf("docs/README.md does not lead to %s", page)
+		}
+	}
+}
+
 // checkLink says whether the file of a relative link exists, and its heading.
 func checkLink(t *testing.T, document, target string) {
 	t.Helper()
@@ -163,18 +177,22 @@ func anchors(t *testing.T, path string) []string {
 	t.Helper()
 	var names []string
 	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(read(t, path), ""), -1) {
-		name := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
-				return r
-			}
-			return -1
-		}, strings.ToLower(match[1]))
-		names = append(names, name)
+		names = append(names, anchorOf(match[1]))
 	}
 	return names
+}
+
+// anchorOf is the name that GitHub gives a heading.
+func anchorOf(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}, strings.ToLower(heading))
 }
 
 // TestNamedTestsExist: what the README calls proven names a test, and that test is

@@ -22,7 +22,7 @@ func (p *Pair) Workload(ctx context.Context, dir string) (string, error) {
 	if p.Own() {
 		image := os.Getenv(WorkloadVariable)
 		if image == "" {
-			return "", fmt.Errorf("%s must name an image that both clusters can pull: see docs/quickstart.md", WorkloadVariable)
+			return "", fmt.Errorf("%s must name an image that both clusters can pull: see CONTRIBUTING.md", WorkloadVariable)
 		}
 		return image, nil
 	}

@@ -30,7 +30,7 @@ func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	image, image2 = workload, workload+"-2"
 	if p.Own() {
 		if managerImage = os.Getenv(managerVariable); managerImage == "" {
-			return fmt.Errorf("%s must name an image that both clusters can pull: see docs/quickstart.md", managerVariable)
+			return fmt.Errorf("%s must name an image that both clusters can pull: see CONTRIBUTING.md", managerVariable)
 		}
 		return nil
 	}

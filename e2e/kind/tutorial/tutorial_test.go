@@ -1,4 +1,4 @@
-package quickstart
+package tutorial
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 	limit = 40 * time.Minute
 
 	root      = "../../.."
-	page      = root + "/docs/quickstart.md"
-	clusterAs = root + "/config/samples/quickstart/kind.yaml"
+	page      = root + "/docs/tutorial.md"
+	clusterAs = root + "/config/samples/tutorial/kind.yaml"
 )
 
 // names are those of the page's clusters.
@@ -36,8 +36,8 @@ var names = []string{"east", "west"}
 //go:embed kind.sh
 var wrapper []byte
 
-// TestQuickstart runs the page. A command that fails ends it.
-func TestQuickstart(t *testing.T) {
+// TestTutorial runs the page. A command that fails ends it.
+func TestTutorial(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("make e2e-kind runs this")
 	}
@@ -87,7 +87,7 @@ func TestCommandsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kind create cluster --name west", "kubectl migrate plan web", "kubectl migrate install", "--for=condition=Completed", "kind delete cluster --name east"} {
+	for _, want := range []string{"kind create cluster --name west", "kubectl migrate plan web", "kubectl migrate pause web", "kubectl migrate rollback web", "kubectl migrate report web", "kubectl migrate install", "--for=condition=Completed", "kind delete cluster --name east"} {
 		if !strings.Contains(commands, want) {
 			t.Errorf("the page does not have %q", want)
 		}
@@ -179,6 +179,6 @@ func tidy(dir string, machine *kind.Machine) error {
 		_, err := program.In{Env: machine.Env}.Output(ctx, machine.Kind, "delete", "cluster", "--name", name, "--kubeconfig", filepath.Join(dir, "kubeconfig"))
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, os.RemoveAll("/tmp/sliceshift-quickstart"), docker.Run(ctx, "image", "rm", "--force",
-		"sliceshift-workload:1", "sliceshift-workload:1-2", "sliceshift-manager:quickstart"))...)
+	return errors.Join(append(errs, os.RemoveAll("/tmp/sliceshift-tutorial"), docker.Run(ctx, "image", "rm", "--force",
+		"sliceshift-workload:1", "sliceshift-workload:1-2", "sliceshift-manager:tutorial"))...)
 }

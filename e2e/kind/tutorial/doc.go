@@ -1,0 +1,3 @@
+// Package tutorial runs every command of docs/tutorial.md, in its order, on this
+// machine. It has no code of its own.
+package tutorial
