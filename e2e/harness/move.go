@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // Move is one application on its way, watched by an auditor.
@@ -121,7 +121,7 @@ func (v *Move) startAuditor() {
 func (v *Move) ownVolumes() []string {
 	var own []string
 	for _, asked := range v.Migration.Spec.Volumes {
-		if volumes.MethodOf(asked.Method).Separate() {
+		if methods.Of(asked.Method).Separate() {
 			own = append(own, asked.ClaimTemplate)
 		}
 	}

@@ -86,6 +86,7 @@ const (
 	ReasonVolumeAttached      = "VolumeAttached"
 	ReasonNameUnread          = "NameNotRead"
 	ReasonVolumeUnbound       = "VolumeNotBound"
+	ReasonCopying             = "Copying"
 	ReasonPodNotReady         = "PodNotReady"
 	ReasonPodMissing          = "PodMissing"
 	ReasonMinReady            = "MinReadySeconds"
