@@ -154,7 +154,7 @@ kind-quickstart: # every command of the page
 # The pages with figures: each says which code has changed since it was measured.
 FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
 
-.PHONY: quick generate verify lint fmt fuzz licences clean
+.PHONY: quick generate verify alerts lint fmt fuzz licences clean
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
@@ -165,7 +165,7 @@ generate: ## Deep copies, the resource definitions, the lists of scenarios, mess
 	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard' -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -177,8 +177,19 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/preflight.md docs/recipes.md $(FIGURES) migration/v1alpha1 slices/v1alpha1
-	@git ls-files --others --exclude-standard -- config/crd docs | tee /dev/stderr | (! grep -q .)
+	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
+
+# promtool comes out of the package of Debian, which is not installed: that would start a server.
+PROMTOOL ?= $(or $(shell command -v promtool),$(XDG_CACHE_HOME)/sliceshift/promtool/usr/bin/promtool)
+$(XDG_CACHE_HOME)/sliceshift/promtool/usr/bin/promtool:
+	apt-get update -q
+	mkdir -p $(XDG_CACHE_HOME)/sliceshift/promtool
+	cd $(XDG_CACHE_HOME)/sliceshift/promtool && apt-get download -q prometheus && dpkg-deb -x prometheus_*.deb .
+
+alerts: $(PROMTOOL) ## The alerts of config/monitoring by promtool: they parse, as the dashboard's queries do, and each one fires.
+	$(PROMTOOL) check rules config/monitoring/alerts.yaml config/monitoring/testdata/dashboard_queries.yaml
+	$(PROMTOOL) test rules config/monitoring/testdata/alerts_test.yaml
 
 .PHONY: verify-model mutants mutants-changed mutants-list
 verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.

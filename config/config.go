@@ -43,6 +43,9 @@ type Config struct {
 	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
 	// is impersonated when the Migration names none.
 	DefaultServiceAccount string `mapstructure:"defaultServiceAccount"`
+	// OTLPEndpoint is where a trace of each handoff is sent by OTLP over gRPC: http:// or https://, a host
+	// and a port. Empty: to where the variables OTEL_EXPORTER_OTLP_* say, and nowhere without them.
+	OTLPEndpoint string `mapstructure:"otlpEndpoint"`
 	// LogLevel is LogLevelInfo or LogLevelDebug.
 	LogLevel string `mapstructure:"logLevel"`
 	// LogFormat is LogFormatJSON or LogFormatText.

@@ -37,6 +37,7 @@ func TestSettingNames(t *testing.T) {
 		{"volumes.drivers", "volumes-drivers", "SLICESHIFT_VOLUMES_DRIVERS"},
 		{"gates.prometheus", "gates-prometheus", "SLICESHIFT_GATES_PROMETHEUS"},
 		{"defaultServiceAccount", "default-service-account", "SLICESHIFT_DEFAULT_SERVICE_ACCOUNT"},
+		{"otlpEndpoint", "otlp-endpoint", "SLICESHIFT_OTLP_ENDPOINT"},
 		{"logLevel", "log-level", "SLICESHIFT_LOG_LEVEL"},
 		{"logFormat", "log-format", "SLICESHIFT_LOG_FORMAT"},
 		{"watchNamespace", "watch-namespace", "SLICESHIFT_WATCH_NAMESPACE"},

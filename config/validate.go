@@ -51,6 +51,7 @@ func (c Config) Validate() field.ErrorList {
 		}
 	}
 	problems = append(problems, name(field.NewPath("defaultServiceAccount"), c.DefaultServiceAccount)...)
+	problems = append(problems, c.validateOTLP(field.NewPath("otlpEndpoint"))...)
 	problems = append(problems, oneOf(field.NewPath("logLevel"), c.LogLevel, LogLevelInfo, LogLevelDebug)...)
 	problems = append(problems, oneOf(field.NewPath("logFormat"), c.LogFormat, LogFormatJSON, LogFormatText)...)
 	return append(problems, namespace(field.NewPath("watchNamespace"), c.WatchNamespace)...)
@@ -78,6 +79,17 @@ func (g Gates) validate(path *field.Path) field.ErrorList {
 		}
 	}
 	return problems
+}
+
+func (c Config) validateOTLP(path *field.Path) field.ErrorList {
+	if c.OTLPEndpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(c.OTLPEndpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return field.ErrorList{field.Invalid(path, c.OTLPEndpoint, "must be an address such as http://otel-collector.monitoring:4317, without a user")}
+	}
+	return nil
 }
 
 // validateNamespaceConcurrency sees to it that one namespace leaves room for others.

@@ -219,7 +219,7 @@ func fieldsOf(node *ast.CompositeLit) []ast.Expr {
 var (
 	reasonName  = regexp.MustCompile(`^(Reason|reason|Held)[A-Z]`)
 	reasonValue = regexp.MustCompile(`^[A-Z][a-z]+([A-Z][a-z]+)+$|^[A-Z][a-z]+ed$`)
-	verb        = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z]`)
+	verb        = regexp.MustCompile(`%(\[\d+\])?[-+# 0-9.]*[a-zA-Z]`)
 )
 
 // reason is the word for which a message is given: a constant, or in an event the word itself.

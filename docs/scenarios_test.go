@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write scenarios.md, messages.md, preflight.md, and which figures are stale")
+var update = flag.Bool("update", false, "write the generated pages, the alerts for the Prometheus Operator, and which figures are stale")
 
 // scenario is a row of scenarios.yaml; its fields are told there.
 type scenario struct {

@@ -1,60 +1,99 @@
 package migration
 
 import (
+	"cmp"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sliceshift/sliceshift/migration/handoffs"
+	"github.com/sliceshift/sliceshift/migration/metrics"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Metrics of the migrations that this process drives.
-var (
-	handoffsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sliceshift_handoffs_total",
-		Help: "Ordinals that arrived, by direction (Forward, Back).",
-	}, []string{"direction"})
-	handoffSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "sliceshift_handoff_duration_seconds",
-		Help:    "Seconds from the beginning of an ordinal's handoff until it was available.",
-		Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
-	})
-	stallsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sliceshift_migration_stalls_total",
-		Help: "How often a migration was found to be stalled, by reason.",
-	}, []string{"reason"})
-	effectsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sliceshift_effects_total",
-		Help: "Writes to the clusters of a migration that were accepted, by verb.",
-	}, []string{"verb"})
-)
-
-func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(handoffsTotal, handoffSeconds, stallsTotal, effectsTotal)
-}
-
 // announce tells what a pass has come to, after it was written: events for people,
-// metrics for machines, a log line for whoever looks later.
+// metrics and spans for machines, log lines for whoever looks later.
 func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arrivals) {
-	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
-	decision := outcome.Decision
-	if outcome.Wrote {
-		effectsTotal.WithLabelValues(string(decision.Effect.Verb)).Inc()
-		log.Info(decision.Effect.String(), "side", decision.Effect.Side)
-	}
+	changes := r.follow(m, outcome)
+	r.log(m, outcome, changes)
 	r.announceArrivals(m, outcome, arrived)
 	if outcome.Stalls {
-		r.announceStall(log, m, *decision.Hold)
+		hold := outcome.Decision.Hold
+		metrics.Stalled(hold.Reason)
+		r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", hold.Message)
 	}
 	if outcome.Done && outcome.Saved {
-		r.event(m, corev1.EventTypeNormal, decision.Done, "Complete", completedMessage(decision.Done))
+		r.event(m, corev1.EventTypeNormal, outcome.Decision.Done, "Complete", completedMessage(outcome.Decision.Done))
 	}
+}
+
+// follow measures what a pass has shown of the ordinal on its way.
+func (r *Reconciler) follow(m *api.Migration, outcome Outcome) handoffs.Changes {
+	look := handoffs.Look{Now: outcome.Snapshot.Now, Step: outcome.Decision.Step}
+	if hold := outcome.Decision.Hold; hold != nil {
+		look.Reason = hold.Reason
+	}
+	changes := r.followed.Track(m, look)
+	metrics.Handoff(changes, r.Traces.ID(changes.Of))
+	r.Traces.Record(m, changes)
+	return changes
+}
+
+// log has a line for each thing that was done or recorded, and for each reason to wait that is new.
+func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Changes) {
+	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
+	if ended := changes.Ended; ended != nil {
+		r.ofHandoff(log, &ended.Handoff).Info("handoff ended", "outcome", ended.Outcome,
+			"seconds", ended.End.Sub(ended.Start).Seconds(), "attempts", ended.Attempts)
+	}
+	if outcome.Saved && outcome.Decision.Record != nil {
+		logRecord(log, m, outcome.Snapshot, *outcome.Decision.Record)
+	}
+	if begun := changes.Begun; begun != nil {
+		r.ofHandoff(log, begun).Info("handoff begun")
+	}
+	log = r.ofHandoff(log, changes.Current)
+	decision := outcome.Decision
+	switch {
+	case outcome.Wrote:
+		log.Info(decision.Effect.String(), "cluster", outcome.Snapshot.Side(decision.Effect.Side).Cluster, "verb", decision.Effect.Verb)
+	case outcome.Stalls:
+		log.Info("stalled", "reason", decision.Hold.Reason, "message", decision.Hold.Message, "remedy", decision.Hold.Remedy)
+	case outcome.Waits:
+		log.Info("waiting", "reason", decision.Hold.Reason, "message", decision.Hold.Message)
+	case outcome.Done && outcome.Saved:
+		log.Info("completed", "reason", decision.Done, "message", completedMessage(decision.Done))
+	case outcome.GoesOn:
+		log.Info("no longer stalled")
+	}
+}
+
+// logRecord says what is new in a record: that the migration was accepted, and who drives it.
+func logRecord(log logr.Logger, m *api.Migration, s plan.Snapshot, record plan.Record) {
+	if base := record.Baseline; base != nil && s.Record.Baseline == nil {
+		place := func(side plan.Side, set string) string { return side.Cluster + "/" + side.Namespace + "/" + set }
+		log.Info("accepted", "source", place(s.Source, m.Spec.Source.Name), "destination", place(s.Destination, cmp.Or(m.Spec.Destination.Name, m.Spec.Source.Name)),
+			"replicas", base.Replicas, "budget", base.Budget)
+	}
+	if fence, before := record.Fence, s.Record.Fence; fence != nil && (before == nil || *before != *fence) {
+		log.Info("this process drives the migration", "epoch", fence.Epoch, "direction", fence.Direction, "holder", fence.Holder)
+	}
+}
+
+// ofHandoff names the ordinal on its way, if any.
+func (r *Reconciler) ofHandoff(log logr.Logger, h *handoffs.Handoff) logr.Logger {
+	if h == nil {
+		return log
+	}
+	log = log.WithValues("ordinal", h.Ordinal, "direction", h.Direction)
+	if id := r.Traces.ID(*h); id != "" {
+		log = log.WithValues("traceID", id)
+	}
+	return log
 }
 
 func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived *arrivals) {
@@ -64,22 +103,13 @@ func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived
 		}
 	}
 	if finished := outcome.Finished; finished != nil {
-		took := outcome.Snapshot.Now.Sub(finished.StartTime.Time)
 		direction := api.Forward
 		if outcome.Snapshot.Record.Fence != nil {
 			direction = outcome.Snapshot.Record.Fence.Direction
 		}
-		handoffsTotal.WithLabelValues(string(direction)).Inc()
-		handoffSeconds.Observe(took.Seconds())
-		tell(arrived.add(finished.Ordinal, took, direction))
+		tell(arrived.add(finished.Ordinal, outcome.Snapshot.Now.Sub(finished.StartTime.Time), direction))
 	}
 	tell(arrived.due(time.Now(), outcome.Done || outcome.Stalls))
-}
-
-func (r *Reconciler) announceStall(log logr.Logger, m *api.Migration, hold plan.Hold) {
-	stallsTotal.WithLabelValues(hold.Reason).Inc()
-	log.Info("stalled", "reason", hold.Reason, "message", hold.Message)
-	r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", hold.Message)
 }
 
 func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -33,5 +35,34 @@ func TestLongNotes(t *testing.T) {
 				t.Errorf("got %q", note)
 			}
 		})
+	}
+}
+
+// TestMeasured: how a Migration stands is measured whenever it is looked at, also where no cluster is
+// asked, and not any more once it is gone.
+func TestMeasured(t *testing.T) {
+	d := newDesk(t, west("begun", 1, hasBegun), west("a", 2))
+	d.reconcile("a")
+	states := func() map[string]float64 {
+		t.Helper()
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(d.followed)
+		families, err := registry.Gather()
+		d.must(err)
+		found := map[string]float64{}
+		for _, family := range families {
+			for _, m := range family.Metric {
+				found[family.GetName()+" "+m.Label[len(m.Label)-1].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+		return found
+	}
+	if got := states(); got["sliceshift_migrations queued"] != 1 {
+		t.Errorf("in line: %v", got)
+	}
+	d.must(d.Client.Delete(t.Context(), d.get("a")))
+	d.reconcile("a")
+	if diff := cmp.Diff(map[string]float64{}, states()); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -51,11 +52,19 @@ func (a *arrivals) take() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("ordinal %d is available after %s (%s)", ordinals[0], slowest, a.direction)
+		return fmt.Sprintf("ordinal %d is available at the %s, after %s", ordinals[0], a.side(), slowest)
 	}
 	all := make([]string, len(ordinals))
 	for i, ordinal := range ordinals {
 		all[i] = strconv.Itoa(int(ordinal))
 	}
-	return fmt.Sprintf("ordinals %s are available, the slowest after %s (%s)", strings.Join(all, ", "), slowest, a.direction)
+	return fmt.Sprintf("ordinals %s are available at the %s, the slowest after %s", strings.Join(all, ", "), a.side(), slowest)
+}
+
+// side is the one that they have come to.
+func (a *arrivals) side() plan.SideName {
+	if a.direction == api.Back {
+		return plan.SourceSide
+	}
+	return plan.DestinationSide
 }

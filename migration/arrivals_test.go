@@ -26,19 +26,19 @@ func TestArrivals(t *testing.T) {
 	}{
 		"slowly": {
 			[]step{{arrives: 3, took: time.Second}, {after: 10 * time.Second, arrives: 2, took: 2 * time.Second}},
-			[]string{"ordinal 3 is available after 1s (Forward)", "ordinal 2 is available after 2s (Forward)"},
+			[]string{"ordinal 3 is available at the destination, after 1s", "ordinal 2 is available at the destination, after 2s"},
 		},
 		"fast": {
 			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: 1500 * time.Microsecond}, {after: time.Second, arrives: 7, took: 1}, {after: 7999 * time.Millisecond}, {after: time.Millisecond}, {after: time.Minute}},
-			[]string{"ordinal 9 is available after 0s (Forward)", "ordinals 8, 7 are available, the slowest after 2ms (Forward)"},
+			[]string{"ordinal 9 is available at the destination, after 0s", "ordinals 8, 7 are available at the destination, the slowest after 2ms"},
 		},
 		"the last": {
 			[]step{{arrives: 1, took: 1}, {after: time.Second, arrives: 5, took: time.Second, last: true}},
-			[]string{"ordinal 1 is available after 0s (Forward)", "ordinal 5 is available after 1s (Forward)"},
+			[]string{"ordinal 1 is available at the destination, after 0s", "ordinal 5 is available at the destination, after 1s"},
 		},
 		"back": {
 			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: time.Second}, {after: time.Second, arrives: 8, took: 3 * time.Second, direction: api.Back}, {after: 8 * time.Second}},
-			[]string{"ordinal 9 is available after 0s (Forward)", "ordinal 8 is available after 1s (Forward)", "ordinal 8 is available after 3s (Back)"},
+			[]string{"ordinal 9 is available at the destination, after 0s", "ordinal 8 is available at the destination, after 1s", "ordinal 8 is available at the source, after 3s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/metrics"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -82,8 +83,24 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		before.DeepCopyInto(m)
 		return step, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	outcome.Saved, outcome.Stalls = true, beginsToStall(before, m)
+	outcome.saved(before, m)
 	return step, nil
+}
+
+// saved notes what is new in a status that was written.
+func (outcome *Outcome) saved(before, after *api.Migration) {
+	outcome.Saved, outcome.Stalls = true, beginsToStall(before, after)
+	outcome.GoesOn = stalled(before) && !stalled(after)
+	hold := outcome.Decision.Hold
+	outcome.Waits = hold != nil && !hold.Stalled && progress(before) != progress(after)
+}
+
+// progress is the reason of the condition Progressing.
+func progress(m *api.Migration) string {
+	if found := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing); found != nil {
+		return found.Reason
+	}
+	return ""
 }
 
 // turnBack has a migration go back whose user has asked for that, once the status says why.
@@ -104,6 +121,7 @@ func (e *Engine) turnBack(ctx context.Context, m *api.Migration, step pass.Step)
 // save tells the pass what became of a write of the Migration.
 func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 	answer := pass.Answer{Kind: kindOf(err)}
+	metrics.Wrote(metrics.WriteStatus, answer.Kind)
 	if err == nil {
 		answer.Version, e.saved = m.ResourceVersion, m.DeepCopy()
 	}
@@ -116,6 +134,7 @@ func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (p
 	e.observer.BeforeWrite(effect)
 	object, err := execute.New(m, e.sides, e.policy).Do(ctx, effect)
 	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
+	metrics.Wrote(string(effect.Verb), answer.Kind)
 	if err != nil {
 		answer.Message = endpoint.OneLine(err)
 	} else {

@@ -237,3 +237,41 @@ func TestTurnBack(t *testing.T) {
 		})
 	}
 }
+
+// TestNews: a status that was written is news where it stalls, waits for something else than before, or
+// does not stall any more.
+func TestNews(t *testing.T) {
+	with := func(progressing, stalled string) *api.Migration {
+		m := &api.Migration{}
+		if progressing != "" {
+			condition(m, api.ConditionProgressing, metav1.ConditionTrue, progressing, "")
+		}
+		if stalled != "" {
+			condition(m, api.ConditionStalled, metav1.ConditionTrue, stalled, "")
+		}
+		return m
+	}
+	waits, stalls := &plan.Hold{Reason: api.ReasonPodNotReady}, &plan.Hold{Reason: api.ReasonForeignScale, Stalled: true}
+	type news struct{ stalls, waits, goesOn bool }
+	for name, tc := range map[string]struct {
+		before, after *api.Migration
+		hold          *plan.Hold
+		want          news
+	}{
+		"the first wait":       {with("", ""), with("PodNotReady", ""), waits, news{waits: true}},
+		"the same wait":        {with("PodNotReady", ""), with("PodNotReady", ""), waits, news{}},
+		"another wait":         {with("PodTerminating", ""), with("PodNotReady", ""), waits, news{waits: true}},
+		"a stall":              {with("PodNotReady", ""), with("ForeignScale", "ForeignScale"), stalls, news{stalls: true}},
+		"the same stall":       {with("ForeignScale", "ForeignScale"), with("ForeignScale", "ForeignScale"), stalls, news{}},
+		"no stall any more":    {with("ForeignScale", "ForeignScale"), with("Moving", ""), nil, news{goesOn: true}},
+		"a wait after a stall": {with("ForeignScale", "ForeignScale"), with("PodNotReady", ""), waits, news{waits: true, goesOn: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outcome := Outcome{Decision: plan.Decision{Hold: tc.hold}}
+			outcome.saved(tc.before, tc.after)
+			if got := (news{outcome.Stalls, outcome.Waits, outcome.GoesOn}); got != tc.want || !outcome.Saved {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}

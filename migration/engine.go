@@ -157,6 +157,9 @@ type Outcome struct {
 	// Stalls is true when the status that was written says Stalled, and the one before
 	// did not, or for another reason.
 	Stalls bool
+	// Waits is true when the status that was written names a reason to wait that the one before did not.
+	// GoesOn is true when the one before said Stalled, and it does not any more.
+	Waits, GoesOn bool
 	// RequeueAfter is when to look again at the latest.
 	RequeueAfter time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.

@@ -27,9 +27,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/metrics"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/traces"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -45,6 +47,8 @@ type Reconciler struct {
 	Addresses health.Addresses
 	// Holder identifies this process.
 	Holder string
+	// Traces tell of each handoff; the zero value does not.
+	Traces traces.Recorder
 
 	queue    priorityqueue.PriorityQueue[reconcile.Request]
 	mu       sync.Mutex
@@ -53,6 +57,7 @@ type Reconciler struct {
 	silences *silences
 	line     *line
 	ledger   *ledger
+	followed *metrics.Migrations
 
 	seeding sync.Mutex
 	seeded  bool
@@ -100,7 +105,7 @@ func (d *driven) close() {
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination, limits.DestinationShare)
-	r.ledger = newLedger(limits.Handoffs)
+	r.ledger, r.followed = newLedger(limits.Handoffs), metrics.All
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -129,12 +134,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if missing != nil {
 		r.leave(request.NamespacedName)
 		r.drop(request.NamespacedName)
+		if apierrors.IsNotFound(missing) {
+			r.followed.Forget(request.NamespacedName)
+		}
 		r.nextWave(ctx, request.Namespace)
 		return ctrl.Result{}, client.IgnoreNotFound(missing)
 	}
 	result, err := r.step(ctx, m)
 	r.settle(m, err != nil)
 	r.book(m, err != nil)
+	if !m.DeletionTimestamp.IsZero() && ended(m) {
+		r.followed.Forget(request.NamespacedName)
+	} else {
+		r.followed.See(m, destinationName(m))
+	}
 	result.Priority = new(priority(m))
 	return result, err
 }
@@ -314,7 +327,9 @@ func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.D
 		if err := r.Client.Status().Update(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
-		r.announce(m, Outcome{Decision: decision, Saved: true, Stalls: beginsToStall(before, m)}, &arrivals{})
+		outcome := Outcome{Decision: decision}
+		outcome.saved(before, m)
+		r.announce(m, outcome, &arrivals{})
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, nil
 }

@@ -31,7 +31,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionCompleted)
 	}
 	if record.Completed != "" {
-		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "letting go of both StatefulSets")
+		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "removing the migration's marks from both StatefulSets")
 	}
 }
 
@@ -44,7 +44,7 @@ func completedMessage(reason string) string {
 	case api.ReasonRecovered:
 		return "every ordinal runs at the source again, on the disk as it had left it"
 	default:
-		return "both StatefulSets were let go"
+		return "the migration's marks are off both StatefulSets; each ordinal runs where it was left"
 	}
 }
 

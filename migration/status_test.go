@@ -142,7 +142,7 @@ func TestConditions(t *testing.T) {
 			"False|Recovered|every ordinal runs at the source again, on the disk as it had left it", "False|Ready|", "",
 			"True|Recovered|every ordinal runs at the source again, on the disk as it had left it",
 		},
-		"it was let go": {"", true, plan.Decision{Done: "Released"}, "False|Released|both StatefulSets were let go", "False|Ready|", "", "True|Released|both StatefulSets were let go"},
+		"it was let go": {"", true, plan.Decision{Done: "Released"}, "False|Released|the migration's marks are off both StatefulSets; each ordinal runs where it was left", "False|Ready|", "", "True|Released|the migration's marks are off both StatefulSets; each ordinal runs where it was left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/metrics"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -53,6 +55,7 @@ func newDesk(t *testing.T, all ...client.Object) *desk {
 		Client: c, Events: events.NewFakeRecorder(100), Holder: "test", queue: priorityqueue.New[reconcile.Request]("test"),
 		Connector: &Connector{Secrets: c, Local: &rest.Config{Host: "https://east.invalid:1"}, DefaultServiceAccount: "default", Pool: pool},
 		engines:   map[types.NamespacedName]*driven{}, rota: newRota(5), silences: newSilences(), line: newLine(1, 1),
+		followed: metrics.NewMigrations(clock.RealClock{}),
 	}
 	t.Cleanup(d.queue.ShutDown)
 	return d

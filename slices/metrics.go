@@ -5,29 +5,33 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // Metrics of this controller.
 var (
-	replicasGauge = describe("replicas", "Pods of a StatefulSet, by state: desired, existing, current and updated (by revision), ready, available, unavailable.", "state")
-	startGauge    = describe("ordinals_start", "First ordinal of a StatefulSet.")
-	mostGauge     = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.")
-	isGauge       = describe("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.", "state")
-	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.")
+	replicasGauge = describe("replicas", "Pods of a StatefulSet, by state: desired, existing, current and updated (by revision), ready, available, unavailable.",
+		"Capacity: unavailable above 0 for long, or available below desired.", "state")
+	startGauge = describe("ordinals_start", "First ordinal of a StatefulSet.", "Which ordinals are here: they begin at this one.")
+	mostGauge  = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.",
+		"What a roll-out may take down now. 0 holds it, which a move does to one side.")
+	isGauge = describe("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.",
+		"Roll-outs: complete is 0 while one is under way, and stalled is 1 when somebody must look.", "state")
+	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.",
+		"time() less it is how long a roll-out has stood still.")
 )
 
 // writeStatus is the verb of a status write, beside those of actions.
 const writeStatus = "WriteStatus"
 
-func describe(name, help string, more ...string) *prometheus.Desc {
-	return prometheus.NewDesc("sliceshift_statefulset_"+name, help, append([]string{"namespace", "name"}, more...), nil)
+func describe(name, help, use string, more ...string) *prometheus.Desc {
+	return metric.Gauge(metric.Definition{Name: "sliceshift_statefulset_" + name, Help: help, Use: use, Labels: append([]string{"namespace", "name"}, more...)})
 }
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(gauges)
+	metric.Serve(gauges)
 }
 
 // setGauges collects the metrics of all sets that this process runs. Those of a set go with it. A

@@ -187,7 +187,7 @@ func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Vo
 func (Empty) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
-	look := fmt.Sprintf("look what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
+	look := fmt.Sprintf("see what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
 	switch {
 	case !at.Claim.Found:
 		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without what its peers have filled", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv)"}
@@ -236,7 +236,7 @@ func notEmpty(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists, and this migration has not made it: the pod would start on what it holds, not empty", h.Ref.Namespace, h.Ref.Name),
-		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("see what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
 	}
 }
 

@@ -122,7 +122,7 @@ func TwinOf(volume, twin string) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of the other side is the same disk as volume %s, which is to be moved there: two pods could write to it", twin, volume),
-		"look who uses it, set it to Retain and delete it: kubectl describe pv " + twin,
+		"see who uses it, set it to Retain and delete it: kubectl describe pv " + twin,
 	}
 }
 
@@ -135,7 +135,7 @@ func Replaced(h Holding, disk string) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("volume %s of claim %s/%s is another disk than when its ordinal was stopped: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
-		fmt.Sprintf("look who made it again (kubectl describe pv %s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.Volume.Name),
+		fmt.Sprintf("see who made it again (kubectl describe pv %s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.Volume.Name),
 	}
 }
 
@@ -174,7 +174,7 @@ func NotSecured(h Holding) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
-		fmt.Sprintf("look which volume the ordinal had (kubectl get pv | grep %s/%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("see which volume the ordinal had (kubectl get pv | grep %s/%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Ref.Namespace, h.Ref.Name),
 	}
 }
 
@@ -198,7 +198,7 @@ func foreignClaim(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("see what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
 	}
 }
 
@@ -207,5 +207,5 @@ func foreignVolume(h Holding, want string) *Problem {
 	if want != "" && h.Volume.Handle != want {
 		message = fmt.Sprintf("volume %s exists for another disk: %s instead of %s", h.Volume.Name, h.Volume.Handle, want)
 	}
-	return &Problem{ReasonForeignVolume, message, "look what it is, then rename or remove it: kubectl describe pv " + h.Volume.Name}
+	return &Problem{ReasonForeignVolume, message, "see what it is, then rename or remove it: kubectl describe pv " + h.Volume.Name}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/traces"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
 	"github.com/sliceshift/sliceshift/slices/observe"
@@ -58,6 +59,7 @@ func run(args []string) error {
 		return err
 	}
 	ctrl.SetLogger(logger(settings))
+	ctrl.Log.WithName("manager").Info("starting", "version", version.Get().Version, "commit", version.Get().Commit, "watchNamespace", settings.WatchNamespace, "slices", settings.Slices.Enabled)
 	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("connecting to the manager's own cluster: %w", err)
@@ -67,10 +69,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := setup(mgr, local, settings); err != nil {
+	ctx := ctrl.SetupSignalHandler()
+	recorder, finish, err := startTracing(ctx, settings.OTLPEndpoint)
+	if err != nil {
 		return err
 	}
-	ctx := ctrl.SetupSignalHandler()
+	defer finish()
+	if err := setup(mgr, local, settings, recorder); err != nil {
+		return err
+	}
 	if settings.Slices.Enabled {
 		if err := setupSlices(ctx, mgr, settings); err != nil {
 			return err
@@ -130,7 +137,7 @@ func metricsOptions(settings config.Config) metricsserver.Options {
 	return options
 }
 
-func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
+func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorder traces.Recorder) error {
 	reconciler := &migration.Reconciler{
 		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
 		Connector: &migration.Connector{
@@ -141,6 +148,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config) error {
 		},
 		Events:    mgr.GetEventRecorder("sliceshift"),
 		Holder:    holder(),
+		Traces:    recorder,
 		Addresses: health.Addresses{Listed: settings.Gates.Prometheus, AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 		Volumes: volumes.Policy{
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,

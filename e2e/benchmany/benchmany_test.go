@@ -14,7 +14,7 @@ func TestFiguresOf(t *testing.T) {
 	begin := time.Unix(100, 0)
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	done := func(completed int) seen {
-		return seen{replicas: 2, created: at(0), spoke: at(1), stopped: at(3), arrived: at(completed - 1), moved: 2, completed: at(completed)}
+		return seen{replicas: 2, created: at(0), spoke: at(1), stopped: at(3), arrived: at(completed - 1), moved: 2, arrivals: []time.Time{at(3), at(completed - 1)}, completed: at(completed)}
 	}
 	for name, tc := range map[string]struct {
 		all  []seen
@@ -24,17 +24,17 @@ func TestFiguresOf(t *testing.T) {
 		"all are completed": {
 			[]seen{done(4), done(5), done(10)},
 			10,
-			layoutFigures{PerSecond: 0.6, FirstStopSeconds: 3, SilentSeconds: 1, Fairness: 2, Migrations: 3, Completed: 3, Arrived: 6, Seconds: 10},
+			layoutFigures{PerSecond: 0.6, PerSecondOverTime: []float64{0.6}, FirstStopSeconds: 3, SilentSeconds: 1, Fairness: 2, Migrations: 3, Completed: 3, Arrived: 6, Seconds: 10},
 		},
 		"one is not, and has not said a word": {
 			[]seen{done(4), done(5), {replicas: 2, created: at(2), moved: 1}},
 			20,
-			layoutFigures{PerSecond: 0.25, FirstStopSeconds: 3, SilentSeconds: 18, Fairness: 3.6, Migrations: 3, Completed: 2, Arrived: 5, Seconds: 20},
+			layoutFigures{PerSecond: 0.25, PerSecondOverTime: []float64{0.2}, FirstStopSeconds: 3, SilentSeconds: 18, Fairness: 3.6, Migrations: 3, Completed: 2, Arrived: 5, Seconds: 20},
 		},
 		"nothing has happened": {
 			[]seen{{replicas: 2, created: at(0)}},
 			20,
-			layoutFigures{FirstStopSeconds: 20, SilentSeconds: 20, Fairness: 1, Migrations: 1, Seconds: 20},
+			layoutFigures{PerSecondOverTime: []float64{0}, FirstStopSeconds: 20, SilentSeconds: 20, Fairness: 1, Migrations: 1, Seconds: 20},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +42,21 @@ func TestFiguresOf(t *testing.T) {
 				t.Errorf("figures (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestOverTime: what becomes slower shows.
+func TestOverTime(t *testing.T) {
+	begin := time.Unix(100, 0)
+	at := func(seconds ...int) (times []time.Time) {
+		for _, s := range seconds {
+			times = append(times, begin.Add(time.Duration(s)*time.Second))
+		}
+		return times
+	}
+	got := overTime([]seen{{arrivals: at(1, 2, 29)}, {arrivals: at(0, 59, 61, 66)}}, span{begin, at(64)[0]})
+	if diff := cmp.Diff([]float64{4. / 30, 1. / 30, 2. / 4}, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -73,6 +73,8 @@ type layoutFigures struct {
 	FirstStopSeconds float64 `json:"first_stop_seconds"`
 	// SilentSeconds is the longest that a Migration had no condition.
 	SilentSeconds float64 `json:"silent_seconds"`
+	// PerSecondOverTime are the handoffs a second of each interval of 30 s in turn.
+	PerSecondOverTime []float64 `json:"per_second_over_time"`
 	// Fairness is the slowest Migration's time over the median one's.
 	Fairness   float64 `json:"fairness"`
 	PeakMiB    float64 `json:"peak_mib"`
@@ -143,9 +145,25 @@ func figuresOf(all []seen, taken span) layoutFigures {
 		durations = append(durations, since(one.created, one.completed))
 	}
 	f.PerSecond = float64(f.Arrived) / f.Seconds
+	f.PerSecondOverTime = overTime(all, taken)
 	took := measure.SpreadOf(durations)
 	f.Fairness = took.Max / took.Median
 	return f
+}
+
+// interval is what arrivals are counted in, to see whether many become slower.
+const interval = 30 * time.Second
+
+func overTime(all []seen, taken span) []float64 {
+	rates := make([]float64, (taken.end.Sub(taken.begin)+interval-1)/interval)
+	for _, one := range all {
+		for _, at := range one.arrivals {
+			if i := int(at.Sub(taken.begin) / interval); i >= 0 && i < len(rates) {
+				rates[i] += 1 / min(interval, taken.end.Sub(taken.begin.Add(time.Duration(i)*interval))).Seconds()
+			}
+		}
+	}
+	return rates
 }
 
 // takeUsage fills in what the manager has used for it.

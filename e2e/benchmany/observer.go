@@ -32,6 +32,8 @@ type seen struct {
 	// arrived is when the destination had all replicas available, moved how many it had at most.
 	arrived time.Time
 	moved   int32
+	// arrivals are when each ordinal did.
+	arrivals []time.Time
 	// completed is when the Migration was.
 	completed time.Time
 }
@@ -121,7 +123,9 @@ func (o *observer) atSource(set *appsv1.StatefulSet) {
 
 func (o *observer) atDestination(set *appsv1.StatefulSet) {
 	o.change(set, func(s *seen) {
-		s.moved = max(s.moved, set.Status.AvailableReplicas)
+		for ; s.moved < set.Status.AvailableReplicas; s.moved++ {
+			s.arrivals = append(s.arrivals, time.Now())
+		}
 		note(&s.arrived, s.moved == s.replicas)
 	})
 }

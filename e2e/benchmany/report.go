@@ -90,6 +90,7 @@ func (l named) rows(alone aloneFigures) []measure.Row {
 		measure.AtLeast(figure("Migrations completed"), "%.0f", float64(l.Completed), float64(l.Migrations),
 			fmt.Sprintf(" (%d handoffs in %.1f s)", l.Arrived, l.Seconds)),
 		perSecond,
+		measure.Shown(figure("handoffs a second, each 30 s"), fmt.Sprintf("%.1f", l.PerSecondOverTime)),
 		measure.Judged(figure("reads a handoff"), "%.1f", l.ReadsPerHandoff, mostReads, fmt.Sprintf(" (and %.2f watches)", l.WatchesPerHandoff)).Aim("%.1f", aimReads),
 	}
 	rows = append(rows, readsGrowth...)

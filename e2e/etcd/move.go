@@ -6,7 +6,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -39,11 +38,7 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	}
 	r.Say("the Migration is created")
 	r.move = 1
-	err = r.Await(ctx, func(m *api.Migration) bool {
-		h := m.Status.Handoff
-		return m.Status.Moved == 1 && h != nil && h.Ordinal == members-2 && stage.IsStopped(h.Step)
-	})
-	if err != nil {
+	if err := r.Await(ctx, func(*api.Migration) bool { return r.Stopped(ctx, members-2) }); err != nil {
 		return fmt.Errorf("one member moved and the next one stopped: %w", err)
 	}
 	return r.SetMode(ctx, api.ModeRollback)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -35,10 +34,9 @@ func scenarios(undisturbed int) []scenario {
 }
 
 // strikeDue begins what is to happen now, and does not wait for it.
-func (r *run) strikeDue(ctx context.Context, m *api.Migration) {
-	h := m.Status.Handoff
+func (r *run) strikeDue(ctx context.Context, _ *api.Migration) {
 	for i, s := range r.scenario.strikes {
-		if r.struck[i] || h == nil || r.move != s.move || h.Ordinal != s.ordinal || !stage.IsStopped(h.Step) {
+		if r.struck[i] || r.move != s.move || !r.Stopped(ctx, s.ordinal) {
 			continue
 		}
 		r.struck[i] = true

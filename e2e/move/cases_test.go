@@ -56,6 +56,7 @@ var embeddedOnly = map[string]string{
 	"TestGatesAskPods":                 ownServers,
 	"TestFence":                        ownServers,
 	"TestMetrics":                      "what the manager says of itself",
+	"TestObserved":                     "what the manager says of itself",
 	"TestSecretsOfTheManager":          "what the manager says of itself",
 	"TestSecretsOfTheCommand":          "what the command says of itself",
 	"TestGiverLosesItsSet":             byOthers,

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -128,6 +129,34 @@ func TestSharedVolumeOfSomebody(t *testing.T) {
 	if got := v.sharedVolume(v.There()); got.Spec.NFS.Path != "/b" || got.Annotations[api.OriginAnnotationKey] != "" {
 		t.Errorf("it was written over: %+v", got)
 	}
+}
+
+// TestSharedClaimOfTwoMigrations: the copies that one has made are used by another, and from then on neither deletes them.
+func TestSharedClaimOfTwoMigrations(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, copying(nil))
+	v.shareClaim("/a", "")
+	_, to := v.clients()
+	changed := false
+	v.Drive(v.Mover(), harness.OnVerb(plan.ScaleDown, func() error {
+		if changed {
+			return nil
+		}
+		changed = true
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+api.OwnerLabelKey+`":"another"}}}`))
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: v.ToNamespace, Name: "shared"}}
+		if err := to.Patch(v.Ctx, claim, patch); err != nil {
+			return err
+		}
+		return to.Patch(v.Ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: v.sharedVolume(v.There()).Name}}, patch)
+	}))
+	claim := &corev1.PersistentVolumeClaim{}
+	v.Must(to.Get(v.Ctx, client.ObjectKey{Namespace: v.ToNamespace, Name: "shared"}, claim))
+	if owners := claim.Labels[api.OwnerLabelKey] + v.sharedVolume(v.There()).Labels[api.OwnerLabelKey]; owners != "" {
+		t.Errorf("migration %s may delete what this one needs, too", owners)
+	}
+	v.expectShared(v.There())
+	v.ExpectMovedCleanly()
 }
 
 // TestSharedClaimGoesBack: on the way back the copies of what all ordinals share are removed, where that was asked for,

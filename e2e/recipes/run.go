@@ -178,11 +178,7 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 		return err
 	}
 	r.Say("the Migration is created")
-	err = r.Await(ctx, func(m *api.Migration) bool {
-		h := m.Status.Handoff
-		return h != nil && h.Ordinal == r.turn && stage.IsStopped(h.Step)
-	})
-	if err != nil {
+	if err := r.Await(ctx, func(*api.Migration) bool { return r.Stopped(ctx, r.turn) }); err != nil {
 		return fmt.Errorf("a member stopped: %w", err)
 	}
 	return r.SetMode(ctx, api.ModeRollback)

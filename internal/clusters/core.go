@@ -43,6 +43,7 @@ type core struct {
 func newCore(name string, config *rest.Config, booked bool) (*core, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next} })
 	if config.QPS > 0 && config.RateLimiter == nil {
 		// Without it each kind would have a limit of its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))

@@ -108,10 +108,14 @@ func ofSet(pod, set string) bool {
 func Stranger(selector labels.Selector, set string, pods []corev1.Pod) string {
 	for i := range pods {
 		pod := &pods[i]
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !ended && !ofSet(pod.Name, set) && selector != nil && selector.Matches(labels.Set(pod.Labels)) {
+		if SomebodyElses(pod, set) && selector != nil && selector.Matches(labels.Set(pod.Labels)) {
 			return pod.Name
 		}
 	}
 	return ""
+}
+
+// SomebodyElses says whether a pod that has not ended is no replica of the set.
+func SomebodyElses(pod *corev1.Pod, set string) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !ofSet(pod.Name, set)
 }

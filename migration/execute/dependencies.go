@@ -2,12 +2,14 @@ package execute
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/dependencies"
@@ -37,6 +39,9 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 	if there == nil || there.GetUID() != effect.UID || there.GetResourceVersion() != effect.ResourceVersion {
 		return nil, conflict(kind, effect.Name)
 	}
+	if kind.Storage {
+		return there, disown(ctx, at.Live, there)
+	}
 	owner := there.GetLabels()[api.OwnerLabelKey]
 	merged := dependencies.Merge(there, copied, way)
 	if owner != "" && dependencies.Hash(dependencies.Clean(there, way.Home())) == effect.Copied.Origin {
@@ -48,6 +53,18 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 		merged.SetLabels(labels)
 	}
 	return merged, at.Live.Update(ctx, merged)
+}
+
+// disown takes the mark of the migration that has made it from a copy that stands for storage, so that its
+// cleanup leaves it to the others that need it. Nothing else of it is written.
+func disown(ctx context.Context, c client.Client, there *unstructured.Unstructured) error {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": there.GetUID(), "resourceVersion": there.GetResourceVersion(), "labels": map[string]any{api.OwnerLabelKey: nil},
+	}})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, there, client.RawPatch(types.MergePatchType, data))
 }
 
 // CopyOf is the copy of a dependency as it is at the source now, and the way that it takes. It is

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -128,6 +130,36 @@ func TestCopyOfTwoMigrations(t *testing.T) {
 	}
 	if diff := cmp.Diff(made.GetAnnotations(), got.GetAnnotations()); diff != "" || dependencies.Hash(got) != originHash() {
 		t.Errorf("it has %v\n%s", got.Object, diff)
+	}
+}
+
+// TestStorageOfTwoMigrations: what stands for storage only loses the mark of who has made it (I9).
+func TestStorageOfTwoMigrations(t *testing.T) {
+	claim := `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: there, resourceVersion: "999", labels: {app: web, migration.sliceshift.io/created-by: other}}, spec: {volumeName: nfs}}`
+	e := copier(endpointtest.Object(claim))
+	way := observe.WayOf(e.Pair, "")
+	origin := endpointtest.Object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: here}, spec: {volumeName: other}}`)
+	if err := e.Source.Live.Create(t.Context(), origin); err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := dependencies.KindOf(dependencies.PersistentVolumeClaim)
+	read, err := e.Source.Dependency(t.Context(), kind, "shared", "v1")
+	if err != nil || read == nil {
+		t.Fatal(err)
+	}
+	effect := copyEffect(plan.UpdateCopy, func(e *plan.Effect) {
+		e.Kind, e.Name, e.UID, e.ResourceVersion = dependencies.PersistentVolumeClaim, "shared", "there", "999"
+		e.Copied.Origin = dependencies.Hash(dependencies.Clean(read, way))
+	})
+	if _, err := e.Do(t.Context(), effect); err != nil {
+		t.Fatal(err)
+	}
+	var got corev1.PersistentVolumeClaim
+	if err := e.Destination.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "shared"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "web"}, got.Labels); diff != "" || got.Spec.VolumeName != "nfs" {
+		t.Errorf("it has %+v %s", got.Spec, diff)
 	}
 }
 

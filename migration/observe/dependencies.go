@@ -343,12 +343,36 @@ func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.D
 			return err
 		})
 	}
+	var used map[Named]string
+	reads = append(reads, func() (err error) {
+		used, err = usedThere(ctx, r.Destination)
+		return err
+	})
 	err := endpoint.Together(reads...)
 	var list []plan.Dependency
 	for _, kind := range dependencies.Copied() {
 		list = append(list, made[kind.Name]...)
 	}
+	for i := range list {
+		list[i].Copy.UsedBy = used[Named{list[i].Kind, list[i].Name}]
+	}
 	return list, err
+}
+
+// usedThere is what pods that are no replicas of the set name, and one such pod for each.
+func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, error) {
+	pods, err := podsSelected(ctx, at, labels.Everything())
+	used := map[Named]string{}
+	for i := range pods {
+		pod := &pods[i]
+		if !dependencies.SomebodyElses(pod, at.Set) {
+			continue
+		}
+		for _, ref := range slices.Concat(dependencies.Walk(pod.Spec, nil), dependencies.SharedClaims(pod.Spec, nil)) {
+			used[Named{ref.Kind, ref.Name}] = at.Namespace + "/" + pod.Name + " in cluster " + at.Cluster
+		}
+	}
+	return used, err
 }
 
 // again reads the dependencies of some names again, and leaves the others as they were. On the way back

@@ -231,8 +231,13 @@ func TestMade(t *testing.T) {
 		endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: shop, labels: {migration.sliceshift.io/created-by: other}}}`),
 		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: mine, namespace: shop, labels: {migration.sliceshift.io/created-by: m}}}`),
 		endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: nobodys, namespace: shop}}`),
+		endpointtest.Object(`{apiVersion: v1, kind: Pod, metadata: {name: report-1, namespace: shop}, spec: {volumes: [{name: c, configMap: {name: mine}}]}}`),
+		endpointtest.Object(`{apiVersion: v1, kind: Pod, metadata: {name: ended, namespace: shop}, spec: {volumes: [{name: c, secret: {secretName: mine}}]}, status: {phase: Succeeded}}`),
 	))
 	list, err := CopyReader{Pair: pair, Owner: "m"}.Made(t.Context(), needySet())
+	if len(list) == 2 && (list[0].Copy.UsedBy != "" || !strings.HasPrefix(list[1].Copy.UsedBy, "shop/report-1 in cluster ")) {
+		t.Errorf("used by %q and %q", list[0].Copy.UsedBy, list[1].Copy.UsedBy)
+	}
 	if err != nil || len(list) != 2 || list[0].Kind != "Secret" || list[1].Kind != "ConfigMap" || !list[0].Copy.Ours || list[0].Name != "mine" {
 		t.Errorf("%+v, %v", list, err)
 	}

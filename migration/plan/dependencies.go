@@ -83,6 +83,9 @@ type Copy struct {
 	// deleted with it.
 	Unbound  bool
 	Releases bool
+	// UsedBy names a pod of somebody else that names it; empty: none does. It is looked for before what
+	// the migration has made is deleted.
+	UsedBy string
 }
 
 // Copied is what a write of a copy is about.
@@ -201,7 +204,7 @@ func (p dependencyPlanner) copy(d Dependency) *Decision {
 	case d.Origin == "":
 		return nil // what has no origin any more is still needed by those that have moved
 	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or as the destination stores it
-		if c.Anothers && !d.Storage { // that one would delete it with its own pods, and these need it, too: from now on nobody does
+		if c.Anothers { // that one would delete it with its own pods, and these need it, too: from now on nobody does
 			return p.write(UpdateCopy, d, c.PutBack)
 		}
 		return nil
@@ -219,7 +222,7 @@ func (p dependencyPlanner) copy(d Dependency) *Decision {
 func (p dependencyPlanner) diverged(d Dependency) *Decision {
 	return Stalled(volumes.ReasonClaimDiverges,
 		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
-		fmt.Sprintf("look which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
+		fmt.Sprintf("see which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
 }
 
 // create copies what the destination does not have.
@@ -307,6 +310,11 @@ func (p dependencyPlanner) cleanup() *Decision {
 		return hold
 	}
 	for _, d := range p.Dependencies.List {
+		if c := d.Copy; c.Found && c.Ours && c.UsedBy != "" {
+			return Stalled(api.ReasonDependencyUsed,
+				fmt.Sprintf("%s is a copy that is to be deleted, and pod %s uses it: it would not start again", p.there(d), c.UsedBy),
+				"remove that pod, with what made it; or set spec.dependencies.cleanup to Retain (--cleanup-copies retain), and the copies stay")
+		}
 		if c := d.Copy; c.Found && c.Ours && c.Releases {
 			return Stalled(volumes.ReasonVolumeNotRetain,
 				p.there(d)+" is a copy that is to be deleted, and its reclaim policy is not Retain any more: the storage that the source uses would be deleted with it",

@@ -85,6 +85,7 @@ func TestCopies(t *testing.T) {
 		"it selects others, copy":              {changes{others, selects(api.SelectsOthersCopy)}, create},
 		"the same":                             {changes{there("2", nil)}, ""},
 		"the same, of another migration":       {changes{there("2", func(c *Copy) { c.Anothers = true })}, update},
+		"storage of another migration":         {changes{there("2", func(c *Copy) { c.Anothers = true }), having(func(d *Dependency) { d.Storage = true })}, update},
 		"the same, edited":                     {changes{there("2", copiedOnce("kubectl", 0))}, ""},
 		"being deleted":                        {changes{there("2", func(c *Copy) { c.Terminating = true })}, api.ReasonAwaitingDeletion},
 		"its origin is gone":                   {changes{there("1", copiedOnce("", 0)), having(func(d *Dependency) { d.Origin = "" })}, ""},
@@ -210,6 +211,8 @@ func TestCleanupOfCopies(t *testing.T) {
 		"a pod is left":    {func(s *Snapshot) { s.Destination.SetPod(Pod{Ordinal: 3}) }, ""},
 		"ordinals are":     {func(s *Snapshot) { s.Destination.Set.Replicas = 1 }, ""},
 		"not read":         {func(s *Snapshot) { s.Dependencies = Dependencies{} }, api.ReasonDependencyNotRead},
+		"one is used":      {func(s *Snapshot) { s.Dependencies.List[0].Copy.UsedBy = "shop/report-1" }, api.ReasonDependencyUsed},
+		"others' is used":  {func(s *Snapshot) { s.Dependencies.List[2].Copy.UsedBy = "shop/report-1" }, "DeleteCopy destination b u-7"},
 		"nothing is left":  {func(s *Snapshot) { s.Dependencies.List = s.Dependencies.List[2:] }, ""},
 		"only one is left": {func(s *Snapshot) { s.Dependencies.List = s.Dependencies.List[:1] }, "DeleteCopy destination a u-7"},
 	} {

@@ -190,13 +190,18 @@ func (p foreignPlanner) foreignBudgets() *Decision {
 	return nil
 }
 
+// whatKeepsIt shows why a StatefulSet that is being deleted is still there.
+func (s Side) whatKeepsIt() string {
+	return fmt.Sprintf("a deletion cannot be taken back; wait until it is gone, and see what keeps it: kubectl get %s -n %s %s -o yaml", s.Set.resource(), s.Namespace, s.Set.Name)
+}
+
 func (p foreignPlanner) foreignSets() *Decision {
 	source, destination := p.Source.Set, p.Destination.Set
 	switch {
 	case source.Terminating && !p.Spec.DeleteSource:
-		return Stalled(api.ReasonSourceBeingDeleted, fmt.Sprintf("StatefulSet %s/%s in cluster %s is being deleted", p.Source.Namespace, source.Name, p.Source.Cluster), "")
+		return Stalled(api.ReasonSourceBeingDeleted, p.Source.object()+" is being deleted: its pods may all go at any moment", p.Source.whatKeepsIt())
 	case destination.Terminating && p.direction() == api.Forward:
-		return Stalled(api.ReasonDestinationDeleted, fmt.Sprintf("StatefulSet %s/%s in cluster %s is being deleted", p.Destination.Namespace, destination.Name, p.Destination.Cluster), "")
+		return Stalled(api.ReasonDestinationDeleted, p.Destination.object()+" is being deleted: what is started there would be stopped again", p.Destination.whatKeepsIt())
 	}
 	broken := p.layout.broken
 	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {

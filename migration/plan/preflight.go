@@ -146,7 +146,7 @@ func sourceFindings(s Snapshot) []Finding {
 		findings = append(findings, Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
 	}
 	if set.Terminating {
-		add(api.ReasonSourceBeingDeleted, object+" is being deleted", "")
+		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.whatKeepsIt())
 	}
 	if set.Replicas == 0 {
 		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", set.resource(), side.Namespace, set.Name))
@@ -217,7 +217,7 @@ func destinationFindings(s Snapshot) []Finding {
 			return findings
 		}
 		if set.Terminating {
-			add(api.ReasonDestinationDeleted, object+" is being deleted", "")
+			add(api.ReasonDestinationDeleted, object+" is being deleted: what is started there would be stopped again", side.whatKeepsIt())
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
 			findings = append(findings, heldFinding(side))

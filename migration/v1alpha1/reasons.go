@@ -31,6 +31,7 @@ const (
 	ReasonDependencyChanged    = "DependencyChanged"
 	ReasonDependencySelects    = "DependencySelectsOthers"
 	ReasonDependencyKept       = "DependencyKept"
+	ReasonDependencyUsed       = "DependencyUsed"
 	ReasonDependencyNotRead    = "DependencyNotRead"
 	ReasonDependencyNotBound   = "DependencyNotBound"
 	ReasonQuotaTooSmall        = "QuotaTooSmall"

@@ -4,19 +4,16 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sliceshift/sliceshift/internal/metric"
 )
 
-var writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "sliceshift_statefulset_writes_total",
-	Help: "What was done to pods and claims, and status writes, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
-}, []string{"verb", "result"})
-
-func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
-	metrics.Registry.MustRegister(writesTotal)
-}
+var writesTotal = metric.Counter(metric.Definition{
+	Name: "sliceshift_statefulset_writes_total", Labels: []string{"verb", "result"},
+	Help: "What was done to pods and claims of all StatefulSets, and status writes, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
+	Use:  "refused is a quota or an admission policy; failed an API server that does not answer.",
+})
 
 // RecordWrite counts a write by what came of it.
 func RecordWrite(verb string, err error) {

@@ -32,11 +32,6 @@ func Completed(reason string) func(*api.Migration) bool {
 	}
 }
 
-// IsStopped says that a member is down at the source.
-func IsStopped(step api.Step) bool {
-	return step == api.StepAwaitRelease || step == api.StepCarryVolumes || step == api.StepScaleUp || step == api.StepAwaitReadiness
-}
-
 // state is what a person would look at.
 func (m Members) state(migration *api.Migration) string {
 	line := fmt.Sprintf("%d of %d members are in west", migration.Status.Moved, migration.Status.Total)

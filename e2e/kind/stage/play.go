@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,6 +59,13 @@ func (p *Play) MoveAgain(ctx context.Context) error {
 		return err
 	}
 	return p.Await(ctx, Completed(api.ReasonMoved))
+}
+
+// Stopped says whether a member has been stopped in east. The Migration's status does not say that of one that
+// is down for a short time only.
+func (p *Play) Stopped(ctx context.Context, ordinal int32) bool {
+	set, err := p.Pair.East.Client.AppsV1().StatefulSets(p.Members.Namespace).Get(ctx, p.Members.Name, metav1.GetOptions{})
+	return err == nil && *set.Spec.Replicas <= ordinal // else it is asked again: the API server may be away
 }
 
 // Await looks at the Migration until it is as wanted, and tells what it does meanwhile.

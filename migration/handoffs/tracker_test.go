@@ -1,0 +1,203 @@
+package handoffs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// world is a migration whose status changes as an engine changes it.
+type world struct {
+	m       *api.Migration
+	now     time.Time
+	tracker Tracker
+}
+
+func newWorld() *world {
+	w := &world{m: &api.Migration{}, now: time.Unix(1_000_000, 123_456_000).UTC()}
+	w.m.UID = "uid"
+	w.m.Status.Fence = &api.Fence{Epoch: 1, Direction: api.Forward}
+	return w
+}
+
+func (w *world) pass(after time.Duration, step api.Step, reason string) Changes {
+	w.now = w.now.Add(after)
+	return w.tracker.See(w.m, Look{Now: w.now, Step: step, Reason: reason})
+}
+
+func (w *world) begin(ordinal int32) {
+	w.m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepGate, StartTime: metav1.NewMicroTime(w.now), Attempts: 1}
+}
+
+// arrive ends the handoff as an engine does, which notes it.
+func (w *world) arrive() {
+	was := w.m.Status.Handoff
+	if w.m.Status.History == nil {
+		w.m.Status.History = &api.History{}
+	}
+	w.m.Status.History.Handoffs = append(w.m.Status.History.Handoffs, api.PastHandoff{
+		Ordinal: was.Ordinal, StartTime: was.StartTime, EndTime: metav1.NewMicroTime(w.now), Attempts: was.Attempts,
+	})
+	w.m.Status.Handoff = nil
+}
+
+func (w *world) turn() {
+	fence := *w.m.Status.Fence
+	fence.Epoch++
+	fence.Direction = map[api.Direction]api.Direction{api.Forward: api.Back, api.Back: api.Forward}[fence.Direction]
+	w.m.Status.Fence = &fence
+	if w.m.Status.Handoff != nil {
+		handoff := *w.m.Status.Handoff
+		handoff.StartTime = metav1.NewMicroTime(w.now)
+		handoff.Attempts++
+		w.m.Status.Handoff = &handoff
+	}
+}
+
+// TestHandoff: a handoff is told of as begun, by each stay at a step with what it waited for, and as
+// arrived.
+func TestHandoff(t *testing.T) {
+	w := newWorld()
+	w.pass(0, "", "")
+	start := w.now
+	w.begin(4)
+	of := Handoff{Migration: "uid", Ordinal: 4, Direction: api.Forward, Start: start}
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	stay := func(step api.Step, from, to int, waits ...Wait) *Stay {
+		return &Stay{Step: step, Start: at(from), End: at(to), Outcome: Done, Waits: waits}
+	}
+	check := func(what string, got, want Changes) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	check("begun", w.pass(0, api.StepGate, ""), Changes{Current: &of, Begun: &of})
+	check("on to the next step", w.pass(time.Second, api.StepReserveBudget, "BudgetNotConfirmed"), Changes{Current: &of, Of: of, Stay: stay(api.StepGate, 0, 1)})
+	check("a pass that says no step", w.pass(time.Second, "", "ClusterUnreachable"), Changes{Current: &of})
+	if _, down := w.tracker.Down(); down {
+		t.Error("the ordinal is down before it was stopped")
+	}
+	check("stopped", w.pass(time.Second, api.StepAwaitRelease, "PodTerminating"), Changes{Current: &of, Of: of, Stay: stay(api.StepReserveBudget, 1, 3,
+		Wait{"BudgetNotConfirmed", at(1)}, Wait{"ClusterUnreachable", at(2)})})
+	if since, down := w.tracker.Down(); !down || !since.Equal(at(3)) {
+		t.Errorf("down: %t since %s", down, since)
+	}
+	w.pass(time.Second, api.StepAwaitReadiness, "PodNotReady")
+	w.now = w.now.Add(time.Second)
+	w.arrive()
+	check("arrived", w.pass(0, api.StepAwaitReadiness, ""), Changes{
+		Of: of, Stay: stay(api.StepAwaitReadiness, 4, 5, Wait{"PodNotReady", at(4)}),
+		Ended: &Ending{Handoff: of, End: at(5), Outcome: Arrived, Attempts: 1},
+	})
+	if _, down := w.tracker.Down(); down {
+		t.Error("the ordinal is down though it has arrived")
+	}
+}
+
+// TestTurnedRound: the way back is another handoff, and the ordinal has been down since before it.
+func TestTurnedRound(t *testing.T) {
+	w := newWorld()
+	w.pass(0, "", "")
+	w.begin(4)
+	w.pass(0, api.StepGate, "")
+	w.pass(time.Second, api.StepAwaitRelease, "PodTerminating")
+	stopped := w.now
+	w.now = w.now.Add(time.Second)
+	w.turn()
+	got := w.pass(0, "", "")
+	if got.Ended == nil || got.Ended.Outcome != TurnedBack || got.Begun == nil || got.Begun.Direction != api.Back || got.Stay.Outcome != TurnedBack {
+		t.Errorf("got %+v", got)
+	}
+	if since, down := w.tracker.Down(); !down || !since.Equal(stopped) {
+		t.Errorf("down: %t since %s, want %s", down, since, stopped)
+	}
+}
+
+// TestTakenOver: who takes a handoff over does not tell of it as begun, and knows no less of it than
+// the status says.
+func TestTakenOver(t *testing.T) {
+	w := newWorld()
+	w.begin(4)
+	w.m.Status.Handoff.Step, w.m.Status.Handoff.StepTime = api.StepAwaitReadiness, metav1.NewMicroTime(w.now.Add(time.Second))
+	start := w.now
+	if got := w.pass(time.Minute, api.StepAwaitReadiness, "PodNotReady"); got.Begun != nil || got.Stay != nil || got.Current == nil {
+		t.Errorf("got %+v", got)
+	}
+	if since, down := w.tracker.Down(); !down || !since.Equal(start) {
+		t.Errorf("down: %t since %s", down, since)
+	}
+	w.arrive()
+	if got := w.pass(0, api.StepAwaitReadiness, ""); got.Ended.Outcome != Arrived || !got.Stay.Start.Equal(start.Add(time.Second)) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWithdrawn: an ordinal that was let be before it was stopped has not arrived anywhere.
+func TestWithdrawn(t *testing.T) {
+	w := newWorld()
+	w.pass(0, "", "")
+	w.begin(4)
+	w.pass(0, api.StepGate, "")
+	w.m.Status.Handoff = nil
+	if got := w.pass(time.Second, api.StepGate, "Paused"); got.Ended.Outcome != Withdrawn {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAccounts: whatever happens, each handoff that begins ends once, unless it is under way, and its
+// stays are all of its time.
+func TestAccounts(t *testing.T) {
+	steps := []api.Step{"", api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		w.pass(0, "", "")
+		begun, ended, stayed := 0, 0, time.Duration(0)
+		count := func(changes Changes) {
+			if changes.Begun != nil {
+				begun++
+			}
+			if changes.Stay != nil {
+				stayed += changes.Stay.End.Sub(changes.Stay.Start)
+			}
+			if e := changes.Ended; e != nil {
+				ended++
+				if took := e.End.Sub(e.Start); took != stayed {
+					t.Fatalf("a handoff of %s had stays of %s", took, stayed)
+				}
+				stayed = 0
+			}
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "passes") {
+			w.now = w.now.Add(time.Duration(rapid.IntRange(1, 5000).Draw(t, "ms")) * time.Millisecond)
+			switch under := w.m.Status.Handoff != nil; rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				if under {
+					w.arrive()
+				}
+			case 1:
+				w.turn()
+			case 2:
+				w.m.Status.Handoff = nil
+			case 3:
+				if under {
+					w.arrive()
+				}
+				w.begin(rapid.Int32Range(0, 3).Draw(t, "ordinal"))
+			}
+			count(w.pass(0, rapid.SampledFrom(steps).Draw(t, "step"), rapid.SampledFrom([]string{"", "A", "B"}).Draw(t, "reason")))
+		}
+		under := 0
+		if w.m.Status.Handoff != nil {
+			under = 1
+		}
+		if begun != ended+under {
+			t.Fatalf("%d begun, %d ended, %d under way", begun, ended, under)
+		}
+	})
+}

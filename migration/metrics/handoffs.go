@@ -1,0 +1,77 @@
+// Package metrics measures migrations: what has happened as counters and histograms, how each one
+// stands as gauges that go with it. It is told what is known anyway, and reads nothing.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sliceshift/sliceshift/internal/metric"
+	"github.com/sliceshift/sliceshift/migration/handoffs"
+)
+
+var (
+	begunTotal = metric.Counter(metric.Definition{
+		Name: "sliceshift_migration_handoffs_begun_total", Labels: []string{"direction"},
+		Help: "Handoffs that were begun, or turned round into this direction (Forward, Back).",
+		Use:  "How much is going on. Of those begun, each ends as completed, turned back or withdrawn.",
+	})
+	completedTotal = metric.Counter(metric.Definition{
+		Name: "sliceshift_migration_handoffs_completed_total", Labels: []string{"direction"},
+		Help: "Handoffs whose ordinal has arrived, by direction (Forward, Back).",
+		Use:  "Throughput: rate() of it, and what divides requests and writes into those of one handoff.",
+	})
+	turnedTotal = metric.Counter(metric.Definition{
+		Name: "sliceshift_migration_handoffs_turned_back_total", Labels: []string{"direction"},
+		Help: "Handoffs that were turned round on their way, by the direction that they had.",
+		Use:  "Anything above 0 that nobody asked for is worth a look at why moves are rolled back.",
+	})
+	withdrawnTotal = metric.Counter(metric.Definition{
+		Name: "sliceshift_migration_handoffs_withdrawn_total", Labels: []string{"direction"},
+		Help: "Handoffs that ended before their ordinal was stopped, by direction.",
+		Use:  "Many of them mean that gates close again as soon as a handoff has begun: applications flap.",
+	})
+	handoffSeconds = metric.Seconds(metric.Definition{
+		Name: "sliceshift_migration_handoff_duration_seconds", Labels: []string{"direction", "outcome"},
+		Help: "Seconds from the beginning of a handoff to its end, by outcome: arrived, turned_back, withdrawn.",
+		Use:  "What a move costs each replica. Its exemplars lead to the trace of a slow one.",
+	})
+	stepSeconds = metric.Seconds(metric.Definition{
+		Name: "sliceshift_migration_handoff_step_duration_seconds", Labels: []string{"step", "outcome"},
+		Help: "Seconds that an ordinal stayed at a step of its handoff, by outcome: done, turned_back, withdrawn.",
+		Use:  "Where handoffs spend their time: AwaitRelease is the old pod and its volumes, AwaitReadiness the new pod.",
+	})
+)
+
+// Handoff measures what a pass has shown of a handoff. trace is the id of its trace; empty: there is
+// none.
+func Handoff(changes handoffs.Changes, trace string) {
+	if begun := changes.Begun; begun != nil {
+		begunTotal.WithLabelValues(string(begun.Direction)).Inc()
+	}
+	if stay := changes.Stay; stay != nil {
+		observe(stepSeconds.WithLabelValues(string(stay.Step), string(stay.Outcome)), stay.End.Sub(stay.Start).Seconds(), trace)
+	}
+	ended := changes.Ended
+	if ended == nil {
+		return
+	}
+	direction := string(ended.Direction)
+	switch ended.Outcome {
+	case handoffs.Arrived:
+		completedTotal.WithLabelValues(direction).Inc()
+	case handoffs.TurnedBack:
+		turnedTotal.WithLabelValues(direction).Inc()
+	default:
+		withdrawnTotal.WithLabelValues(direction).Inc()
+	}
+	observe(handoffSeconds.WithLabelValues(direction, string(ended.Outcome)), ended.End.Sub(ended.Start).Seconds(), trace)
+}
+
+// observe adds a value with the trace that it is of.
+func observe(to prometheus.Observer, value float64, trace string) {
+	if with, can := to.(prometheus.ExemplarObserver); can && trace != "" {
+		with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": trace})
+		return
+	}
+	to.Observe(value)
+}

@@ -1,0 +1,222 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sliceshift/sliceshift/migration/handoffs"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+var begin = time.Unix(1_000_000, 0)
+
+// stage follows migrations at a time of its own.
+type stage struct {
+	*Migrations
+	clock *clocktesting.FakePassiveClock
+	t     *testing.T
+}
+
+func newStage(t *testing.T) stage {
+	clock := clocktesting.NewFakePassiveClock(begin)
+	return stage{NewMigrations(clock), clock, t}
+}
+
+func (s stage) after(seconds int) { s.clock.SetTime(begin.Add(time.Duration(seconds) * time.Second)) }
+
+// served are the samples by name, and by what is left of the labels without those of a migration.
+func (s stage) served() map[string]float64 {
+	s.t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(s.Migrations)
+	families, err := registry.Gather()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	samples := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.Metric {
+			words := []string{strings.TrimPrefix(family.GetName(), "sliceshift_")}
+			for _, label := range m.Label {
+				words = append(words, label.GetValue())
+			}
+			samples[strings.Join(words, " ")] = m.GetGauge().GetValue()
+		}
+	}
+	return samples
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(begin)}
+}
+
+// migration is one in mid-move, with one replica down.
+func migration(conditions ...metav1.Condition) *api.Migration {
+	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"}}
+	m.Status = api.MigrationStatus{
+		Conditions: conditions, Total: 5, Moved: 2, Baseline: &api.Baseline{Replicas: 5, Budget: 2},
+		Source: &api.SliceStatus{Available: 2}, Destination: &api.SliceStatus{Available: 2}, Pace: &api.Pace{LongestSeconds: 7},
+	}
+	return m
+}
+
+// TestMigration: how a migration stands is served as long as it is there, and no longer.
+func TestMigration(t *testing.T) {
+	s := newStage(t)
+	of := func(names map[string]float64) map[string]float64 {
+		all := map[string]float64{
+			"migration_ordinals web shop": 5, "migration_ordinals_moved web shop": 2, "migration_budget_replicas web shop": 2, "migration_budget_left_replicas web shop": 1,
+			"migration_handoff_longest_seconds web shop": 7, "migration_last_pass_timestamp_seconds web shop": float64(s.clock.Now().Unix()),
+		}
+		for name, value := range names {
+			all[name] = value
+		}
+		return all
+	}
+	check := func(what string, want map[string]float64) {
+		t.Helper()
+		if diff := cmp.Diff(want, s.served()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	s.See(migration(condition(api.ConditionProgressing, metav1.ConditionTrue, api.ReasonMoving)), "west")
+	check("moving", of(map[string]float64{"migrations west active": 1}))
+
+	s.after(10)
+	waits := migration(condition(api.ConditionProgressing, metav1.ConditionTrue, api.ReasonPodNotReady))
+	waits.Status.Handoff = &api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(begin)}
+	s.Track(waits, handoffs.Look{Step: api.StepAwaitReadiness})
+	s.See(waits, "west")
+	s.after(13)
+	s.See(waits, "west")
+	check("waiting", of(map[string]float64{"migrations west active": 1, "migration_waiting_seconds web shop PodNotReady false": 3, "migration_ordinal_down_seconds web shop": 13}))
+
+	s.after(100)
+	stalls := migration(condition(api.ConditionProgressing, metav1.ConditionFalse, api.ReasonPodNotReady), condition(api.ConditionStalled, metav1.ConditionTrue, api.ReasonPodNotReady))
+	s.Track(stalls, handoffs.Look{})
+	s.See(stalls, "west")
+	check("stalled since the status says so", of(map[string]float64{"migrations west stalled": 1, "migrations_stalled PodNotReady": 1, "migration_waiting_seconds web shop PodNotReady true": 100}))
+
+	s.See(migration(condition(api.ConditionCompleted, metav1.ConditionTrue, api.ReasonMoved)), "west")
+	check("completed", map[string]float64{"migrations west completed": 1, "migration_ordinals web shop": 5, "migration_ordinals_moved web shop": 2})
+
+	s.Forget(types.NamespacedName{Namespace: "shop", Name: "web"})
+	check("gone", map[string]float64{})
+}
+
+// TestAnew: a Migration that was made again under the same name is another one.
+func TestAnew(t *testing.T) {
+	s := newStage(t)
+	m := migration()
+	m.Status.Handoff = &api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(begin)}
+	s.Track(m, handoffs.Look{})
+	again := migration()
+	again.UID = "another"
+	if got := s.Track(again, handoffs.Look{}); got.Ended != nil {
+		t.Errorf("the handoff of its namesake has ended: %+v", got)
+	}
+}
+
+// TestStates: a migration is in one state at a time.
+func TestStates(t *testing.T) {
+	progressing := func(status metav1.ConditionStatus, reason string) metav1.Condition {
+		return condition(api.ConditionProgressing, status, reason)
+	}
+	stalled := condition(api.ConditionStalled, metav1.ConditionTrue, api.ReasonClusterUnreachable)
+	unborn := func(conditions ...metav1.Condition) *api.Migration {
+		return &api.Migration{Status: api.MigrationStatus{Conditions: conditions}}
+	}
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want State
+	}{
+		"new":                    {unborn(), Checking},
+		"in line":                {unborn(progressing(metav1.ConditionTrue, api.ReasonQueued)), Queued},
+		"refused":                {unborn(stalled), StateStalled},
+		"moves":                  {migration(progressing(metav1.ConditionTrue, api.ReasonMoving)), Active},
+		"waits":                  {migration(progressing(metav1.ConditionTrue, api.ReasonPodTerminating)), Active},
+		"is paused":              {migration(progressing(metav1.ConditionFalse, api.ReasonPaused)), Paused},
+		"its window is shut":     {migration(progressing(metav1.ConditionFalse, api.ReasonOutsideWindow)), Paused},
+		"stalled":                {migration(stalled, progressing(metav1.ConditionFalse, api.ReasonClusterUnreachable)), StateStalled},
+		"completed":              {migration(condition(api.ConditionCompleted, metav1.ConditionTrue, api.ReasonMoved)), Completed},
+		"letting go of both":     {migration(condition(api.ConditionCompleted, metav1.ConditionFalse, api.ReasonMoved)), Active},
+		"stalled and in no line": {unborn(stalled, progressing(metav1.ConditionTrue, api.ReasonQueued)), StateStalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := factsOf(tc.m, "west").state; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestExemplars: a handoff is counted by how it ended, and its times lead to its trace.
+func TestExemplars(t *testing.T) {
+	of := handoffs.Handoff{Migration: "uid", Ordinal: 1, Direction: api.Back, Start: begin}
+	changes := handoffs.Changes{
+		Begun: &of, Of: of, Stay: &handoffs.Stay{Step: api.StepScaleUp, Start: begin, End: begin.Add(2 * time.Second), Outcome: handoffs.TurnedBack},
+		Ended: &handoffs.Ending{Handoff: of, End: begin.Add(3 * time.Second), Outcome: handoffs.TurnedBack},
+	}
+	before := count(t, "sliceshift_migration_handoffs_turned_back_total", "Back")
+	Handoff(changes, "cafe")
+	if got := count(t, "sliceshift_migration_handoffs_turned_back_total", "Back"); got != before+1 {
+		t.Errorf("turned back: %v, before %v", got, before)
+	}
+	for _, name := range []string{"sliceshift_migration_handoff_duration_seconds", "sliceshift_migration_handoff_step_duration_seconds"} {
+		histogram := one(t, name, "turned_back").GetHistogram()
+		if len(histogram.Exemplars) == 0 || histogram.Exemplars[0].Label[0].GetValue() != "cafe" {
+			t.Errorf("%s has exemplars %v", name, histogram.Exemplars)
+		}
+		if len(histogram.Bucket) == 0 || len(histogram.PositiveSpan) == 0 {
+			t.Errorf("%s is not both classic and native", name)
+		}
+	}
+}
+
+// TestWrites: a write is counted by what came of it.
+func TestWrites(t *testing.T) {
+	for kind, result := range map[pass.Kind]string{
+		pass.Landed: "done", pass.Changed: "conflict", pass.NamespaceGone: "refused", pass.MissingRight: "refused", pass.Refused: "refused", pass.NoAnswer: "failed",
+	} {
+		Wrote("Test"+result, kind)
+		if one(t, "sliceshift_migration_writes_total", "Test"+result) == nil || resultOf(kind) != result {
+			t.Errorf("%v is counted as %s", kind, resultOf(kind))
+		}
+	}
+}
+
+// one is the series of a metric one of whose labels has a value; nil: there is none.
+func one(t *testing.T, name, label string) *dto.Metric {
+	t.Helper()
+	families, err := runtimemetrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.Metric {
+			for _, pair := range m.Label {
+				if pair.GetValue() == label {
+					return m
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func count(t *testing.T, name, label string) float64 {
+	return one(t, name, label).GetCounter().GetValue()
+}

@@ -1,0 +1,184 @@
+package metrics
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/metric"
+	"github.com/sliceshift/sliceshift/migration/handoffs"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// The gauges. Those with a namespace and a name are of one migration.
+var (
+	ordinalsGauge = gauge("ordinals", "Ordinals that a migration is to move.",
+		"With sliceshift_migration_ordinals_moved: the progress of each migration.", "namespace", "name")
+	movedGauge = gauge("ordinals_moved", "Ordinals of a migration that are available at its destination.",
+		"Progress. Where it falls, a rollback is under way.", "namespace", "name")
+	budgetGauge = gauge("budget_replicas", "Disruption budget of a migration's application: how many of its replicas may be unavailable at once.",
+		"What sliceshift_migration_budget_left_replicas is left of.", "namespace", "name")
+	leftGauge = gauge("budget_left_replicas", "Replicas of a migration's application that may still become unavailable, on both sides together; below 0: more are than may.",
+		"0 is usual while an ordinal is on its way. 0 for long means that nobody can drain a node, and below 0 that something else has failed.", "namespace", "name")
+	waitingGauge = gauge("waiting_seconds", "Seconds that a migration has been waiting for a reason; stalled: true when something outside must change first.",
+		"What holds moves up now. The reason has an entry in the runbook.", "namespace", "name", "reason", "stalled")
+	downGauge = gauge("ordinal_down_seconds", "Seconds that the ordinal on its way has been down; there while one is.",
+		"Compare it with sliceshift_migration_handoff_longest_seconds of the same migration.", "namespace", "name")
+	longestGauge = gauge("handoff_longest_seconds", "Seconds that the longest handoff of a migration took that has come to the destination; there once one has.",
+		"What is to be expected of the next one.", "namespace", "name")
+	lookGauge = gauge("last_pass_timestamp_seconds", "When a migration that has not ended, and is not in line, was last looked at, in seconds since 1970.",
+		"Each is looked at every 30 seconds at least. One that is not has a manager that is stuck or overloaded.", "namespace", "name")
+
+	stateGauge = metric.Gauge(metric.Definition{
+		Name: "sliceshift_migrations", Labels: []string{"destination", "state"},
+		Help: "Migrations by the name of their destination's kubeconfig Secret (local: the manager's own cluster) and their state: checking, queued (in line), active, paused, stalled, completed.",
+		Use:  "How many are under way to each cluster, and how many stand in line for it.",
+	})
+	stalledGauge = metric.Gauge(metric.Definition{
+		Name: "sliceshift_migrations_stalled", Labels: []string{"reason"},
+		Help: "Migrations that are stalled now, by reason.",
+		Use:  "The same reason many times is one cause: a cluster that does not answer, a role that was taken away.",
+	})
+)
+
+func gauge(name, help, use string, labels ...string) *prometheus.Desc {
+	return metric.Gauge(metric.Definition{Name: "sliceshift_migration_" + name, Help: help, Use: use, Labels: labels})
+}
+
+// All are the migrations of this process, in the registry of controller-runtime.
+var All = NewMigrations(clock.RealClock{})
+
+func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
+	metric.Serve(All)
+}
+
+// Migrations are those that a process has looked at. What is served of one goes with it. It is safe for
+// concurrent use.
+type Migrations struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	of map[types.NamespacedName]*followed
+}
+
+// followed is one migration.
+type followed struct {
+	uid     types.UID
+	tracker handoffs.Tracker
+	facts   facts
+	// since is when the wait began that facts name, and looked when it was last looked at.
+	since, looked time.Time
+}
+
+// NewMigrations follows nothing yet.
+func NewMigrations(clock clock.PassiveClock) *Migrations {
+	return &Migrations{clock: clock, of: map[types.NamespacedName]*followed{}}
+}
+
+// See takes a migration as a look at it has left it. destination is what its destination cluster is
+// called.
+func (all *Migrations) See(m *api.Migration, destination string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	f, now, next := all.follow(m), all.clock.Now(), factsOf(m, destination)
+	switch {
+	case !next.since.IsZero():
+		f.since = next.since
+	case next.reason != f.facts.reason:
+		f.since = now
+	}
+	f.facts, f.looked = next, now
+}
+
+// Track takes what a pass has come to, and says what that shows of the migration's handoff.
+func (all *Migrations) Track(m *api.Migration, look handoffs.Look) handoffs.Changes {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if look.Now.IsZero() {
+		look.Now = all.clock.Now()
+	}
+	return all.follow(m).tracker.See(m, look)
+}
+
+// Forget is for a migration that is gone.
+func (all *Migrations) Forget(key types.NamespacedName) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.of, key)
+}
+
+func (all *Migrations) follow(m *api.Migration) *followed {
+	key := client.ObjectKeyFromObject(m)
+	f := all.of[key]
+	if f == nil || f.uid != m.UID {
+		f = &followed{uid: m.UID}
+		all.of[key] = f
+	}
+	return f
+}
+
+// Describe implements prometheus.Collector.
+func (all *Migrations) Describe(to chan<- *prometheus.Desc) {
+	for _, each := range []*prometheus.Desc{
+		ordinalsGauge, movedGauge, budgetGauge, leftGauge, waitingGauge, downGauge, longestGauge, lookGauge, stateGauge, stalledGauge,
+	} {
+		to <- each
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (all *Migrations) Collect(to chan<- prometheus.Metric) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	now := all.clock.Now()
+	states, stalled := map[[2]string]int{}, map[string]int{}
+	for key, f := range all.of {
+		f.collect(to, key, now)
+		states[[2]string{f.facts.destination, string(f.facts.state)}]++
+		if f.facts.state == StateStalled {
+			stalled[f.facts.reason]++
+		}
+	}
+	for labels, n := range states {
+		send(to, stateGauge, float64(n), labels[:]...)
+	}
+	for reason, n := range stalled {
+		send(to, stalledGauge, float64(n), reason)
+	}
+}
+
+func (f *followed) collect(to chan<- prometheus.Metric, key types.NamespacedName, now time.Time) {
+	tell := func(desc *prometheus.Desc, value float64, more ...string) {
+		send(to, desc, value, append([]string{key.Namespace, key.Name}, more...)...)
+	}
+	tell(ordinalsGauge, float64(f.facts.total))
+	tell(movedGauge, float64(f.facts.moved))
+	if f.facts.state == Completed {
+		return
+	}
+	if f.facts.accepted {
+		tell(budgetGauge, float64(f.facts.budget))
+		tell(leftGauge, float64(f.facts.left))
+	}
+	if f.facts.reason != "" {
+		tell(waitingGauge, now.Sub(f.since).Seconds(), f.facts.reason, strconv.FormatBool(f.facts.state == StateStalled))
+	}
+	if since, down := f.tracker.Down(); down {
+		tell(downGauge, now.Sub(since).Seconds())
+	}
+	if f.facts.longestSeconds > 0 {
+		tell(longestGauge, float64(f.facts.longestSeconds))
+	}
+	if f.facts.state != Queued { // which is not looked at until it is its turn
+		tell(lookGauge, float64(f.looked.Unix()))
+	}
+}
+
+func send(to chan<- prometheus.Metric, desc *prometheus.Desc, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}

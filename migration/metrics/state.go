@@ -1,0 +1,99 @@
+package metrics
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// State is how a migration stands; it is in one of them at a time.
+type State string
+
+// The states.
+const (
+	// Checking: nothing has been written in its name, and it is not refused.
+	Checking State = "checking"
+	// Queued: it waits in line for its destination.
+	Queued State = "queued"
+	// Active: it moves, or waits for what is over by itself.
+	Active State = "active"
+	// Paused: its user has paused it, or its window is shut.
+	Paused State = "paused"
+	// StateStalled: something outside must change first.
+	StateStalled State = "stalled"
+	// Completed: nothing is left to do.
+	Completed State = "completed"
+)
+
+// facts are what gauges tell of one migration, as its status has it.
+type facts struct {
+	destination    string
+	state          State
+	total, moved   int32
+	accepted       bool
+	budget, left   int32
+	longestSeconds int32
+	// reason is what it waits for, stalled or not; empty: it does not wait.
+	reason string
+	// since is when the status says that the wait began; zero: it does not say.
+	since time.Time
+}
+
+// factsOf reads them off a migration. destination is what its destination cluster is called.
+func factsOf(m *api.Migration, destination string) facts {
+	status := m.Status
+	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Arrived()}
+	if pace := status.Pace; pace != nil {
+		f.longestSeconds = pace.LongestSeconds
+	}
+	if base := status.Baseline; base != nil && status.Source != nil && status.Destination != nil {
+		f.accepted, f.budget = true, base.Budget
+		f.left = base.Budget - max(0, base.Replicas-status.Source.Available-status.Destination.Available)
+	}
+	f.reason, f.since = waitOf(m, f.state)
+	return f
+}
+
+func stateOf(m *api.Migration) State {
+	conditions := m.Status.Conditions
+	progressing := meta.FindStatusCondition(conditions, api.ConditionProgressing)
+	reason := ""
+	if progressing != nil {
+		reason = progressing.Reason
+	}
+	switch {
+	case meta.IsStatusConditionTrue(conditions, api.ConditionCompleted):
+		return Completed
+	case meta.IsStatusConditionTrue(conditions, api.ConditionStalled):
+		return StateStalled
+	case reason == api.ReasonQueued:
+		return Queued
+	case reason == api.ReasonPaused, reason == api.ReasonOutsideWindow:
+		return Paused
+	case m.Status.Baseline == nil:
+		return Checking
+	default:
+		return Active
+	}
+}
+
+// waitOf is what a migration waits for, and since when it has been stalled or paused.
+func waitOf(m *api.Migration, state State) (reason string, since time.Time) {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	switch {
+	case state == Completed || progressing == nil:
+		return "", time.Time{}
+	case state == StateStalled:
+		is := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+		return is.Reason, is.LastTransitionTime.Time
+	case progressing.Reason == api.ReasonMoving, progressing.Reason == api.ReasonRollingBack:
+		return "", time.Time{}
+	case progressing.Status == metav1.ConditionFalse:
+		return progressing.Reason, progressing.LastTransitionTime.Time
+	default:
+		return progressing.Reason, time.Time{}
+	}
+}

@@ -1,0 +1,120 @@
+// Package traces tells of each handoff as one trace of OpenTelemetry: the handoff, and below it a span
+// for each stay at a step.
+//
+// The id of a trace, and that of its first span, follow from the Migration's UID and the time at which
+// the handoff began. A process that takes a handoff over goes on with the same trace.
+package traces
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sliceshift/sliceshift/migration/handoffs"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Scope is the name of the instrumentation.
+const Scope = "github.com/sliceshift/sliceshift/migration"
+
+// Keys of attributes.
+const (
+	NamespaceKey = attribute.Key("k8s.namespace.name")
+	MigrationKey = attribute.Key("sliceshift.migration")
+	OrdinalKey   = attribute.Key("sliceshift.ordinal")
+	DirectionKey = attribute.Key("sliceshift.direction")
+	OutcomeKey   = attribute.Key("sliceshift.outcome")
+	AttemptsKey  = attribute.Key("sliceshift.attempts")
+	// ReasonKey is what a step waited for last; each wait is an event of its span, too.
+	ReasonKey = attribute.Key("sliceshift.reason")
+)
+
+// Recorder tells of handoffs as spans. The zero value tells of nothing.
+type Recorder struct {
+	// Tracer must be of a provider that takes its ids from Identifiers.
+	Tracer trace.Tracer
+}
+
+// ID is the id of a handoff's trace in hexadecimal; empty: there is none.
+func (r Recorder) ID(h handoffs.Handoff) string {
+	if r.Tracer == nil {
+		return ""
+	}
+	id, _ := idsOf(h)
+	return id.String()
+}
+
+// Record tells of what a pass over a migration has shown.
+func (r Recorder) Record(m *api.Migration, changes handoffs.Changes) {
+	if r.Tracer == nil || changes.Stay == nil && changes.Ended == nil {
+		return
+	}
+	common := []attribute.KeyValue{
+		NamespaceKey.String(m.Namespace), MigrationKey.String(m.Name),
+		OrdinalKey.Int(int(changes.Of.Ordinal)), DirectionKey.String(string(changes.Of.Direction)),
+	}
+	ctx, root := r.Tracer.Start(withIDs(changes.Of), fmt.Sprintf("handoff %s", changes.Of.Direction),
+		trace.WithNewRoot(), trace.WithTimestamp(changes.Of.Start), trace.WithAttributes(common...))
+	if stay := changes.Stay; stay != nil {
+		r.stay(ctx, *stay, common)
+	}
+	if ended := changes.Ended; ended != nil {
+		root.SetAttributes(OutcomeKey.String(string(ended.Outcome)), AttemptsKey.Int(int(ended.Attempts)))
+		if ended.Outcome != handoffs.Arrived {
+			root.SetStatus(codes.Error, string(ended.Outcome))
+		}
+		root.End(trace.WithTimestamp(ended.End))
+	}
+	// One that goes on is begun again when it is told of next, under the same id: a span that does
+	// not end is sent to nobody.
+}
+
+func (r Recorder) stay(ctx context.Context, stay handoffs.Stay, common []attribute.KeyValue) {
+	_, span := r.Tracer.Start(ctx, string(stay.Step), trace.WithTimestamp(stay.Start), trace.WithAttributes(common...),
+		trace.WithAttributes(OutcomeKey.String(string(stay.Outcome))))
+	for _, wait := range stay.Waits {
+		span.AddEvent("waits", trace.WithTimestamp(wait.Time), trace.WithAttributes(ReasonKey.String(wait.Reason)))
+		span.SetAttributes(ReasonKey.String(wait.Reason))
+	}
+	span.End(trace.WithTimestamp(stay.End))
+}
+
+// idsOf are the ids of a handoff's trace and of its first span.
+func idsOf(h handoffs.Handoff) (id trace.TraceID, first trace.SpanID) {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d", h.Migration, h.Ordinal, h.Direction, h.Start.UnixMicro()))
+	copy(id[:], digest[:16])
+	copy(first[:], digest[16:24])
+	return id, first
+}
+
+// idsKey is the key of a context whose next new trace is of a handoff.
+type idsKey struct{}
+
+func withIDs(h handoffs.Handoff) context.Context {
+	return context.WithValue(context.Background(), idsKey{}, h)
+}
+
+// Identifiers make the ids of spans: a sdk/trace.IDGenerator.
+type Identifiers struct{}
+
+// NewIDs returns the ids of a new trace, and of its first span.
+func (g Identifiers) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if h, of := ctx.Value(idsKey{}).(handoffs.Handoff); of {
+		return idsOf(h)
+	}
+	var id trace.TraceID
+	_, _ = rand.Read(id[:]) // it never fails
+	return id, g.NewSpanID(ctx, id)
+}
+
+// NewSpanID returns the id of a further span of a trace.
+func (Identifiers) NewSpanID(context.Context, trace.TraceID) trace.SpanID {
+	var id trace.SpanID
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
