@@ -66,7 +66,7 @@ func TestManagerObjects(t *testing.T) {
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
-		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-writers",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-pods", "ClusterRole sliceshift-mover-writers",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -171,6 +171,7 @@ func TestMoverRights(t *testing.T) {
 			"pods: get",
 		},
 		"sliceshift-mover-jobs": {"jobs.batch: create,get,patch"},
+		"sliceshift-mover-pods": {"pods: create,delete,get,patch"},
 		"sliceshift-mover-writers": {
 			"alertmanagers.monitoring.coreos.com: get,patch",
 			"applications.argoproj.io: get,patch",

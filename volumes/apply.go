@@ -25,6 +25,9 @@ type Carrier struct {
 	// Policy and Use say whether a volume may be created.
 	Policy Policy
 	Use    Use
+	// Copy is how bytes are copied, and Template the pod template of the ordinals, for method Copy.
+	Copy     api.CopySpec
+	Template func(context.Context) (*corev1.PodTemplateSpec, error)
 }
 
 // Apply does one action.
@@ -53,6 +56,14 @@ func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (cl
 	return Rebind{}.Apply(ctx, c, action, pair)
 }
 
+// WriteVolume does an action on a volume in its cluster: one that secures it, or points it elsewhere.
+func WriteVolume(ctx context.Context, c client.Client, action Action) (client.Object, error) {
+	if action.Verb == Secure {
+		return patch(ctx, c, action, secured(action))
+	}
+	return patch(ctx, c, action, claimRef(action))
+}
+
 // RestorePolicy does Restore in the cluster of the volume.
 func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	return patch(ctx, c, action, change{
@@ -78,7 +89,16 @@ func secured(action Action) change {
 func claimRef(action Action) change {
 	ref := action.Ref
 	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
-	if action.Verb == Point {
+	switch action.Verb {
+	case Release:
+		annotations[api.ReleasedAnnotationKey] = action.Copy.Released
+	case TakeOver:
+		annotations[api.SealAnnotationKey] = action.Copy.Seal
+	}
+	if action.Copy.Returned {
+		annotations[api.ReleasedAnnotationKey] = nil
+	}
+	if action.Verb == Point || action.Verb == TakeOver {
 		annotations[api.OriginalReclaimPolicyAnnotationKey] = action.Note.String()
 	}
 	target := map[string]any{

@@ -41,6 +41,9 @@ func bind(pair Pair) Verdict {
 	return bound(pair)
 }
 
+// Return has the taker's claim and the volume that it has kept brought together again.
+func Return(pair Pair) Verdict { return Empty{}.back(pair) }
+
 // bound has the binder bind the taker's claim to its volume.
 func bound(pair Pair) Verdict {
 	taker, mark := pair.Taker, MarkClaimOf(pair.Taker, pair.Fence)

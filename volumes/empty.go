@@ -28,7 +28,7 @@ func (Empty) Separate() bool { return true }
 
 // Check returns why an ordinal cannot leave its data behind, or nil.
 func (e Empty) Check(pair Pair) *Problem {
-	return cmp.Or(usable(pair.Giver), e.Free(pair), e.unsaid(pair))
+	return cmp.Or(Usable(pair.Giver), e.Free(pair), e.unsaid(pair))
 }
 
 // Free returns why the taker's place is taken, or nil: a claim there that this migration has neither
@@ -58,7 +58,7 @@ func (e Empty) Prepare(pair Pair) Verdict {
 	if unused(pair.Giver) {
 		return Verdict{}
 	}
-	if problem := cmp.Or(usable(pair.Giver), e.unsaid(pair)); problem != nil {
+	if problem := cmp.Or(Usable(pair.Giver), e.unsaid(pair)); problem != nil {
 		return blocked(problem)
 	}
 	if pair.secured(pair.Giver) {
@@ -97,7 +97,7 @@ func (Empty) unsaid(pair Pair) *Problem {
 // Confirm returns why the giver's volume may not be the one that its ordinal had when it was
 // stopped, or nil.
 func (e Empty) Confirm(pair Pair, disk string) *Problem {
-	return cmp.Or(e.swapped(pair), replaced(pair.Giver, disk))
+	return cmp.Or(e.swapped(pair), Replaced(pair.Giver, disk))
 }
 
 // swapped is for a volume that is bound to its claim and that this migration has neither secured nor
@@ -107,7 +107,7 @@ func (Empty) swapped(pair Pair) *Problem {
 	if !giver.Volume.Found || giver.Claim.Ours || giver.Parked() || giver.Volume.Note.By == pair.Owner {
 		return nil
 	}
-	return notSecured(giver)
+	return NotSecured(giver)
 }
 
 // Transfer parks the giver's volume, then has the taker's claim: a new one, or the one that it has
@@ -128,7 +128,7 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	case taker.Volume.Found:
 		return e.back(pair)
 	case taker.Claim.Volume != "":
-		return blocked(volumeLost(taker))
+		return blocked(VolumeLost(taker))
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	}
@@ -216,7 +216,7 @@ func (Empty) Settle(pair Pair) Verdict {
 }
 
 // AtGiver says where an action is done.
-func (Empty) AtGiver(verb Verb) bool { return Rebind{}.AtGiver(verb) }
+func (Empty) AtGiver(action Action) bool { return Rebind{}.AtGiver(action) }
 
 // sameDisk is for two volumes of one disk where there must be two: nothing was left behind, and two
 // pods could write to it.

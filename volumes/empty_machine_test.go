@@ -65,7 +65,7 @@ func (w *emptyWorld) send(t *rapid.T, verdict Verdict) bool {
 	}
 	w.asked = w.asked || verdict.Action.Verb == Point && w.word.ReturnsToKept
 	side := 1 - w.giver
-	if (Empty{}).AtGiver(verdict.Action.Verb) {
+	if (Empty{}).AtGiver(*verdict.Action) {
 		side = w.giver
 	}
 	write := lateWrite{side, *verdict.Action}

@@ -36,6 +36,7 @@ const (
 	ReasonUnknownMethod     = "UnknownMethod"
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
+	ReasonVolumesApart      = "VolumesApart"
 	// Of method Empty: a person's word is missing, or it is a warning.
 	ReasonEmptyUnconfirmed  = "EmptyNotConfirmed"
 	ReasonFillingUnknown    = "FillingUnknown"
@@ -45,7 +46,7 @@ const (
 
 // Check returns why the pair cannot be moved from the giver to the taker, or nil.
 func (r Rebind) Check(pair Pair) *Problem {
-	if problem := usable(pair.Giver); problem != nil {
+	if problem := Usable(pair.Giver); problem != nil {
 		return problem
 	}
 	return r.Free(pair)
@@ -73,8 +74,8 @@ func (Rebind) Free(pair Pair) *Problem {
 	return nil
 }
 
-// usable says why a holding cannot be given away.
-func usable(h Holding) *Problem {
+// Usable says why a holding cannot be given away.
+func Usable(h Holding) *Problem {
 	switch {
 	case !h.Claim.Found:
 		return &Problem{
@@ -89,7 +90,7 @@ func usable(h Holding) *Problem {
 			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is gone",
 		}
 	case !h.Volume.Found && h.Claim.Volume != "":
-		return volumeLost(h)
+		return VolumeLost(h)
 	case !h.Bound():
 		return &Problem{
 			ReasonClaimNotBound,
@@ -125,9 +126,9 @@ func TwinOf(volume, twin string) *Problem {
 	}
 }
 
-// replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
+// Replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
 // handoff began, or nil. Nothing is known where nothing was recorded.
-func replaced(h Holding, disk string) *Problem {
+func Replaced(h Holding, disk string) *Problem {
 	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
 		return nil
 	}
@@ -166,10 +167,10 @@ func claimLost(h Holding) *Problem {
 	}
 }
 
-// notSecured is for a volume that an ordinal which is down has now, and that was not secured when
+// NotSecured is for a volume that an ordinal which is down has now, and that was not secured when
 // it was stopped: its claim was deleted since, and made again on another disk; or somebody else
 // has stopped it before its turn.
-func notSecured(h Holding) *Problem {
+func NotSecured(h Holding) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
@@ -177,7 +178,7 @@ func notSecured(h Holding) *Problem {
 	}
 }
 
-func volumeLost(h Holding) *Problem {
+func VolumeLost(h Holding) *Problem {
 	return &Problem{
 		ReasonVolumeLost,
 		fmt.Sprintf("the volume of claim %s/%s (%q) does not exist on this side", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),

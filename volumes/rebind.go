@@ -22,6 +22,7 @@ package volumes
 
 import (
 	"cmp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,10 @@ type Volume struct {
 	Fence string
 	// Barred says why it may not be made in the other side's cluster; zero: it may.
 	Barred Problem
+	// Released is the fence under which it was pointed at an outgoing claim, for movers; empty: it is not.
+	Released string
+	// Seal is the root that both sides had when it was taken over as a copy; empty: it is none.
+	Seal string
 	// Twin is another volume of the other side's cluster that is the same disk; empty: none.
 	Twin string
 }
@@ -162,6 +167,8 @@ type Pair struct {
 	// Template is the name of the claim template, for messages, and Word what a person has said of it.
 	Template string
 	Word     Word
+	// Copy is for method Copy; nil: nothing was looked at.
+	Copy *Copying
 }
 
 // Verb says what to do with a claim or a volume.
@@ -203,9 +210,11 @@ type Action struct {
 	Note Note
 	// Calls is for MarkClaim: how often the binder has been called before.
 	Calls int
+	// Copy is for the verbs of method Copy.
+	Copy CopyAction
 }
 
-// Verdict is what to do next: at most one of Action, Waits and Blocked is set; with
+// Verdict is what to do next: at most one of Action, Attempt, Waits and Blocked is set; with
 // none of them the volume is where it should be.
 type Verdict struct {
 	Action *Action
@@ -213,12 +222,18 @@ type Verdict struct {
 	Waits string
 	// Call is what may be done when that takes long; nil: nothing.
 	Call *Action
+	// Look is when to look again although nothing that is watched has changed; 0: nobody knows.
+	Look time.Duration
+	// Attempt is what must be recorded before anything else is done.
+	Attempt *api.CopyAttempt
 	// Blocked says what stands in the way.
 	Blocked *Problem
 }
 
 // Done says whether nothing is left to do.
-func (v Verdict) Done() bool { return v.Action == nil && v.Waits == "" && v.Blocked == nil }
+func (v Verdict) Done() bool {
+	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Blocked == nil
+}
 
 // Rebind is the method that carries a volume without copying a byte: it points the volume at
 // the other side's claim.
@@ -229,7 +244,7 @@ func (Rebind) Separate() bool { return false }
 
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
-	if problem := usable(pair.Giver); problem != nil {
+	if problem := Usable(pair.Giver); problem != nil {
 		return Verdict{Blocked: problem}
 	}
 	if problem := pair.barred(); problem != nil {
@@ -247,7 +262,7 @@ func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.
 // Confirm returns why the giver's volume may not be on the disk that its ordinal had when it was
 // stopped, or nil.
 func (Rebind) Confirm(pair Pair, disk string) *Problem {
-	return cmp.Or(swapped(pair), replaced(pair.Giver, disk))
+	return cmp.Or(swapped(pair), Replaced(pair.Giver, disk))
 }
 
 // swapped is for a volume that is still bound to its claim and was never secured by this migration,
@@ -261,7 +276,7 @@ func swapped(pair Pair) *Problem {
 	if !giver.Volume.Found || giver.Volume.Note.By == pair.Owner || giver.Parked() || known {
 		return nil
 	}
-	return notSecured(giver)
+	return NotSecured(giver)
 }
 
 // Misplaced says whether the taker's claim is there and the volume has not been carried
@@ -323,7 +338,7 @@ func (Rebind) Settle(pair Pair) Verdict {
 }
 
 // AtGiver says where an action is done.
-func (Rebind) AtGiver(verb Verb) bool { return verb == Secure || verb == Park }
+func (Rebind) AtGiver(action Action) bool { return action.Verb == Secure || action.Verb == Park }
 
 // Marked says whether a volume has a mark of this migration.
 func (p Pair) Marked(volume Volume) bool {
@@ -362,7 +377,7 @@ func (p Pair) lost(where Holding) Verdict {
 	if !p.Giver.Claim.Found && !p.Taker.Claim.Found {
 		return blocked(claimLost(p.Giver))
 	}
-	return blocked(volumeLost(where))
+	return blocked(VolumeLost(where))
 }
 
 func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {

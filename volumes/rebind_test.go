@@ -212,7 +212,7 @@ func TestReplaced(t *testing.T) {
 		"not recorded": {on, "", false},
 		"not found":    {empty("east"), Disk("d/h"), false},
 	} {
-		if got := replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+		if got := Replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -68,6 +68,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Class:  volume.Spec.StorageClassName,
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
+		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

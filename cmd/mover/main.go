@@ -1,5 +1,6 @@
 // Command mover copies a volume to another cluster and proves that the copy is equal: "send" answers on
-// the one side, "receive" asks on the other, and "seal" reads one side by itself.
+// the one side, "receive" asks on the other, "seal" reads one side by itself, and "key" makes the key by which
+// the two know each other.
 package main
 
 import (
@@ -52,18 +53,19 @@ var commands = map[string]func(context.Context, *settings, streams) (report.Resu
 	"send": send, "receive": receive, "seal": seal,
 }
 
-const help = `mover send|receive|seal [flags]
+const help = `mover send|receive|seal|key [flags]
 
   send     answer a receiver with the content of --root or --device
   receive  make --root or --device equal to a sender's
   seal     read --root or --device and print the root of its digests
+  key      make the key --identity, if it is not there, and print its fingerprint
 
 Each flag has a variable: --peer-file is MOVER_PEER_FILE.
 
 `
 
 func run(ctx context.Context, args []string, getenv func(string) string, to streams) int {
-	if len(args) == 0 || commands[args[0]] == nil {
+	if len(args) == 0 || commands[args[0]] == nil && args[0] != keyCommand {
 		if len(args) > 0 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
 			fmt.Fprint(to.out, help)
 			return exitDone
@@ -81,29 +83,36 @@ func run(ctx context.Context, args []string, getenv func(string) string, to stre
 		fmt.Fprintf(to.log, "mover %s: %v\n", args[0], err)
 		return exitUsage
 	}
+	if args[0] == keyCommand {
+		return s.key(to)
+	}
 	result, err := commands[args[0]](ctx, s, to)
 	code := finish(&result, err)
-	text := result.JSON(report.Most)
-	fmt.Fprintf(to.out, "%s\n", text)
-	if err := s.terminate(text); err != nil {
-		fmt.Fprintf(to.log, "mover %s: the termination message was not written: %v\n", args[0], err)
-	}
+	s.say(result.JSON(report.Most), to)
 	if err != nil {
 		fmt.Fprintf(to.log, "mover %s: %v\n", args[0], err)
 	}
 	return code
 }
 
+// say writes the last words of a mover to where people and the kubelet read them.
+func (s *settings) say(text []byte, to streams) {
+	fmt.Fprintf(to.out, "%s\n", text)
+	if err := s.terminate(text); err != nil {
+		fmt.Fprintf(to.log, "mover %s: the termination message was not written: %v\n", s.command, err)
+	}
+}
+
 func named(args []string) string {
 	if len(args) == 0 {
-		return "say what it is to do: send, receive or seal"
+		return "say what it is to do: send, receive, seal or key"
 	}
-	return fmt.Sprintf("%q is none of send, receive and seal", args[0])
+	return fmt.Sprintf("%q is none of send, receive, seal and key", args[0])
 }
 
 // finish puts an error into the result, and is the code to exit with.
 func finish(result *report.Result, err error) int {
-	result.Version = 1
+	result.Version = report.Version
 	if err != nil {
 		result.Message = err.Error()
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/link"
 	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
@@ -28,7 +29,10 @@ func TestBadInput(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"say what it is to do":                                   {},
-		`"copy" is none of send, receive and seal`:               {"copy"},
+		`"copy" is none of send, receive, seal and key`:          {"copy"},
+		"give --identity, the file for the key":                  {"key"},
+		"unknown flag: --root":                                   {"key", "--root", "/"},
+		"--identity: ":                                           {"key", "--identity", file},
 		"give --root for a tree or --device":                     {"send", "--listen", ":1", "--peer", someKey},
 		"and not both":                                           with("--device", "/dev/x"),
 		"give --listen on the side":                              {"send", "--root", "/", "--peer", someKey},
@@ -91,6 +95,30 @@ func result(t *testing.T, out []byte, log string) (r report.Result) {
 		t.Errorf("the termination message is %s (%v)", message, err)
 	}
 	return r
+}
+
+// TestKey: a key is made once, and what is said of it is its fingerprint, as the other mover is given it.
+func TestKey(t *testing.T) {
+	dir := t.TempDir()
+	var said [2]string
+	for i := range said {
+		var out, log bytes.Buffer
+		message := filepath.Join(dir, "log")
+		if code := run(t.Context(), []string{"key", "--identity", dir + "/key", "--termination-log", message}, noEnv, streams{&out, &log}); code != exitDone {
+			t.Fatalf("exit code %d\n%s", code, &log)
+		}
+		text, err := os.ReadFile(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said[i] = string(text); out.String() != said[i]+"\n" {
+			t.Errorf("it prints %q, and its termination message is %q", &out, said[i])
+		}
+	}
+	identity, err := link.LoadIdentity(dir + "/key")
+	if err != nil || said[0] != string(identity.Fingerprint) || said[1] != said[0] {
+		t.Errorf("said %q, and the key is %s (%v)", said, identity.Fingerprint, err)
+	}
 }
 
 // TestOneReceiver: while one writes to a folder, another one does not: what it was sent before would come after the proof.

@@ -65,10 +65,14 @@ func parse(command string, args []string, getenv func(string) string) (*settings
 
 func (s *settings) define() {
 	f := s.flags
+	f.StringVar(&s.termination, "termination-log", defaultTermination, "where the result is written too, if that is there")
+	if s.command == keyCommand {
+		f.StringVar(&s.identity, "identity", "", "the file for the key")
+		return
+	}
 	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")
 	f.StringVar(&s.device, "device", "", "the block device that is moved, in place of --root")
 	f.StringVar(&s.index, "index", "", "a file outside of the volume, in which what is known of contents is kept for --verify Changed")
-	f.StringVar(&s.termination, "termination-log", defaultTermination, "where the result is written too, if that is there")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug or info")
 	f.DurationVar(&s.progress, "progress", 10*time.Second, "how often a line says how far it is")
 	if s.command == "seal" {
@@ -110,6 +114,12 @@ func (s *settings) environment(getenv func(string) string) (err error) {
 }
 
 func (s *settings) check() error {
+	if s.command == keyCommand {
+		if s.identity == "" {
+			return errors.New("give --identity, the file for the key; the mover that uses it reads the same one")
+		}
+		return nil
+	}
 	const mostConnections = 32
 	checks := []struct {
 		bad     bool

@@ -40,6 +40,7 @@ func (a *Auditor) podAppeared(s *side, pod judge.PodState, initial bool) {
 	a.checkApart(s, pod)
 	if !initial {
 		a.checkClaims(s, pod)
+		a.checkCopies(s, pod)
 	}
 	for _, template := range s.templates {
 		a.state.touch(judge.VolumeKey{Ordinal: pod.Ordinal, Template: template})

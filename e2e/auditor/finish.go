@@ -69,6 +69,12 @@ func (a *Auditor) requireCoverage() {
 					key.ClaimName(a.sides[at].Set), s.recorded[key].Handle, a.sides[at].Name))
 			}
 		}
+		for _, key := range slices.SortedFunc(maps.Keys(s.copied), judge.CompareKeys) {
+			at := s.served.On[key.Ordinal]
+			if s.served.Moved[key.Ordinal] && at != judge.Nowhere && !s.compared[key][at] {
+				a.ledger.notProved(I3, key.Ordinal, fmt.Sprintf("the content of claim %s was never compared in %s", key.ClaimName(a.sides[at].Set), a.sides[at].Name))
+			}
+		}
 	})
 }
 
@@ -97,6 +103,7 @@ func (a *Auditor) summary() Report {
 		r.Moved = len(s.served.Moved)
 		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
 		r.Ordinals = slices.Clone(s.timeline.Moves)
+		r.ContentsCompared = s.comparisons()
 		for key, on := range s.verified {
 			if o, known := s.recorded[key]; known && on[o.Side.Other()] {
 				r.VolumesVerified++

@@ -1,6 +1,7 @@
 package auditor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -43,6 +44,12 @@ type Options struct {
 	// OwnVolumes are the claim templates of which each side has volumes of its own: no disk is carried
 	// over, so I3 proves of them that none is lost, and not which one a pod starts on.
 	OwnVolumes []string
+	// Copied are the claim templates whose content is copied to a disk of the other side. I3 proves of them that a
+	// pod starts on what it had when it stopped, and I2 that no ordinal has its claim on both sides.
+	Copied []string
+	// Content says in what two folders of this machine differ, a line each. Required with Copied. Nobody may write to
+	// a volume before Compared counts it.
+	Content func(ctx context.Context, from, to string) ([]string, error)
 	// Budget is d: how many replicas may be down at once because of the move and
 	// of evictions together. 0 skips I4.
 	Budget int32
@@ -71,6 +78,9 @@ func (o Options) complete() (Options, error) {
 		if s.Config == nil || s.Namespace == "" || s.Set == "" {
 			errs = append(errs, fmt.Errorf("%s: config, namespace and set are required", judge.SideIndex(i)))
 		}
+	}
+	if len(o.Copied) > 0 && o.Content == nil {
+		errs = append(errs, errors.New("what is copied cannot be judged without Content"))
 	}
 	if o.Budget < 0 {
 		errs = append(errs, fmt.Errorf("budget is %d, must not be negative", o.Budget))

@@ -64,6 +64,8 @@ type Report struct {
 	// VolumesVerified counts the volumes (ordinals times templates) that were
 	// found bound with the recorded handle on the side that they were moved to.
 	VolumesVerified int `json:"volumesVerified"`
+	// ContentsCompared counts the volumes that a pod was found on with the content of the one that it had before.
+	ContentsCompared int `json:"contentsCompared,omitempty"`
 	// Budget is d; 0 when I4 was skipped.
 	Budget int32 `json:"budget"`
 }

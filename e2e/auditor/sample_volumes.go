@@ -54,11 +54,12 @@ func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
 	}
 	a.record(bound[judge.Source], judge.Source)
 	a.checkShared(bound)
+	a.checkTwice(bound)
 	for _, i := range judge.BothSides() {
 		a.checkHandles(i, bound[i])
 		a.checkFates(second[i], i)
 	}
-	if a.live.Load() && len(a.state.origins())+len(a.options.OwnVolumes) > 0 {
+	if a.live.Load() && len(a.state.origins())+len(a.options.OwnVolumes)+len(a.options.Copied) > 0 {
 		a.ledger.checked(I2)
 		a.ledger.checked(I3)
 	}
@@ -75,7 +76,12 @@ func (a *Auditor) record(bound []judge.Binding, index judge.SideIndex) {
 				"volume %s in %s is of a kind whose storage the auditor cannot name", b.Volume.Name, a.sides[index].Name))
 			continue
 		}
-		a.state.remember(*b.Claim.Key, judge.Origin{Handle: b.Volume.Handle, Side: index})
+		origin := judge.Origin{Handle: b.Volume.Handle, Folder: b.Volume.Folder, Side: index}
+		if slices.Contains(a.options.Copied, b.Claim.Key.Template) {
+			a.state.rememberCopied(*b.Claim.Key, origin)
+			continue
+		}
+		a.state.remember(*b.Claim.Key, origin)
 	}
 }
 

@@ -24,6 +24,10 @@ type state struct {
 	dirty map[judge.VolumeKey]bool
 	// verified says on which sides a volume was found with the recorded handle.
 	verified map[judge.VolumeKey][2]bool
+	// copied are the volumes of templates that are copied, each the one that its ordinal ran on last; compared
+	// says on which sides one was found with the content of the one before.
+	copied   map[judge.VolumeKey]judge.Origin
+	compared map[judge.VolumeKey][2]bool
 	// apart says on which sides an ordinal's appearance was checked in time.
 	apart    map[int32][2]bool
 	blamed   map[int32]bool
@@ -41,6 +45,8 @@ func newState(served *judge.Served) *state {
 		dirty:    map[judge.VolumeKey]bool{},
 		apart:    map[int32][2]bool{},
 		verified: map[judge.VolumeKey][2]bool{},
+		copied:   map[judge.VolumeKey]judge.Origin{},
+		compared: map[judge.VolumeKey][2]bool{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
 	}
@@ -69,6 +75,58 @@ func (s *state) remember(key judge.VolumeKey, o judge.Origin) {
 		s.recorded[key] = o
 		s.byHandle[o.Handle] = key
 	}
+}
+
+// rememberCopied records the volume that an ordinal runs on before the move.
+func (s *state) rememberCopied(key judge.VolumeKey, o judge.Origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.copied[key]; !known {
+		s.copied[key] = o
+	}
+}
+
+// lastOf is the volume that an ordinal ran on last.
+func (s *state) lastOf(key judge.VolumeKey) judge.Origin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.copied[key]
+}
+
+// copiedOf are the volumes of an ordinal that are copied.
+func (s *state) copiedOf(ordinal int32) []judge.VolumeKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []judge.VolumeKey
+	for key := range s.copied {
+		if key.Ordinal == ordinal {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, judge.CompareKeys)
+	return keys
+}
+
+// noteCompared notes that an ordinal runs on a volume with the content of its last one.
+func (s *state) noteCompared(key judge.VolumeKey, now judge.Origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.copied[key] = now
+	on := s.compared[key]
+	on[now.Side] = true
+	s.compared[key] = on
+}
+
+// comparisons counts what was compared. The lock is held.
+func (s *state) comparisons() (n int) {
+	for _, on := range s.compared {
+		for _, done := range on {
+			if done {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // keyOf returns the recorded volume with that handle.

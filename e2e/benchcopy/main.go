@@ -61,6 +61,8 @@ type scene struct {
 	name string
 	// prepare makes the source, and what is there at the destination already.
 	prepare func(source, destination string) error
+	// many: there are many files, and little in them.
+	many bool
 	// goal is by how much ours must be faster than rsync.
 	goal  float64
 	times *times

@@ -25,11 +25,11 @@ const (
 func scenes(f *figures) []scene {
 	size := int64(bigBytes / f.Scale)
 	return []scene{
-		{"big", func(source, _ string) error { return random(source+"/file", size) }, 1, &f.Big},
-		{"small", func(source, _ string) error { return many(source, smallFiles/f.Scale) }, 2, &f.Small},
+		{"big", func(source, _ string) error { return random(source+"/file", size) }, false, 1, &f.Big},
+		{"small", func(source, _ string) error { return many(source, smallFiles/f.Scale) }, true, 2, &f.Small},
 		{"delta", func(source, destination string) error {
 			return errors.Join(random(destination+"/file", size), random(source+"/file", size), change(source+"/file", size))
-		}, 3, &f.Delta},
+		}, false, 3, &f.Delta},
 	}
 }
 

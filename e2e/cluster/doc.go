@@ -17,7 +17,8 @@
 // what it does: a scheduled pod becomes Ready at once, a deleted one goes away
 // at once. Two annotations of a pod change that, see ReadyDelayAnnotationKey
 // and DeleteDelayAnnotationKey. A pod that a test sets to Ready=False through
-// the status subresource stays so.
+// the status subresource stays so. Pods of movers it leaves alone: their kubelet
+// is package player.
 //
 // Example:
 //

@@ -105,6 +105,7 @@ func (b *embeddedBackend) close(failed bool) error {
 // Stop ends a cluster, and says which of its parts have died by themselves. Its logs are kept
 // when a test has failed.
 func Stop(c *cluster.Cluster, failed bool) error {
+	stopPlayer(c)
 	if failed {
 		fmt.Fprintf(os.Stderr, "logs of cluster %s: %s\n", c.Name(), c.KeepLogs())
 	}
@@ -123,6 +124,7 @@ func (*embeddedBackend) Usable(ctx context.Context) error {
 func (b *embeddedBackend) Renew(ctx context.Context) error {
 	for _, each := range []Cluster{east, west} {
 		old := PartsOf(each)
+		stopPlayer(old)
 		fmt.Fprintf(os.Stderr, "cluster %s is made anew; logs of the old one: %s\n", old.Name(), old.KeepLogs())
 		if err := old.Stop(); err != nil {
 			return err

@@ -15,8 +15,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
+	"github.com/sliceshift/sliceshift/internal/treediff"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // Move is one application on its way, watched by an auditor.
@@ -108,7 +109,8 @@ func (v *Move) startAuditor() {
 		Destination: auditor.Side{
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
-		Budget: budget, OwnVolumes: v.ownVolumes(),
+		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return m != api.MethodCopy && methods.Of(m).Separate() }),
+		Copied: v.templates(func(m api.VolumeMethod) bool { return m == api.MethodCopy }), Content: treediff.Compare,
 	})
 	v.Must(err)
 	v.Auditor = watching
@@ -117,15 +119,15 @@ func (v *Move) startAuditor() {
 	}
 }
 
-// ownVolumes are the claim templates whose volumes are not carried over.
-func (v *Move) ownVolumes() []string {
-	var own []string
+// templates are the claim templates whose method is so.
+func (v *Move) templates(so func(api.VolumeMethod) bool) []string {
+	var found []string
 	for _, asked := range v.Migration.Spec.Volumes {
-		if volumes.MethodOf(asked.Method).Separate() {
-			own = append(own, asked.ClaimTemplate)
+		if so(asked.Method) {
+			found = append(found, asked.ClaimTemplate)
 		}
 	}
-	return own
+	return found
 }
 
 // resourceOf is what the auditor watches for a kind of StatefulSet.

@@ -133,6 +133,10 @@ var embeddedOnly = map[string]string{
 	"TestEmptyWaitsForThePod":          copied,
 	"TestEmptyCleanup":                 copied,
 	"TestEmptyRefused":                 refused,
+	"TestCopyMoves":                    played,
+	"TestCopyTurnsBack":                played,
+	"TestCopyComesBack":                played,
+	"TestCopyCrash":                    played,
 	"TestToyGate":                      seams,
 	"TestToyCheck":                     seams,
 	"TestToyKind":                      seams,
@@ -143,6 +147,7 @@ var embeddedOnly = map[string]string{
 
 const (
 	seams      = "it shows what one file can add: what kubelets do with the data, TestMove does, too"
+	played     = "movers are played here, with real bytes; what kubelets do with volumes, TestMove shows"
 	partsStop  = "it stops parts of a control plane one by one; nodes and API servers of kind are stopped by the suite of e2e/kind"
 	inName     = "a driver that exists in name only: no kubelet could mount its volumes"
 	copied     = "it is about what API servers store: the kubelets have no part in it"

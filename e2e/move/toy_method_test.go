@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // markGiver is the toy method's own verb.
@@ -29,8 +30,8 @@ func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
 	return volumes.Verdict{Action: &mark}
 }
 
-func (m toyMethod) AtGiver(verb volumes.Verb) bool {
-	return verb == markGiver || m.Rebind.AtGiver(verb)
+func (m toyMethod) AtGiver(action volumes.Action) bool {
+	return action.Verb == markGiver || m.Rebind.AtGiver(action)
 }
 
 func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
@@ -40,7 +41,7 @@ func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.
 	return m.Rebind.Apply(ctx, c, action, pair)
 }
 
-func init() { volumes.RegisterMethod("Toy", toyMethod{}) } //nolint:gochecknoinits // as a program that adds a method does it
+func init() { methods.Register("Toy", toyMethod{}) } //nolint:gochecknoinits // as a program that adds a method does it
 
 // TestToyMethod: a volume method is one file, and carries a real migration there and back.
 func TestToyMethod(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // Executor carries effects out.
@@ -212,13 +213,28 @@ func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.
 	to := e.Volumes[effect.Template]
 	carrier := volumes.Carrier{
 		Giver: e.Source.Live, Taker: e.Destination.Live, Owner: e.Owner, StorageClass: to.StorageClassName, Policy: e.Policy,
-		Use: volumes.Use{Namespace: e.Destination.Namespace, ClaimTemplate: effect.Template, Shared: to.Shared},
+		Use:  volumes.Use{Namespace: e.Destination.Namespace, ClaimTemplate: effect.Template, Shared: to.Shared},
+		Copy: to.Copy, Template: e.template,
 	}
 	if effect.Carriage.Giver == plan.DestinationSide {
 		carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
 		carrier.Use.Namespace = e.Source.Namespace
 	}
-	return volumes.MethodOf(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)
+	return methods.Of(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)
+}
+
+// template is the pod template of the source, or the destination's where that is gone.
+func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error) {
+	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
+		set, err := at.GetSet(ctx, at.Live)
+		if err != nil {
+			return nil, err
+		}
+		if set != nil {
+			return &set.Spec.Template, nil
+		}
+	}
+	return nil, fmt.Errorf("neither cluster %s nor %s has the StatefulSet, whose template says where pods may run", e.Source.Cluster, e.Destination.Cluster)
 }
 
 // remove deletes the very object that was judged.

@@ -35,6 +35,7 @@ func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, or
 			v := ordinalVolume(m, source, destination, ordinal, template)
 			e.judge(m, template, &v.Source, source, destination)
 			e.judge(m, template, &v.Destination, destination, source)
+			v.Copy = copyingOf(m, source, destination, v)
 			all = append(all, v)
 		}
 	}

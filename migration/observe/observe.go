@@ -48,6 +48,8 @@ type observed struct {
 	mountedBy map[string][]string
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
+	// copying is what of a copy is on this side, by claim template.
+	copying map[string]*copyPart
 	// listing is a list of the pods that was asked for before; nil: there is none.
 	listing *listing
 	service *corev1.Service
@@ -94,6 +96,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
 		e.Destination.ID = destination.endpoint.ID
 	}
+	expectCopies(m, source, destination)
 	e.identify(ctx, source, destination, sc.Identity)
 	both(source, destination, func(f *observed) error { return f.read(ctx, sc) })
 	if sc.Ordinal == nil {
@@ -101,7 +104,10 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		destination.fail(e.readNamespace(ctx, destination, sc))
 		names := namesOf(source, destination)
 		both(source, destination, func(f *observed) error {
-			return f.readNamed(ctx, f.readerOf(sc, sc.Spared.Volumes), names)
+			if err := f.readNamed(ctx, f.readerOf(sc, sc.Spared.Volumes), names); err != nil {
+				return err
+			}
+			return f.readCopies(ctx)
 		})
 	}
 	if sc.Live && !sc.Wide {

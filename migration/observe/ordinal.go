@@ -67,6 +67,7 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 	if sc.Next != nil {
 		both(source, destination, func(f *observed) error { return f.addCached(ctx, templates, *sc.Next) })
 	}
+	both(source, destination, func(f *observed) error { return f.readCopies(ctx) })
 	both(source, destination, func(f *observed) error {
 		if sc.Pods && (!f.spares(sc.Spared.Pods) || sc.Left == f.endpoint.Side) && f.attachable() {
 			return f.listAttachments(ctx, f.endpoint.Live)

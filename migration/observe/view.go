@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -280,7 +281,8 @@ func (f *observed) stranger(selector labels.Selector) string {
 			_, own = OrdinalOf(f.sibling, pod.Name)
 		}
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !own && !ended && selector.Matches(labels.Set(pod.Labels)) {
+		mover := pod.Labels[manifest.RoleLabelKey] != "" // it is never Ready, and gone before the next stop
+		if !own && !ended && !mover && selector.Matches(labels.Set(pod.Labels)) {
 			return pod.Name
 		}
 	}

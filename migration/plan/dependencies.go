@@ -158,6 +158,14 @@ func (p dependencyPlanner) unread() *Decision {
 // RemedyDependencyRights mends a right that is missing for copies.
 const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
 
+// RemedyMoverRights mends a right that is missing for the pods of method Copy.
+const RemedyMoverRights = "bind the ClusterRole sliceshift-mover-pods to the identity that is used there, in the namespace of that side; or name another method in spec.volumes"
+
+// writesMover says whether the effect makes, writes or deletes a pod of method Copy.
+func (e Effect) writesMover() bool {
+	return e.Verb == CarryVolume && slices.Contains([]volumes.Verb{volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover}, e.Volume.Verb)
+}
+
 // RemedyRights mends a right that is missing for an effect.
 func (e Effect) RemedyRights() string {
 	if e.Copies() {
@@ -168,6 +176,9 @@ func (e Effect) RemedyRights() string {
 	}
 	if e.writes() {
 		return RemedyWriterRights
+	}
+	if e.writesMover() {
+		return RemedyMoverRights
 	}
 	return RemedyRights
 }

@@ -9,6 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // SideName says which side an effect or a hold is about.
@@ -278,6 +279,12 @@ func (e Effect) volumeString(on string) string {
 		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
 	case volumes.CreateVolume:
 		return fmt.Sprintf("create volume %s%s, parked", a.Volume, on)
+	case volumes.Release:
+		return fmt.Sprintf("point volume %s%s at claim %s/%s, from which it is copied", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+	case volumes.PointBack:
+		return fmt.Sprintf("point volume %s%s back at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
+	case volumes.TakeOver:
+		return fmt.Sprintf("point volume %s%s, the sealed copy, at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)
 	case volumes.MarkClaim:
 		return fmt.Sprintf("mark claim %s/%s%s, so that the binder looks at it", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateClaim:
@@ -286,6 +293,30 @@ func (e Effect) volumeString(on string) string {
 		}
 		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
 	}
+	return e.bytesString(on)
+}
+
+// bytesString is for what a copy is made with.
+func (e Effect) bytesString(on string) string {
+	a := e.Volume
+	switch a.Verb {
+	case volumes.CreateIncoming:
+		return fmt.Sprintf("create claim %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.CreateOutgoing:
+		return fmt.Sprintf("create claim %s/%s%s on volume %s, to copy from", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
+	case volumes.DeleteLost:
+		return fmt.Sprintf("delete claim %s/%s%s, which has no volume any more", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.CreateEntrance:
+		return fmt.Sprintf("create Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.CreateMover:
+		return fmt.Sprintf("create %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
+	case volumes.MarkMover:
+		return fmt.Sprintf("write the fence on pod %s/%s%s", a.Ref.Namespace, a.Copy.Pod, on)
+	case volumes.TellMover:
+		return fmt.Sprintf("let %s pod %s/%s%s begin", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
+	case volumes.DeleteMover:
+		return fmt.Sprintf("delete %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
+	}
 	return string(a.Verb) + " " + a.Volume + on
 }
 
@@ -293,7 +324,7 @@ func (e Effect) volumeString(on string) string {
 // is parked there, as always where each side has its own; in one cluster it is given to the other side by the same write.
 func (e Effect) TakesAway(sameCluster bool) bool {
 	verb := volumes.Park
-	if sameCluster && !volumes.MethodOf(e.Carriage.Method).Separate() {
+	if sameCluster && !methods.Of(e.Carriage.Method).Separate() {
 		verb = volumes.Point
 	}
 	return e.Verb == CarryVolume && e.Volume.Verb == verb

@@ -295,7 +295,7 @@ func volumeFindings(s Snapshot) []Finding {
 		if !toMove(s, v.Ordinal, total) {
 			continue
 		}
-		problem := v.method().Check(volumes.Pair{Shared: v.shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word})
+		problem := v.method().Check(volumes.Pair{Shared: v.shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy})
 		if problem != nil {
 			findings = append(findings, Finding{
 				Reason:  problem.Reason,

@@ -349,6 +349,11 @@ func (s Snapshot) Clone() Snapshot {
 		side.Names = slices.Clone(side.Names)
 	}
 	s.Volumes = slices.Clone(s.Volumes)
+	for i := range s.Volumes {
+		if s.Volumes[i].Copy != nil {
+			s.Volumes[i].Copy = new(*s.Volumes[i].Copy)
+		}
+	}
 	s.Dependencies.List = slices.Clone(s.Dependencies.List)
 	s.HookJobs.List = slices.Clone(s.HookJobs.List)
 	s.Writers.List = slices.Clone(s.Writers.List)

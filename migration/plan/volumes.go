@@ -8,6 +8,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // carryPlanner carries the volumes of one ordinal (I2, I3).
@@ -22,9 +23,11 @@ type OrdinalVolume struct {
 	// Word is what a person has said of the template.
 	Word                volumes.Word
 	Source, Destination volumes.Holding
+	// Copy is for method Copy; nil: nothing was looked at.
+	Copy *volumes.Copying
 }
 
-func (v OrdinalVolume) method() volumes.Method { return volumes.MethodOf(v.Method) }
+func (v OrdinalVolume) method() volumes.Method { return methods.Of(v.Method) }
 
 // Separate says whether each side has a volume of its own.
 func (v OrdinalVolume) Separate() bool { return v.method().Separate() }
@@ -69,6 +72,12 @@ func (p *View) pair(v OrdinalVolume) volumes.Pair {
 	if p.giverName == DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
 	}
+	if v.Copy != nil {
+		seen := *v.Copy
+		seen.Now, seen.Attempt = p.Now, RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
+		seen.Back = seen.Attempt.Number > 0 && seen.Attempt.Giver != string(p.giverName)
+		pair.Copy = &seen
+	}
 	return pair
 }
 
@@ -92,10 +101,11 @@ func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 // recordOf is what is recorded of a claim's volume. A disk that was not read is as it was
 // recorded before.
 func (p carryPlanner) recordOf(v OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
-	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
+	before := RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
+	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume, Copy: before.Copy}
 	if holding.Volume.Found && holding.Volume.Name == record.Name {
 		record.Disk = volumes.Disk(holding.Volume.Handle)
-	} else if before := RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template); before.Name == record.Name {
+	} else if before.Name == record.Name {
 		record.Disk = before.Disk
 	}
 	return record
@@ -137,6 +147,10 @@ func (p carryPlanner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *
 	switch {
 	case verdict.Blocked != nil:
 		return Stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
+	case verdict.Attempt != nil:
+		return p.recordCopy(v, *verdict.Attempt)
+	case verdict.Look > 0:
+		return p.copying(v, verdict)
 	case verdict.Waits != "":
 		return p.unbound(v, verdict)
 	case verdict.Action == nil:
@@ -145,16 +159,44 @@ func (p carryPlanner) volumeDecision(v OrdinalVolume, verdict volumes.Verdict) *
 	return p.carryVolume(v, *verdict.Action)
 }
 
+// recordCopy writes down how far the copy of a volume is, before anything is built upon it.
+func (p carryPlanner) recordCopy(v OrdinalVolume, attempt api.CopyAttempt) *Decision {
+	if attempt.Giver == "" {
+		attempt.Giver = string(p.giverName)
+	}
+	next, handoff := p.Record, *p.Record.Handoff
+	handoff.Volumes = slices.Clone(handoff.Volumes)
+	at := slices.IndexFunc(handoff.Volumes, func(h api.HandoffVolume) bool { return h.ClaimTemplate == v.Template })
+	if at < 0 {
+		at, handoff.Volumes = len(handoff.Volumes), append(handoff.Volumes, api.HandoffVolume{})
+	}
+	if attempt.Number != handoff.Volumes[at].Copy.Number { // it may be another one than was copied before the move turned round
+		handoff.Volumes[at] = p.recordOf(v, p.pair(v).Giver)
+	}
+	handoff.Volumes[at].Copy = attempt
+	next.Handoff = &handoff
+	return &Decision{Record: &next, Step: api.StepCarryVolumes}
+}
+
+// copying waits for movers, of which no watch tells.
+func (p carryPlanner) copying(v OrdinalVolume, verdict volumes.Verdict) *Decision {
+	side := p.Side(p.takerName)
+	return &Decision{Wait: verdict.Look, Hold: &Hold{
+		Reason: api.ReasonCopying, Message: fmt.Sprintf("claim template %s of ordinal %d is copied: waiting until %s", v.Template, v.Ordinal, verdict.Waits),
+		Remedy: fmt.Sprintf("look at its pods and claims on both sides, as in cluster %s: kubectl get pods,pvc -n %s -l %s=%s", side.Cluster, side.Namespace, api.MigrationLabelKey, p.UID),
+	}}
+}
+
 func (p carryPlanner) carryVolume(v OrdinalVolume, action volumes.Action) *Decision {
 	side := p.takerName
-	if v.method().AtGiver(action.Verb) {
+	if v.method().AtGiver(action) {
 		side = p.giverName
 	}
 	if action.Verb == volumes.Restore {
 		return restorePolicy(side, v.Ordinal, action)
 	}
 	return effect(Effect{
-		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: cmp.Or(action.Volume, action.Ref.Name), Template: v.Template, Volume: action,
+		Verb: CarryVolume, Side: side, Ordinal: v.Ordinal, Name: cmp.Or(action.Volume, action.Copy.Pod, action.Ref.Name), Template: v.Template, Volume: action,
 		Carriage: Carriage{Method: v.Method, Giver: p.giverName, Pair: p.pair(v)},
 	})
 }
@@ -270,9 +312,9 @@ func inUse(h volumes.Holding) *Hold {
 	}
 }
 
-// anyAttached holds while a volume is attached to a node.
+// anyAttached holds while a volume is attached to a node. One that was released is so for its movers.
 func anyAttached(h volumes.Holding) *Hold {
-	if len(h.Volume.Attachments) == 0 {
+	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" {
 		return nil
 	}
 	return stillAttached(h.Volume, h.Volume.Attachments[0])

@@ -68,6 +68,15 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	return rules
 }
 
+// podRights are what method Copy needs besides everything else: its pods, on both sides.
+func podRights(m *api.Migration) []Rule {
+	copies := func(v api.VolumeSpec) bool { return v.Method == api.MethodCopy }
+	if !slices.ContainsFunc(m.Spec.Volumes, copies) {
+		return nil
+	}
+	return []Rule{{Resource: "pods", Verbs: "create patch delete"}}
+}
+
 // missingOf asks the API server of a side which of the rights are not granted.
 func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy string) (*plan.Finding, error) {
 	known, err := grantsOf(ctx, at)
@@ -111,7 +120,7 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 		for _, each := range []struct {
 			rules  []Rule
 			remedy string
-		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}} {
+		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}} {
 			if len(each.rules) == 0 {
 				continue
 			}

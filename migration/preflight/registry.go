@@ -181,6 +181,13 @@ var checks = []Check{
 		Run:    ofBoth((*Inspector).rehearse),
 	},
 	{
+		Name: "pods that copy", Group: GroupVolumes,
+		Looks:  "at what both API servers say, in a dry run, to the pods that copy the first ordinal's claims, where volumes are to be copied.",
+		Why:    "Pod Security, a webhook or a limit would refuse them when the ordinal is down already.",
+		Remedy: "Let the policy pass them, or name a user for them: copy.runAsUser.",
+		Run:    ofSource((*Inspector).movers),
+	},
+	{
 		Name: "ordinals", Group: GroupPods,
 		Looks:  "at whether the API servers keep spec.ordinals.start, in a dry run.",
 		Why:    "Without it a slice would begin with ordinal 0, which runs on the other side.",

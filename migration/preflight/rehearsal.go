@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -46,6 +47,33 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 		}
 		if finding != nil {
 			findings = append(findings, *finding)
+		}
+	}
+	return findings, nil
+}
+
+// movers has the API servers of both sides check, without keeping anything, the pods that copy the first ordinal's
+// claims: Pod Security, webhooks, limits and the account answer as they would in mid-handoff.
+func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	ordinals := movingOrdinals(m, source)
+	var findings []plan.Finding
+	for _, asked := range m.Spec.Volumes {
+		if asked.Method != api.MethodCopy || asked.Copy.Image == "" || len(ordinals) == 0 {
+			continue // without an image none can be made, which is said of the claims
+		}
+		for _, side := range []struct {
+			endpoint.Endpoint
+			role volumes.Role
+		}{{e.Source, volumes.RoleSender}, {e.Destination, volumes.RoleReceiver}} {
+			claim := volumes.Ref{Namespace: side.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, side.Set, ordinals[0])}
+			pod := methods.Rehearsal(volumes.Carrier{Owner: m.UID, Copy: asked.Copy}, claim, side.role, &source.Spec.Template)
+			finding, err := rehearseCreate(ctx, side.Endpoint, pod)
+			if err != nil {
+				return nil, err
+			}
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
 		}
 	}
 	return findings, nil

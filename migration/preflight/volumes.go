@@ -20,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // reachableVolumes finds volumes that no node of the destination can mount: their
@@ -56,7 +57,7 @@ func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
 
 // startsAnew says whether each side has a volume of its own for a claim template.
 func startsAnew(m *api.Migration, template string) bool {
-	return volumes.MethodOf(observe.MethodOf(m, template)).Separate()
+	return methods.Of(observe.MethodOf(m, template)).Separate()
 }
 
 // claimed are the volumes of the claims that are to be carried over. They are listed once for all checks.

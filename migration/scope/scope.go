@@ -259,7 +259,9 @@ func butFor(live Spared) Spared {
 // what makes the write wrong when it has changed:
 //
 //   - before a volume is parked, that the ordinal has no pod where its volume is taken from, and
-//     before it is pointed elsewhere, that the other side's is parked. That nobody else drives the
+//     before it is pointed elsewhere, that the other side's is parked;
+//   - before a volume is given to movers, returned or taken over as a copy, the pods, claims and volumes of the
+//     ordinal on both sides. Movers, and what they mount, are always read live. That nobody else drives the
 //     migration by now the volume shows itself: whoever takes over writes its fence on it before it
 //     builds upon where it is (volumes.Pair), and a newer fence is not written over
 //     (plan.Plan);
@@ -368,6 +370,8 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 		return Spared{Pods: giver}
 	case volumes.Point:
 		return Spared{Volumes: giver}
+	case volumes.Release, volumes.PointBack, volumes.TakeOver:
+		return Spared{Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	default:
 		return Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	}

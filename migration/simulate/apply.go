@@ -161,6 +161,9 @@ func (a apiServer) applyVolume(e plan.Effect) error {
 
 func (a apiServer) applyHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	h := v.Holding(e.Side)
+	if e.Verb == plan.CarryVolume && v.Copy != nil && e.Volume.Verb != volumes.MarkClaim {
+		return a.applyCopying(v, e)
+	}
 	if e.Verb == plan.DeleteClaim {
 		if h.Claim.UID != e.UID || h.Claim.ResourceVersion != e.ResourceVersion {
 			return ErrConflict

@@ -111,6 +111,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		default:
 			// The hold names what is waited for; in this world only time has yet to pass for it.
 			w.State.Now = w.State.Now.Add(decision.Wait)
+			w.Settle()
 		}
 	}
 	result.Held = &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
@@ -123,6 +124,7 @@ func (w *World) note(record plan.Record) {
 		w.begun++
 	}
 	w.State.Record = record
+	w.copies()
 }
 
 // decideNear asks the plan as an engine does: while an ordinal moves, and while one volume after the

@@ -32,6 +32,8 @@ func TestSimulate(t *testing.T) {
 		"exports":        {Replicas: 2, Service: true, Prepared: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
 		"empty":          {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty, Spec: plan.Spec{DeleteSource: true}},
 		"empty-nearby":   {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty, Spec: plan.Spec{SameCluster: true, DeleteSource: true}},
+		"copy":           {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy, Spec: plan.Spec{DeleteSource: true}},
+		"copy-nearby":    {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy, Spec: plan.Spec{SameCluster: true}},
 		"budget-of-two":  {Replicas: 5, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 3}},
 	}
 	for name, c := range tests {
@@ -64,6 +66,30 @@ func TestSimulateEmptyBack(t *testing.T) {
 			}
 			golden.Compare(t, name+".golden", steps(Run(s)))
 		})
+	}
+}
+
+// TestSimulateCopyBack turns round at every write of a copy, and once it was started: the ordinal goes back to the
+// volume that it had as long as the copy was not taken over, and by a copy of its own after that.
+func TestSimulateCopyBack(t *testing.T) {
+	scenario := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy}
+	writes := 0
+	for range Run(scenario.Build()).Steps {
+		writes++
+	}
+	for after := range writes {
+		w, n := NewWorld(scenario.Build()), 0
+		drive(t, w, func(d plan.Decision) bool {
+			if d.Effect != nil {
+				n++
+			}
+			return n == after+1
+		})
+		s := w.Snapshot()
+		s.Spec.Mode = api.ModeRollback
+		if result := Run(s); result.Held != nil && result.Held.Stalled || result.Outcome == "" {
+			t.Errorf("after %d writes: %s %+v\n%s", after, result.Outcome, result.Held, steps(result))
+		}
 	}
 }
 
@@ -113,7 +139,8 @@ func carryOut(t *testing.T, w *World, decision plan.Decision) {
 	t.Helper()
 	w.State.Now = w.State.Now.Add(decision.Wait)
 	if decision.Record != nil {
-		w.State.Record, w.State.Engaged = *decision.Record, true
+		w.State.Engaged = true
+		w.note(*decision.Record)
 		return
 	}
 	if decision.Effect != nil {

@@ -18,6 +18,12 @@ const (
 	// policy a migration set to Retain. Its value is the policy to go back to and the UID
 	// of that Migration, "Delete <UID>": it counts for that one alone.
 	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
+	// ReleasedAnnotationKey is on a PersistentVolume that is read by a mover, and not under the name of its
+	// ordinal: the fence under which it was pointed elsewhere for that.
+	ReleasedAnnotationKey = "migration.sliceshift.io/released"
+	// SealAnnotationKey is on a PersistentVolume that was taken over as a copy: the digest of all that was
+	// on it and on the volume that was copied, when both were read for the last time.
+	SealAnnotationKey = "migration.sliceshift.io/seal"
 	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
 	// over. Its value is the fence under which it was written and what was written,
 	// such as "<fence> maxUnavailable 0", so that a change by somebody else is noticed.

@@ -87,6 +87,7 @@ const (
 	ReasonVolumeAttached      = "VolumeAttached"
 	ReasonNameUnread          = "NameNotRead"
 	ReasonVolumeUnbound       = "VolumeNotBound"
+	ReasonCopying             = "Copying"
 	ReasonPodNotReady         = "PodNotReady"
 	ReasonPodMissing          = "PodMissing"
 	ReasonMinReady            = "MinReadySeconds"

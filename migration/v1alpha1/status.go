@@ -262,6 +262,49 @@ type HandoffVolume struct {
 	// handle, or of its whole source.
 	// +optional
 	Disk string `json:"disk,omitempty"`
+	// copy is how far its copy is, for method Copy.
+	// +optional
+	Copy CopyAttempt `json:"copy,omitempty,omitzero"`
+}
+
+// CopyAttempt is one attempt to copy a volume: the making of one incoming volume.
+type CopyAttempt struct {
+	// number tells it from every other attempt at the same claim; it grows.
+	Number int32 `json:"number"`
+	// begun is the fence under which it was begun.
+	Begun string `json:"begun"`
+	// giver is the side that is copied from: source or destination.
+	Giver string `json:"giver"`
+	// passes is how many last passes have ended with different roots.
+	// +optional
+	Passes int32 `json:"passes,omitempty"`
+	// differs is the first path in which both sides differed in the last of these.
+	// +optional
+	Differs string `json:"differs,omitempty"`
+	// seal is what both sides have shown when they were equal.
+	// +optional
+	Seal CopySeal `json:"seal,omitempty,omitzero"`
+}
+
+// CopySeal is what both sides of a copy have shown when they were read for the last time, and were equal.
+type CopySeal struct {
+	// root is the digest of all that is on either volume.
+	Root string `json:"root"`
+	// released is the fence under which the volume that was copied was taken from its ordinal: the seal counts
+	// as long as it was not given back.
+	Released string `json:"released"`
+	// volume is the PersistentVolume of the copy.
+	Volume string `json:"volume"`
+	// from and to tell the disks that were read from every other one.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// bytes and files are what was read, and seconds is how long the pass took.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// +optional
+	Seconds int64 `json:"seconds,omitempty"`
 }
 
 // Volume is the volume that the ordinal had for a claim template; its name is empty when it

@@ -165,6 +165,9 @@ func (d *Device) Stat() (entry.Entry, error) {
 	return entry.Entry{Kind: entry.Device, Size: d.Limit, Allocated: d.Limit, Names: 1}, nil
 }
 
+// Prefetch does nothing: reads go past the cache.
+func (d *Device) Prefetch() {}
+
 // Drop forgets what the system has cached of it.
 func (d *Device) Drop() { _ = unix.Fadvise(d.fd, 0, 0, unix.FADV_DONTNEED) }
 

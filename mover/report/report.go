@@ -13,6 +13,9 @@ import (
 // Most is how many bytes of a termination message the kubelet keeps.
 const Most = 4096
 
+// Version is that of Result: whoever reads another one does not know what it means.
+const Version = 1
+
 // What came out.
 const (
 	Equal     = "Equal"     // both sides were read, and are equal
@@ -26,7 +29,7 @@ const (
 
 // Result is what a mover has found and done.
 type Result struct {
-	// Version of this structure.
+	// Version is that of this structure.
 	Version int `json:"version"`
 	// Side is Sender, Receiver or Seal; Pass is Warm or Last.
 	Side   string `json:"side"`

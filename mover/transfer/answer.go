@@ -163,8 +163,10 @@ func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
 func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	a.leave()
 	a.payload = a.payload[:0]
+	q := queue{reader: a.reader, files: files}
+	defer q.close()
 	for i, f := range files {
-		m := a.file(ctx, f)
+		m := a.file(ctx, f, q.next())
 		m.Index = uint64(i)
 		if len(a.payload) > 0 && len(a.payload)+len(m.Data)+len(m.Problem) > wire.MaxData {
 			if err := a.conn.send(ctx, wire.TypeFile, a.payload); err != nil {
@@ -182,8 +184,44 @@ func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	return a.conn.reply(ctx, wire.TypeEnd, wire.End{}.Append(nil))
 }
 
-func (a *answer) file(ctx context.Context, f wire.Wanted) wire.Content {
-	content, err := a.reader.Open(f.Path)
+// queue opens files in their order, some of them ahead of the one that is read: a disk answers many requests in
+// the time of one.
+type queue struct {
+	reader tree.Reader
+	files  []wire.Wanted // not opened yet
+	opened []opening
+}
+
+type opening struct {
+	content tree.Content
+	err     error
+}
+
+// next is the next file. It is the caller's to close.
+func (q *queue) next() opening {
+	const ahead = 16
+	for len(q.files) > 0 && len(q.opened) < ahead {
+		content, err := q.reader.Open(q.files[0].Path)
+		if err == nil {
+			content.Prefetch()
+		}
+		q.files, q.opened = q.files[1:], append(q.opened, opening{content, err})
+	}
+	first := q.opened[0]
+	q.opened = q.opened[1:]
+	return first
+}
+
+func (q *queue) close() {
+	for _, each := range q.opened {
+		if each.err == nil {
+			_ = each.content.Close()
+		}
+	}
+}
+
+func (a *answer) file(ctx context.Context, f wire.Wanted, from opening) wire.Content {
+	content, err := from.content, from.err
 	if err != nil {
 		return failed(err)
 	}

@@ -85,6 +85,9 @@ type Receiver struct {
 	// progress is when something got further, in nanoseconds.
 	progress  atomic.Int64
 	verifying atomic.Bool
+	// unsynced is how many bytes of small files were written since the last sync, which syncing says is under way.
+	unsynced atomic.Int64
+	syncing  atomic.Bool
 	// open are the large files that are being written.
 	open sync.Map
 }

@@ -58,13 +58,28 @@ func (w *worker) write(f *small, content wire.Content) (err error) {
 	}
 	w.receiver.Counts.Written.Add(int64(len(data)))
 	if w.receiver.options.Tree.ReportsErrors() {
-		// Its errors come with the sync at the end, and so does its place on the disk: an fsync for each
-		// of many small files would take longer than all else.
-		file.StartWriting()
+		// Its errors come with a sync of all: an fsync for each of many small files would take longer than
+		// all else.
+		if err := w.receiver.flush(len(data)); err != nil {
+			return err
+		}
 	} else if err := file.Sync(); err != nil {
 		return err
 	}
 	return w.receiver.settle(file.SetMetadata, f.entry, content.Status)
+}
+
+// flush counts what was written and not yet synced, and has all of it written once that is much: in whole stretches
+// of the disk, and while others go on, so that little is left to the end. What goes wrong with it is told here and
+// not again.
+func (r *Receiver) flush(n int) error {
+	const much, least = 64 << 20, 4 << 10 // bytes; each file takes a block
+	if r.unsynced.Add(int64(max(n, least))) < much || !r.syncing.CompareAndSwap(false, true) {
+		return nil
+	}
+	defer r.syncing.Store(false)
+	r.unsynced.Store(0)
+	return r.options.Tree.Sync()
 }
 
 // fill writes a content. Of a file that has holes at the source pages of zeros become holes: to ask where they

@@ -18,34 +18,44 @@ const (
 
 // Hasher reads contents. It has a few buffers, and as many reads are under way at once.
 type Hasher struct {
-	buffers  chan []byte
-	throttle Throttle
+	small, large chan []byte
+	throttle     Throttle
 }
 
 // Throttle waits until n more bytes may be read. Nil never waits.
 type Throttle func(ctx context.Context, n int) error
 
-// NewHasher makes one for as many readers as there is work for: reading small files waits for the disk.
+const (
+	// smallBuffer is enough for most small files.
+	smallBuffer = 64 << 10
+	// readers of small files wait for the disk: a few milliseconds each time, where it is across a network. How
+	// many there are has nothing to do with processors.
+	readers = 16
+)
+
+// NewHasher makes one for readers of small files, and of large ones for as many as there are processors for.
 func NewHasher(throttle Throttle) *Hasher {
-	h := &Hasher{buffers: make(chan []byte, hashers()), throttle: throttle}
-	for range cap(h.buffers) {
-		h.buffers <- nil
-	}
-	return h
+	return &Hasher{small: buffers(readers), large: buffers(min(max(2*runtime.GOMAXPROCS(0), 4), 16)), throttle: throttle}
 }
 
-func hashers() int { return min(max(2*runtime.GOMAXPROCS(0), 4), 16) }
-
-func (h *Hasher) take(n int) []byte {
-	b := <-h.buffers
-	if cap(b) < n {
-		size := 64 << 10
-		if n > size {
-			size = Leaf
-		}
-		b = Aligned(size)
+func buffers(n int) chan []byte {
+	made := make(chan []byte, n)
+	for range n {
+		made <- nil
 	}
-	return b
+	return made
+}
+
+// take is a buffer for n bytes, and where it is given back to.
+func (h *Hasher) take(n int) (buffer []byte, to chan<- []byte) {
+	from, size := h.small, smallBuffer
+	if n > smallBuffer {
+		from, size = h.large, Leaf
+	}
+	if buffer = <-from; buffer == nil {
+		buffer = Aligned(size)
+	}
+	return buffer, from
 }
 
 // zeroLeaf is the digest of a leaf in a hole.
@@ -139,8 +149,8 @@ func (h *Hasher) leaf(ctx context.Context, c Content, at int64, n int) (digest [
 			return digest, err
 		}
 	}
-	buffer := h.take(n)
-	defer func() { h.buffers <- buffer }()
+	buffer, to := h.take(n)
+	defer func() { to <- buffer }()
 	if err := ReadFull(c, buffer[:n], at); err != nil {
 		return digest, err
 	}

@@ -29,6 +29,8 @@ type Content interface {
 	NextData(offset, size int64) (start, end int64, err error)
 	// Stat is what is known of it now.
 	Stat() (entry.Entry, error)
+	// Prefetch has the system begin to read it, and does not wait.
+	Prefetch()
 	// Drop forgets what the system has cached of it.
 	Drop()
 	Close() error

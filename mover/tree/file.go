@@ -108,6 +108,12 @@ func (f *File) Drop() {
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
+// Prefetch has the system begin to read it, and does not wait.
+func (f *File) Prefetch() {
+	// Advice: where it is not taken, ReadAt waits for longer.
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED)
+}
+
 // Punch makes a hole, where there is data.
 func (f *File) Punch(offset, length int64) error {
 	if length <= 0 {
@@ -135,11 +141,6 @@ func (f *File) zero(offset, length int64) error {
 		offset, length = offset+n, length-n
 	}
 	return nil
-}
-
-// StartWriting begins to write it to the disk, and does not wait.
-func (f *File) StartWriting() {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
 
 // ReadFull reads len(p) bytes at an offset. Fewer are ErrChanged.

@@ -68,7 +68,7 @@ func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.E
 		defer close(work)
 		return l.walk(ctx, queue, work)
 	})
-	for range hashers() {
+	for range readers {
 		group.Go(func() error {
 			cursor := t.Cursor()
 			defer cursor.Close()

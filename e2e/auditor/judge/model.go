@@ -144,6 +144,8 @@ type VolumeState struct {
 	ClaimUID                  types.UID
 	// Many is true when machines may have it mounted together.
 	Many bool
+	// Folder is where its content is on this machine; empty: it is not.
+	Folder string
 }
 
 // VolumeSide is one side as one phase of a volume sample read it. Volumes are
@@ -162,8 +164,8 @@ func (v VolumeSide) claim(name string) ClaimState {
 	return first(v.Claims, func(c ClaimState) bool { return c.Name == name })
 }
 
-// Origin is where and how a volume was first seen.
+// Origin is where and how a volume was first seen; of what is copied, the one that the ordinal ran on last.
 type Origin struct {
-	Handle string
-	Side   SideIndex
+	Handle, Folder string
+	Side           SideIndex
 }

@@ -89,6 +89,46 @@ func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey,
 // Claim says what is wrong with the claim that a running pod uses; empty when
 // the claim has the recorded volume.
 func Claim(b Binding, want Origin) string {
+	if wrong := unusable(b); wrong != "" {
+		return wrong
+	}
+	if b.Volume.Handle != want.Handle {
+		return fmt.Sprintf("its volume %s is %q, not %q", b.Volume.Name, b.Volume.Handle, want.Handle)
+	}
+	return ""
+}
+
+// Copied says what is wrong with the claim that a running pod uses on the other side than before; empty when it
+// has a volume of its own, whose content can be compared with that of the last one.
+func Copied(b Binding, last Origin) string {
+	if wrong := unusable(b); wrong != "" {
+		return wrong
+	}
+	switch {
+	case b.Volume.Handle == last.Handle:
+		return fmt.Sprintf("its volume %s is %q, which was to be copied and not to be carried over", b.Volume.Name, b.Volume.Handle)
+	case b.Volume.Folder == "" || last.Folder == "":
+		return fmt.Sprintf("the contents of %q and %q are not on this machine", last.Handle, b.Volume.Handle)
+	default:
+		return ""
+	}
+}
+
+// Twice judges I2 for what is copied: pairs of bindings, one of each side, of one ordinal's claim of these
+// templates. Both could be mounted, and only one of them has what was written last.
+func Twice(sides [2][]Binding, templates []string) [][2]Binding {
+	var twice [][2]Binding
+	for _, here := range OfSet(sides[Source]) {
+		for _, there := range OfSet(sides[Destination]) {
+			if *here.Claim.Key == *there.Claim.Key && slices.Contains(templates, here.Claim.Key.Template) {
+				twice = append(twice, [2]Binding{here, there})
+			}
+		}
+	}
+	return twice
+}
+
+func unusable(b Binding) string {
 	switch {
 	case b.Claim.UID == "":
 		return "the claim does not exist"
@@ -98,8 +138,6 @@ func Claim(b Binding, want Origin) string {
 		return fmt.Sprintf("its volume %s does not exist", b.Claim.VolumeName)
 	case !isUsable(b.Volume, b.Claim):
 		return fmt.Sprintf("its volume %s belongs to claim %q with uid %q", b.Volume.Name, b.Volume.ClaimName, b.Volume.ClaimUID)
-	case b.Volume.Handle != want.Handle:
-		return fmt.Sprintf("its volume %s is %q, not %q", b.Volume.Name, b.Volume.Handle, want.Handle)
 	default:
 		return ""
 	}

@@ -250,3 +250,60 @@ func TestJudgeTakeover(t *testing.T) {
 		})
 	}
 }
+
+func TestCopied(t *testing.T) {
+	bound := func(handle, folder string) Binding {
+		volume := makeVolume("pv1", handle, "data-web-1", "c1")
+		volume.Folder = folder
+		return Binding{Volume: volume, Claim: makeClaim(1, "c1", "pv1")}
+	}
+	last := Origin{Handle: "old", Folder: "/old", Side: Source}
+	stale := bound("new", "/new")
+	stale.Volume.ClaimUID = "other"
+	cases := map[string]struct {
+		b    Binding
+		last Origin
+		want string
+	}{
+		"a copy":                   {bound("new", "/new"), last, ""},
+		"I3 staged: no claim":      {Binding{}, last, "the claim does not exist"},
+		"I3 staged: not usable":    {stale, last, `its volume pv1 belongs to claim "data-web-1" with uid "other"`},
+		"I3 staged: the same disk": {bound("old", "/old"), last, `its volume pv1 is "old", which was to be copied and not to be carried over`},
+		"it cannot be read":        {bound("new", ""), last, `the contents of "old" and "new" are not on this machine`},
+		"the last one cannot":      {bound("new", "/new"), Origin{Handle: "old"}, `the contents of "old" and "new" are not on this machine`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Copied(tc.b, tc.last); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTwice(t *testing.T) {
+	bind := func(ordinal int32, name string) []Binding {
+		claim := makeClaim(ordinal, "c-"+name, name)
+		return []Binding{{Volume: makeVolume(name, "disk-"+name, claim.Name, "c-"+name), Claim: claim}}
+	}
+	foreign := bind(1, "pv9")
+	foreign[0].Claim.Key = nil
+	cases := map[string]struct {
+		sides     [2][]Binding
+		templates []string
+		want      int
+	}{
+		"I2 staged: one ordinal's claim on both": {[2][]Binding{bind(1, "pv1"), bind(1, "pv9")}, []string{"data"}, 1},
+		"other ordinals":                         {[2][]Binding{bind(1, "pv1"), bind(2, "pv9")}, []string{"data"}, 0},
+		"another template is copied":             {[2][]Binding{bind(1, "pv1"), bind(1, "pv9")}, []string{"wal"}, 0},
+		"a claim that is nobody's":               {[2][]Binding{bind(1, "pv1"), foreign}, []string{"data"}, 0},
+		"one side only":                          {[2][]Binding{bind(1, "pv1"), nil}, []string{"data"}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := len(Twice(tc.sides, tc.templates)); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

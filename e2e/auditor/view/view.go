@@ -99,6 +99,12 @@ func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
 			return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
 		}),
 	}
+	switch {
+	case pv.Spec.HostPath != nil:
+		state.Folder = pv.Spec.HostPath.Path
+	case pv.Spec.Local != nil:
+		state.Folder = pv.Spec.Local.Path
+	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		state.ClaimNamespace, state.ClaimName, state.ClaimUID = ref.Namespace, ref.Name, ref.UID
 	}

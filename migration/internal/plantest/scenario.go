@@ -140,6 +140,9 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	}
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: c.Method}
 	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
+	if c.Method == api.MethodCopy {
+		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover"}}
+	}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
 	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
 	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}

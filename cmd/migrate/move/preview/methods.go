@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // Template is how the data of a claim template moves, and how else it could.
@@ -42,7 +43,7 @@ func methodsOf(s plan.Snapshot, found []plan.Finding) []Template {
 			continue
 		}
 		t := Template{ClaimTemplate: v.Template, Method: cmp.Or(v.Method, api.MethodRebind)}
-		for _, name := range volumes.Methods() {
+		for _, name := range methods.Names() {
 			t.Methods = append(t.Methods, choice(s, v, name, found))
 		}
 		templates = append(templates, t)
@@ -51,8 +52,8 @@ func methodsOf(s plan.Snapshot, found []plan.Finding) []Template {
 }
 
 func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found []plan.Finding) Choice {
-	method := volumes.MethodOf(name)
-	pair := volumes.Pair{Shared: s.Spec.SameCluster && !method.Separate(), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
+	method := methods.Of(name)
+	pair := volumes.Pair{Shared: s.Spec.SameCluster && !method.Separate(), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy}
 	if method.Separate() != v.Separate() {
 		pair.Taker.Volume = volumes.Volume{} // it was looked for as the other kind of method wants it
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // phase is the part of a move that a step belongs to.
@@ -83,8 +84,8 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		if volumes.MethodOf(e.Carriage.Method).Separate() {
-			c.kept[object] = c.kept[object] || e.Volume.Verb == volumes.Park
+		if methods.Of(e.Carriage.Method).Separate() {
+			c.kept[object] = c.kept[object] || e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver
 		} else {
 			c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 		}

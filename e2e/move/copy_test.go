@@ -1,0 +1,195 @@
+package move
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// byCopy moves the volumes of claim template data by method Copy: its pods are played on both clusters.
+func byCopy(v *harness.Move) {
+	treetest.NeedRoot(v.T)
+	harness.Player(v.T, v.From)
+	harness.Player(v.T, v.To)
+	v.Migration.Spec.Volumes = []api.VolumeSpec{{
+		ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover", ServiceType: corev1.ServiceTypeLoadBalancer},
+	}}
+}
+
+// filled has the source's volumes hold what a mover must keep, and returns their folders, by ordinal.
+func (v *move) filled() []string {
+	v.T.Helper()
+	folders := v.folders(v.Here())
+	for ordinal, folder := range folders {
+		tree := treetest.In(v.T, folder)
+		tree.Everything()
+		tree.File("ordinal", fmt.Appendf(nil, "data of ordinal %d", ordinal))
+	}
+	return folders
+}
+
+// folders are those behind the claims of a slice, by ordinal.
+func (v *move) folders(at harness.Endpoint) []string {
+	v.T.Helper()
+	var folders []string
+	for ordinal := range v.App.Replicas {
+		claim, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", at.Set, ordinal), metav1.GetOptions{})
+		v.Must(err)
+		volume, err := at.Client.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+		v.Must(err)
+		folders = append(folders, volume.Spec.HostPath.Path)
+	}
+	return folders
+}
+
+// expectCopies checks that each ordinal has its own data on another disk than before.
+func (v *move) expectCopies(at harness.Endpoint, before []string) {
+	v.T.Helper()
+	for ordinal, folder := range v.folders(at) {
+		if folder == before[ordinal] {
+			v.T.Errorf("ordinal %d is on the disk that it had", ordinal)
+		}
+		treetest.Equal(v.T, before[ordinal], folder)
+	}
+}
+
+// expectNoMovers checks that nothing of a copy is left but parked volumes.
+func (v *move) expectNoMovers() {
+	v.T.Helper()
+	for _, at := range []harness.Endpoint{v.Here(), v.There()} {
+		pods, err := at.Client.CoreV1().Pods(at.Namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		v.Must(err)
+		claims, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		v.Must(err)
+		for i := range pods.Items {
+			v.T.Errorf("pod %s is left", pods.Items[i].Name)
+		}
+		for i := range claims.Items {
+			if claims.Items[i].DeletionTimestamp == nil {
+				v.T.Errorf("claim %s is left", claims.Items[i].Name)
+			}
+		}
+	}
+}
+
+// TestCopyMoves: ordinals move between two clusters that share no disk: each starts on a new one, with all that it
+// had, and what it has left is kept.
+func TestCopyMoves(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)
+	before, handles := v.filled(), v.handles(v.Here())
+	v.Run()
+	v.ExpectMoved()
+	v.expectCopies(v.There(), before)
+	v.expectLeft(handles)
+	v.expectNoMovers()
+	v.expectSeals()
+	v.Audit()
+}
+
+// expectSeals checks that each new volume bears the root that both sides had.
+func (v *move) expectSeals() {
+	v.T.Helper()
+	for ordinal := range v.App.Replicas {
+		at := v.There()
+		claim, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", at.Set, ordinal), metav1.GetOptions{})
+		v.Must(err)
+		volume, err := at.Client.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+		v.Must(err)
+		if seal := volume.Annotations[api.SealAnnotationKey]; !strings.HasPrefix(seal, "blake3:") {
+			v.T.Errorf("volume %s of ordinal %d has the seal %q", volume.Name, ordinal, seal)
+		}
+	}
+}
+
+// copies is when such a step of a copy was made.
+func copies(verb volumes.Verb, role volumes.Role) harness.Moment {
+	return harness.Wrote(func(e *plan.Effect) bool {
+		return e.Verb == plan.CarryVolume && e.Volume.Verb == verb && e.Volume.Copy.Role == role
+	})
+}
+
+// TestCopyTurnsBack: until the copy was taken over an ordinal goes back to the very disk that it had.
+func TestCopyTurnsBack(t *testing.T) {
+	for name, at := range map[string]harness.Moment{
+		"released":         copies(volumes.Release, ""),
+		"receiver made":    copies(volumes.CreateMover, volumes.RoleReceiver),
+		"sender let begin": copies(volumes.TellMover, volumes.RoleSender),
+		"sealed":           copies(volumes.DeleteMover, volumes.RoleReceiver),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
+			before, disks := v.filled(), v.disks()
+			mover := v.Mover()
+			v.Drive(mover, at(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+			v.expectHome()
+			if after := v.disks(); !maps.Equal(after, disks) {
+				t.Errorf("the disks are %v, and were %v", after, disks)
+			}
+			v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
+			v.Drive(mover)
+			v.ExpectMoved()
+			v.expectCopies(v.There(), before)
+			v.Audit()
+		})
+	}
+}
+
+// expectHome checks that the source runs all ordinals again. What was copied for nothing is kept.
+func (v *move) expectHome() {
+	v.T.Helper()
+	v.ExpectSlice(v.Here(), 0, v.App.Replicas)
+	v.ExpectVolumes(v.Here(), v.App.Replicas)
+	v.ExpectBudget(v.Here())
+}
+
+// TestCopyComesBack: once the copy was taken over an ordinal goes back by a copy of its own: what it has left is
+// never written to.
+func TestCopyComesBack(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)
+	before, handles := v.filled(), v.handles(v.Here())
+	mover := v.Mover()
+	v.Drive(mover, harness.Arrival(0)(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+	v.expectHome()
+	v.expectCopies(v.Here(), before)
+	v.expectLeft(handles)
+	v.Audit()
+}
+
+// TestCopyCrash: a process that dies before one of its writes, after it, or has no answer to it changes nothing of
+// how a copy ends.
+func TestCopyCrash(t *testing.T) {
+	step := harness.FromEnvironment(t, crashStepVariable, defaultCrashStep)
+	calm := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
+	before := calm.filled()
+	writes, _ := calm.crash(noAnswer, 0)
+	calm.expectCopies(calm.There(), before)
+	t.Logf("%d writes", writes)
+	for offset, f := range []fate{diesBefore, diesAfter, noAnswer} {
+		for n := 1 + offset*step/3; n <= writes; n += step {
+			t.Run(fmt.Sprintf("%s write %d", f, n), func(t *testing.T) {
+				t.Parallel()
+				v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
+				before, handles := v.filled(), v.handles(v.Here())
+				v.crash(f, n)
+				v.ExpectMoved()
+				v.expectCopies(v.There(), before)
+				v.expectLeft(handles)
+				v.expectNoMovers()
+				v.Audit()
+			})
+		}
+	}
+}

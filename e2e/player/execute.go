@@ -1,0 +1,125 @@
+package player
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/child"
+)
+
+// errKilled is that a process was not even started.
+var errKilled = errors.New("killed before it was started")
+
+// execute runs the program of a container to its end. When the pod's life is over it gets SIGTERM, and SIGKILL
+// after the pod's grace period, or at once when the pod is gone.
+func (k *kubelet) execute(life context.Context, c corev1.Container, mounted mounts, message string, started func()) error {
+	log, err := os.Create(k.logFile(c.Name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	args := make([]string, 0, len(c.Args)+1)
+	for _, arg := range c.Args {
+		args = append(args, k.onThisMachine(mounted.place(c, arg)))
+	}
+	cmd := exec.Command(k.player.options.Program, append(args, "--termination-log="+message)...) //nolint:noctx // it has a grace period
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, []string{}, k.dir
+	if err := k.start(cmd); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	started()
+	select {
+	case err = <-ended:
+	case <-life.Done():
+		err = k.end(life, ended)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.process = nil
+	return err
+}
+
+func (k *kubelet) start(cmd *exec.Cmd) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.killed {
+		k.killed = false
+		return errKilled
+	}
+	if err := child.Start(cmd); err != nil {
+		return err
+	}
+	k.process = cmd.Process
+	return nil
+}
+
+// end ends a process: at once when the player itself is stopped.
+func (k *kubelet) end(life context.Context, ended <-chan error) error {
+	if cause := context.Cause(life); !errors.Is(cause, errDeleted) && !errors.Is(cause, errLate) {
+		k.kill()
+		return <-ended
+	}
+	k.signal(syscall.SIGTERM)
+	within, stop := context.WithTimeout(context.WithoutCancel(life), grace(k.pod()))
+	defer stop()
+	vanished := make(chan struct{})
+	go func() {
+		if _, err := k.await(within, func(v view) bool { return v.gone }); err == nil {
+			close(vanished)
+		}
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-within.Done():
+	case <-vanished:
+	}
+	k.kill()
+	return <-ended
+}
+
+func grace(pod *corev1.Pod) time.Duration {
+	seconds := pod.DeletionGracePeriodSeconds
+	if seconds == nil {
+		seconds = pod.Spec.TerminationGracePeriodSeconds
+	}
+	if seconds == nil {
+		return 0
+	}
+	return time.Duration(*seconds) * time.Second
+}
+
+// onThisMachine makes addresses of the pods' network those of this machine: the one to listen on, and that of
+// a Service of this cluster to connect to.
+func (k *kubelet) onThisMachine(arg string) string {
+	flag, value, _ := strings.Cut(arg, "=")
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return arg
+	}
+	switch flag {
+	case "--listen":
+		return fmt.Sprintf("--listen=%s", net.JoinHostPort(here(k.status.address).String(), port))
+	case "--connect":
+		address, err := netip.ParseAddr(host)
+		if err != nil {
+			return arg
+		}
+		if to, known := k.player.balanced(address); known {
+			return "--connect=" + net.JoinHostPort(to.String(), port)
+		}
+	}
+	return arg
+}

@@ -1,0 +1,149 @@
+package player
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// mounts are the folders and devices of this machine that the volumes of a pod are, by the volumes' names.
+type mounts map[string]string
+
+// mount waits until all volumes of a pod can be mounted, as a kubelet does.
+func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (mounts, error) {
+	mounted, last := mounts{}, error(nil)
+	err := wait.PollUntilContextCancel(ctx, retry, true, func(ctx context.Context) (bool, error) {
+		var errs []error
+		for _, v := range pod.Spec.Volumes {
+			at, err := k.volume(ctx, pod, v)
+			mounted[v.Name] = at
+			errs = append(errs, err)
+		}
+		err := errors.Join(errs...)
+		if err != nil && (last == nil || last.Error() != err.Error()) {
+			k.player.log.Printf("pod %s/%s is not mounted: %v", pod.Namespace, pod.Name, err)
+		}
+		last = err
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.DownwardAPI != nil {
+			k.player.running.Go(func() { k.follow(ctx, mounted[v.Name], v.DownwardAPI) })
+		}
+	}
+	return mounted, nil
+}
+
+// volume is where one volume is.
+func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (string, error) {
+	own := filepath.Join(k.dir, "volumes", v.Name)
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return k.claim(ctx, pod.Namespace, v.PersistentVolumeClaim.ClaimName)
+	case v.EmptyDir != nil:
+		return own, os.MkdirAll(own, 0o700)
+	case v.DownwardAPI != nil:
+		if err := os.MkdirAll(own, 0o755); err != nil {
+			return "", err
+		}
+		return own, project(own, v.DownwardAPI, k.pod())
+	default:
+		return "", fmt.Errorf("volume %s is of a kind that movers do not have", v.Name)
+	}
+}
+
+// claim is the folder or device of a claim. A kubelet mounts none whose volume is not bound to that very
+// claim.
+func (k *kubelet) claim(ctx context.Context, namespace, name string) (string, error) {
+	claim, err := k.player.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+		return "", fmt.Errorf("claim %s is %s", name, claim.Status.Phase)
+	}
+	volume, err := k.player.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
+		return "", fmt.Errorf("volume %s is not bound to claim %s", volume.Name, name)
+	}
+	switch {
+	case volume.Spec.HostPath != nil:
+		return volume.Spec.HostPath.Path, nil
+	case volume.Spec.Local != nil:
+		return volume.Spec.Local.Path, nil
+	default:
+		return "", fmt.Errorf("volume %s is neither a hostPath nor a local volume: there is nothing on this machine to mount", volume.Name)
+	}
+}
+
+// follow writes the files of a downwardAPI volume again whenever the pod is seen to have changed.
+func (k *kubelet) follow(ctx context.Context, dir string, from *corev1.DownwardAPIVolumeSource) {
+	var last *corev1.Pod
+	for {
+		v, err := k.await(ctx, func(v view) bool { return v.pod != last })
+		if err != nil || v.gone {
+			return
+		}
+		if err := project(dir, from, v.pod); err != nil {
+			k.player.log.Printf("pod %s/%s: %v", v.pod.Namespace, v.pod.Name, err)
+		}
+		last = v.pod
+	}
+}
+
+// project writes the annotations that a downwardAPI volume names, each at once.
+func project(dir string, from *corev1.DownwardAPIVolumeSource, pod *corev1.Pod) error {
+	for _, item := range from.Items {
+		key, found := strings.CutPrefix(item.FieldRef.FieldPath, "metadata.annotations['")
+		key, ended := strings.CutSuffix(key, "']")
+		if !found || !ended {
+			return fmt.Errorf("%s is no annotation", item.FieldRef.FieldPath)
+		}
+		at := filepath.Join(dir, item.Path)
+		if err := os.WriteFile(at+".next", []byte(pod.Annotations[key]), 0o644); err != nil {
+			return err
+		}
+		if err := os.Rename(at+".next", at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place makes an argument of a container one of this machine: a path below a mount.
+func (m mounts) place(c corev1.Container, arg string) string {
+	flag, path, found := strings.Cut(arg, "=")
+	if !found {
+		return arg
+	}
+	type point struct{ at, real string }
+	var points []point
+	for _, each := range c.VolumeMounts {
+		points = append(points, point{each.MountPath, m[each.Name]})
+	}
+	for _, each := range c.VolumeDevices {
+		points = append(points, point{each.DevicePath, m[each.Name]})
+	}
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(len(b.at), len(a.at)) })
+	for _, each := range points {
+		if rest, below := strings.CutPrefix(path, each.at); below && (rest == "" || rest[0] == '/') {
+			return flag + "=" + each.real + rest
+		}
+	}
+	return arg
+}

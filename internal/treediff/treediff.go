@@ -1,0 +1,109 @@
+// Package treediff says in what two trees of files differ, by rsync and by go-mtree: it is for those who judge the
+// mover, and shares no code with it.
+package treediff
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vbatts/go-mtree"
+)
+
+// ErrNoRsync is that rsync is not installed.
+var ErrNoRsync = errors.New("rsync is not installed")
+
+// huge is the size, in bytes, of a file that consists of holes: nobody reads all of it for a comparison.
+const huge = 1 << 30
+
+// Compare has both judges compare, rsync where it is installed, and returns what they found, a line each.
+func Compare(ctx context.Context, source, destination string) ([]string, error) {
+	found, err := Rsync(ctx, source, destination)
+	if err != nil && !errors.Is(err, ErrNoRsync) {
+		return nil, err
+	}
+	more, err := Mtree(source, destination)
+	return append(found, more...), err
+}
+
+// Rsync has rsync say what it would change. Without --delete and -i it would be silent about what is too much,
+// without the window about parts of seconds. It compares contents, and then, of files that are too large for that,
+// sizes and times.
+func Rsync(ctx context.Context, source, destination string) (found []string, err error) {
+	path, err := exec.LookPath("rsync")
+	if err != nil {
+		return nil, ErrNoRsync
+	}
+	large, err := tooLarge(source)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-n", "-i", "--delete", "--modify-window=-1", "-aAXH", "--exclude=/lost+found"}
+	for _, more := range [][]string{append([]string{"-c"}, large...), {}} {
+		cmd := exec.CommandContext(ctx, path, append(append(args, more...), source+"/", destination+"/")...)
+		var out, complaints bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &complaints
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("rsync: %w: %s", err, complaints.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			found = append(found, "rsync would change "+strings.TrimSpace(line))
+		}
+	}
+	return found, nil
+}
+
+func tooLarge(root string) (exclude []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Size() > huge {
+			exclude = append(exclude, "--exclude=/"+strings.TrimPrefix(path, root+"/"))
+		}
+		return nil
+	})
+	return exclude, err
+}
+
+var keywords = append(append([]mtree.Keyword{}, mtree.DefaultKeywords...), "sha256digest", "xattr", "time")
+
+// Mtree compares specifications of both trees. It leaves out what is too large to be read.
+func Mtree(source, destination string) (found []string, err error) {
+	exclude := func(_ string, info os.FileInfo) bool { return info.Size() > huge || info.Name() == "lost+found" }
+	spec, err := mtree.Walk(source, []mtree.ExcludeFunc{exclude}, keywords, nil)
+	if err != nil {
+		return nil, err
+	}
+	other, err := mtree.Walk(destination, []mtree.ExcludeFunc{exclude}, keywords, nil)
+	if err != nil {
+		return nil, err
+	}
+	deltas, err := mtree.Compare(spec, other, keywords)
+	if err != nil {
+		return nil, err
+	}
+	for _, delta := range deltas {
+		for _, key := range delta.Diff() {
+			// A folder's size is its file system's affair.
+			if key.Name() != "size" || !isFolder(filepath.Join(source, delta.Path())) {
+				found = append(found, fmt.Sprintf("go-mtree: %s %s: %s differs (%v, %v)", delta.Type(), delta.Path(), key.Name(), key.Old(), key.New()))
+			}
+		}
+		if len(delta.Diff()) == 0 {
+			found = append(found, fmt.Sprintf("go-mtree: %s %s", delta.Type(), delta.Path()))
+		}
+	}
+	return found, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,196 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What a mover takes: its heap stays below 88 MiB; what it has written and the disk has not yet taken counts
+// as well.
+const (
+	cpuRequest, memoryRequest, memoryLimit = "100m", "128Mi", "512Mi"
+	// grace is how many seconds a mover has to end by itself: it keeps nothing that another one needs.
+	grace = 5
+)
+
+// DefaultResources are those of a mover of which nobody said what it may take.
+func DefaultResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpuRequest), corev1.ResourceMemory: resource.MustParse(memoryRequest)},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)},
+	}
+}
+
+// Receiver is the pod that makes its claim equal to what a sender reads, and compares.
+func Receiver(s Spec) *corev1.Pod {
+	args := []string{"receive", "--listen=:" + strconv.Itoa(Port)}
+	args = append(args, "--pass="+passName(s.Warm))
+	if s.Verify != "" {
+		args = append(args, "--verify="+s.Verify)
+	}
+	if s.Content {
+		args = append(args, "--compare=Content")
+	}
+	pod := s.pod(RoleReceiver, args)
+	pod.Labels[IncomingLabelKey] = s.Claim
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "mover", ContainerPort: Port, Protocol: corev1.ProtocolTCP}}
+	return pod
+}
+
+// Sender is the pod that reads its claim for a receiver. It mounts it as read-only: the kubelet then neither
+// relabels the files nor changes their owners under the application.
+func Sender(s Spec) *corev1.Pod {
+	args := []string{"send", "--connect=" + s.Connect}
+	if s.Bandwidth != "" {
+		args = append(args, "--bandwidth="+s.Bandwidth)
+	}
+	if s.ReadRate != "" {
+		args = append(args, "--read-rate="+s.ReadRate)
+	}
+	if s.Warm {
+		args = append(args, "--forget")
+	}
+	pod := s.pod(s.role(), args)
+	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
+	return pod
+}
+
+func passName(warm bool) string {
+	if warm {
+		return "Warm"
+	}
+	return "Last"
+}
+
+func (s Spec) pod(role Role, args []string) *corev1.Pod {
+	labels, annotations := s.marks()
+	labels[RoleLabelKey] = string(role)
+	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
+	annotations[PassAnnotationKey] = strconv.Itoa(int(s.Pass))
+	maps.Copy(labels, outOfMeshLabels())
+	maps.Copy(annotations, outOfMeshAnnotations())
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels, Annotations: annotations},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:         new(s.deadline()),
+			TerminationGracePeriodSeconds: new(int64(grace)),
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			ServiceAccountName:            s.ServiceAccount,
+			ImagePullSecrets:              s.PullSecrets,
+			PriorityClassName:             s.PriorityClass,
+			ReadinessGates:                []corev1.PodReadinessGate{{ConditionType: NeverCondition}},
+			Volumes:                       s.volumes(),
+		},
+	}
+	key := s.container(KeyContainer, []string{"key", "--identity=" + keyFile})
+	key.VolumeMounts = []corev1.VolumeMount{{Name: "keys", MountPath: "/keys"}}
+	mover := s.container(MoverContainer, append(args, "--identity="+keyFile, "--peer-file="+peerFile))
+	mover.VolumeMounts = []corev1.VolumeMount{{Name: "keys", MountPath: "/keys", ReadOnly: true}, {Name: "peer", MountPath: "/peer", ReadOnly: true}}
+	if s.block() {
+		mover.Args = append(mover.Args, "--device="+Device)
+		mover.VolumeDevices = []corev1.VolumeDevice{{Name: "volume", DevicePath: Device}}
+	} else {
+		mover.Args = append(mover.Args, "--root="+Root)
+		mover.VolumeMounts = append(mover.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: Root, ReadOnly: role != RoleReceiver})
+	}
+	pod.Spec.InitContainers, pod.Spec.Containers = []corev1.Container{key}, []corev1.Container{mover}
+	s.secure(pod)
+	s.place(pod)
+	return pod
+}
+
+func (s Spec) block() bool { return s.Mode == corev1.PersistentVolumeBlock }
+
+func (s Spec) deadline() int64 {
+	if s.Deadline <= 0 {
+		return int64(DefaultDeadline.Seconds())
+	}
+	return max(int64(s.Deadline.Seconds()), 1)
+}
+
+func (s Spec) volumes() []corev1.Volume {
+	return []corev1.Volume{
+		{Name: "volume", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.Claim}}},
+		{Name: "keys", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("1Mi")),
+		}}},
+		{Name: "peer", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: "fingerprint", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", PeerAnnotationKey)},
+		}}}}},
+	}
+}
+
+func (s Spec) container(name string, args []string) corev1.Container {
+	resources := *s.Resources.DeepCopy()
+	if len(resources.Requests) == 0 && len(resources.Limits) == 0 {
+		resources = DefaultResources()
+	}
+	return corev1.Container{
+		Name: name, Image: s.Image, Command: []string{"/mover"}, Args: args, Resources: resources,
+		// What a mover says that did not come to its end is the end of its log.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+func (s Spec) secure(pod *corev1.Pod) {
+	security := AsRoot()
+	if s.Security != nil {
+		security = *s.Security
+	}
+	pod.Spec.SecurityContext = security.Pod.DeepCopy()
+	if s.SELinux != nil {
+		if pod.Spec.SecurityContext == nil {
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		}
+		pod.Spec.SecurityContext.SELinuxOptions = s.SELinux.DeepCopy()
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].SecurityContext = security.Container.DeepCopy()
+		}
+	}
+}
+
+// place says where the pod may run. One that must run on a node goes through the scheduler all the same, which
+// sees whether there is room and binds what waits for a consumer.
+func (s Spec) place(pod *corev1.Pod) {
+	p := s.Placement
+	pod.Spec.SchedulerName, pod.Spec.RuntimeClassName = p.Scheduler, p.RuntimeClass
+	pod.Spec.Tolerations = append([]corev1.Toleration(nil), p.Tolerations...)
+	if s.Node == "" {
+		pod.Spec.NodeSelector, pod.Spec.Affinity = maps.Clone(p.NodeSelector), p.Affinity.DeepCopy()
+		for _, each := range p.Spread {
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, *each.DeepCopy())
+		}
+		return
+	}
+	// The application's pod runs there, also on a node that takes no new ones.
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+		Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+	})
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{s.Node}}},
+		}}},
+	}}
+}
+
+// outOfMeshLabels and outOfMeshAnnotations keep service meshes from adding a proxy: it would outlive the mover, so
+// that its pod never ended, and the movers have TLS of their own.
+func outOfMeshLabels() map[string]string {
+	return map[string]string{"sidecar.istio.io/inject": "false", "istio.io/dataplane-mode": "none", "kuma.io/sidecar-injection": "disabled"}
+}
+
+func outOfMeshAnnotations() map[string]string {
+	return map[string]string{
+		"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled", "kuma.io/sidecar-injection": "disabled",
+		"consul.hashicorp.com/connect-inject": "false",
+	}
+}

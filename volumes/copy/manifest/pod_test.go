@@ -1,0 +1,153 @@
+package manifest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/internal/golden"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func spec() Spec {
+	return Spec{
+		Namespace: "shop", Name: "sliceshift-in-x1-a2-p3", Owner: "m", Fence: "m/7", Attempt: 2, Pass: 3,
+		Claim: "sliceshift-in-x1-a2", Mode: corev1.PersistentVolumeFilesystem, Image: "registry.example/sliceshift:1",
+	}
+}
+
+func full() Spec {
+	s := spec()
+	s.Connect, s.Bandwidth, s.ReadRate, s.Verify, s.Content = "198.51.100.7:8722", "50Mi", "100Mi", "Full", true
+	s.PullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	s.ServiceAccount, s.PriorityClass, s.Deadline = "movers", "low", 90*time.Minute
+	s.SELinux = &corev1.SELinuxOptions{Level: "s0:c1,c2"}
+	security := AsUser(1000, 2000)
+	s.Security = &security
+	s.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+	s.Placement = PlacementOf(corev1.PodSpec{
+		NodeSelector: map[string]string{"disk": "fast"},
+		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname}},
+		}},
+		Tolerations:               []corev1.Toleration{{Key: "db", Operator: corev1.TolerationOpExists}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}},
+		SchedulerName:             "packer", RuntimeClassName: new("kata"),
+	})
+	return s
+}
+
+func changed(s Spec, change func(*Spec)) Spec {
+	change(&s)
+	return s
+}
+
+// TestPods: the manifests are as reviewed in testdata.
+func TestPods(t *testing.T) {
+	for name, object := range map[string]any{
+		"receiver.yaml":       Receiver(spec()),
+		"receiver-full.yaml":  Receiver(changed(full(), func(s *Spec) { s.Warm = true })),
+		"receiver-block.yaml": Receiver(changed(spec(), func(s *Spec) { s.Mode = corev1.PersistentVolumeBlock })),
+		"sender-last.yaml":    Sender(changed(spec(), func(s *Spec) { s.Connect, s.Node = "10.0.0.9:8722", "node-3" })),
+		"sender-warm.yaml":    Sender(changed(full(), func(s *Spec) { s.Warm, s.Node, s.Claim = true, "node-3", "data-web-0" })),
+		"sender-block.yaml":   Sender(changed(spec(), func(s *Spec) { s.Mode, s.Connect = corev1.PersistentVolumeBlock, "10.0.0.9:8722" })),
+		"service.yaml":        ServiceFor(spec(), corev1.ServiceTypeLoadBalancer),
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := yaml.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, name, string(text))
+		})
+	}
+}
+
+// TestNobodysPods: of the application a mover's pod has nothing by which Services and budgets find pods, and it is
+// never Ready, mounts no token, and ends.
+func TestNobodysPods(t *testing.T) {
+	for _, pod := range []*corev1.Pod{Receiver(full()), Sender(full()), Receiver(spec()), Sender(spec())} {
+		for key := range pod.Labels {
+			switch key {
+			case RoleLabelKey, IncomingLabelKey, api.MigrationLabelKey, "app.kubernetes.io/managed-by":
+			default:
+				if _, mesh := outOfMeshLabels()[key]; !mesh {
+					t.Errorf("%s has the label %s", pod.Name, key)
+				}
+			}
+		}
+		if gates := pod.Spec.ReadinessGates; len(gates) != 1 || gates[0].ConditionType != NeverCondition {
+			t.Errorf("its readiness gates are %v", gates)
+		}
+		if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || *pod.Spec.ActiveDeadlineSeconds <= 0 {
+			t.Errorf("got %+v", pod.Spec)
+		}
+	}
+}
+
+// TestSpecIsLeftAlone: what a pod is changed to later does not change what it was made from.
+func TestSpecIsLeftAlone(t *testing.T) {
+	s := full()
+	want := full()
+	for _, pod := range []*corev1.Pod{Receiver(s), Sender(s)} {
+		pod.Spec.SecurityContext.RunAsUser = new(int64(7))
+		for _, c := range append(pod.Spec.Containers, pod.Spec.InitContainers...) {
+			*c.SecurityContext.AllowPrivilegeEscalation = true
+			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("9")
+		}
+		for i := range pod.Spec.TopologySpreadConstraints {
+			pod.Spec.TopologySpreadConstraints[i].MaxSkew = 9
+		}
+		pod.Spec.Tolerations[0].Key = "other"
+		if pod.Spec.NodeSelector != nil {
+			pod.Spec.NodeSelector["disk"] = "slow"
+			pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "other"
+		}
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("it was changed (-want +got):\n%s", diff)
+	}
+}
+
+// TestAddress: where a sender reaches a receiver, by the type of the Service.
+func TestAddress(t *testing.T) {
+	service := func(kind corev1.ServiceType, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
+		s := ServiceFor(spec(), kind)
+		s.Spec.ClusterIP = "10.96.0.4"
+		s.Status.LoadBalancer.Ingress = ingress
+		return s
+	}
+	node := func(s *corev1.Service, port int32) *corev1.Service {
+		s.Spec.Ports[0].NodePort = port
+		return s
+	}
+	headless := service("")
+	headless.Spec.ClusterIP = corev1.ClusterIPNone
+	none := service("")
+	none.Spec.Ports = nil
+	receiver := &corev1.Pod{Status: corev1.PodStatus{HostIP: "192.0.2.8", PodIP: "10.244.0.3"}}
+	for name, tc := range map[string]struct {
+		service *corev1.Service
+		pod     *corev1.Pod
+		want    string
+	}{
+		"inside":                       {service(""), receiver, "10.96.0.4:8722"},
+		"inside, no address":           {ServiceFor(spec(), ""), receiver, ""},
+		"headless":                     {headless, receiver, "10.244.0.3:8722"},
+		"balancer, not yet":            {service(corev1.ServiceTypeLoadBalancer), receiver, ""},
+		"balancer with a name":         {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{Hostname: "lb.example"}), receiver, "lb.example:8722"},
+		"balancer with an address":     {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{IP: "2001:db8::1"}), receiver, "[2001:db8::1]:8722"},
+		"node":                         {node(service(corev1.ServiceTypeNodePort), 30123), receiver, "192.0.2.8:30123"},
+		"node, no port":                {service(corev1.ServiceTypeNodePort), receiver, ""},
+		"node, but nothing runs there": {node(service(corev1.ServiceTypeNodePort), 30123), &corev1.Pod{}, ""},
+		"no port":                      {none, receiver, ""},
+	} {
+		if got := Address(tc.service, tc.pod); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

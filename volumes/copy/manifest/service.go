@@ -1,0 +1,57 @@
+package manifest
+
+import (
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ServiceFor is the Service by which a sender reaches a receiver of this claim, whichever pass it is of. It has
+// the claim's name, and leads to pods that are not Ready, as no mover ever is. An empty type is ClusterIP, which
+// reaches senders of the same cluster only.
+func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
+	labels, annotations := s.marks()
+	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations},
+		Spec: corev1.ServiceSpec{
+			Type:                     kind,
+			PublishNotReadyAddresses: true,
+			Selector:                 map[string]string{RoleLabelKey: string(RoleReceiver), IncomingLabelKey: s.Claim},
+			Ports:                    []corev1.ServicePort{{Name: "mover", Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
+		},
+	}
+}
+
+// Address is where a sender reaches the receiver behind a Service, with the port; empty: not known yet. A
+// NodePort is taken on the node of the receiver.
+func Address(service *corev1.Service, receiver *corev1.Pod) string {
+	if len(service.Spec.Ports) == 0 {
+		return ""
+	}
+	host, port := "", service.Spec.Ports[0].Port
+	switch service.Spec.Type {
+	case corev1.ServiceTypeLoadBalancer:
+		for _, each := range service.Status.LoadBalancer.Ingress {
+			if host = each.IP; host == "" {
+				host = each.Hostname
+			}
+			if host != "" {
+				break
+			}
+		}
+	case corev1.ServiceTypeNodePort:
+		host, port = receiver.Status.HostIP, service.Spec.Ports[0].NodePort
+	default:
+		if host = service.Spec.ClusterIP; host == corev1.ClusterIPNone {
+			host = receiver.Status.PodIP
+		}
+	}
+	if host == "" || port == 0 {
+		return ""
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}

@@ -1,0 +1,231 @@
+package methods
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
+)
+
+// Copy is the method that copies the bytes of a claim, with its writes.
+type Copy struct{ copy.Copy }
+
+// Apply does one action.
+func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
+	w := writer{Carrier: c, action: action, at: c.Taker, other: c.Giver, from: pair.Giver.Ref}
+	if action.Copy.AtGiver {
+		w.at, w.other, w.from = c.Giver, c.Taker, pair.Taker.Ref
+	}
+	switch action.Verb {
+	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver:
+		return volumes.WriteVolume(ctx, w.at, action)
+	case volumes.CreateIncoming:
+		return w.incoming(ctx)
+	case volumes.CreateOutgoing:
+		return w.outgoing(ctx, pair)
+	case volumes.CreateClaim:
+		return w.claim(ctx)
+	case volumes.MarkClaim:
+		return volumes.Mark(ctx, w.at, action)
+	case volumes.CreateEntrance:
+		return w.entrance(ctx)
+	case volumes.CreateMover:
+		return w.mover(ctx)
+	case volumes.MarkMover:
+		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence})
+	case volumes.TellMover:
+		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence, manifest.PeerAnnotationKey: action.Copy.Peer})
+	case volumes.DeleteLost:
+		return nil, w.remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(action.Ref.Name)})
+	case volumes.DeleteMover:
+		return nil, w.remove(ctx, &corev1.Pod{ObjectMeta: w.meta(action.Copy.Pod)})
+	}
+	return nil, fmt.Errorf("unknown action %q", action.Verb)
+}
+
+// writer does one action in the cluster at; the ordinal's claim in the other one is from.
+type writer struct {
+	volumes.Carrier
+	action    volumes.Action
+	at, other client.Client
+	from      volumes.Ref
+}
+
+func (w writer) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.action.Ref.Namespace, Name: name}
+}
+
+// original is the ordinal's claim on the other side.
+func (w writer) original(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+	var claim corev1.PersistentVolumeClaim
+	err := w.other.Get(ctx, client.ObjectKey{Namespace: w.from.Namespace, Name: w.from.Name}, &claim)
+	return &claim, err
+}
+
+// class is the storage class of a new volume: that of the volume that the side had before, or the one that was
+// asked for.
+func (w writer) class() *string {
+	if class := w.action.Copy.Class; class != "" {
+		return &class
+	}
+	return w.StorageClass
+}
+
+// incoming makes the claim that the copy is made in, as large as what is copied, or as was asked for.
+func (w writer) incoming(ctx context.Context) (client.Object, error) {
+	from, err := w.original(ctx)
+	if err != nil {
+		return nil, err
+	}
+	claim := w.claimOf(from, "")
+	if class := w.class(); class != nil {
+		claim.Spec.StorageClassName = class
+	}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: w.size(from)}
+	return claim, w.at.Create(ctx, claim)
+}
+
+func (w writer) size(from *corev1.PersistentVolumeClaim) resource.Quantity {
+	if w.Copy.Size != nil {
+		return *w.Copy.Size
+	}
+	return Needed(from)
+}
+
+// Needed is how large a copy of what a claim has must be: as much as was asked for, or as there is.
+func Needed(claim *corev1.PersistentVolumeClaim) resource.Quantity {
+	asked, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	if has.Cmp(asked) > 0 {
+		return has
+	}
+	return asked
+}
+
+// outgoing makes the claim from which the last pass reads: that of the ordinal under another name.
+func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	ref := pair.Taker.Ref
+	if w.action.Copy.AtGiver {
+		ref = pair.Giver.Ref
+	}
+	var from corev1.PersistentVolumeClaim
+	if err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &from); err != nil {
+		return nil, err
+	}
+	claim := w.claimOf(&from, w.action.Volume)
+	claim.Spec.Resources.Requests = from.Spec.Resources.Requests
+	return claim, w.at.Create(ctx, claim)
+}
+
+// claimOf is a claim for movers: nothing of the application selects it.
+func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(w.action.Ref.Name)}
+	claim.Labels = map[string]string{api.MigrationLabelKey: string(w.Owner)}
+	claim.Annotations = map[string]string{api.OwnerAnnotationKey: string(w.Owner), api.FenceAnnotationKey: w.action.Fence}
+	claim.Spec.AccessModes, claim.Spec.VolumeMode, claim.Spec.VolumeName = from.Spec.AccessModes, from.Spec.VolumeMode, volume
+	claim.Spec.StorageClassName = from.Spec.StorageClassName
+	return claim
+}
+
+// claim makes the ordinal's own claim, on the copy that was taken over.
+func (w writer) claim(ctx context.Context) (client.Object, error) {
+	from, err := w.original(ctx)
+	if err != nil {
+		return nil, err
+	}
+	claim := volumes.CopyClaim(from, w.action.Ref, w.action.Volume, w.Owner, &w.action.Copy.Class)
+	claim.Annotations[api.FenceAnnotationKey] = w.action.Fence
+	return claim, w.at.Create(ctx, claim)
+}
+
+// entrance makes the Service of the receiver. It goes with the incoming claim.
+func (w writer) entrance(ctx context.Context) (client.Object, error) {
+	service := manifest.ServiceFor(w.spec(), w.Copy.ServiceType)
+	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
+	return service, w.at.Create(ctx, service)
+}
+
+// spec is what the movers of an attempt have in common.
+func (w writer) spec() manifest.Spec {
+	spec := manifest.Spec{
+		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
+		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address,
+		Image: w.Copy.Image, Resources: w.Copy.Resources,
+	}
+	if w.Copy.Bandwidth != nil {
+		spec.Bandwidth = w.Copy.Bandwidth.String()
+	}
+	if user := w.Copy.RunAsUser; user != nil {
+		group := *user
+		if w.Copy.RunAsGroup != nil {
+			group = *w.Copy.RunAsGroup
+		}
+		security := manifest.AsUser(*user, group)
+		spec.Security = &security
+	}
+	return spec
+}
+
+// mover makes the pod of a mover for the claim that it is about.
+func (w writer) mover(ctx context.Context) (client.Object, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := w.at.Get(ctx, client.ObjectKey{Namespace: w.action.Ref.Namespace, Name: w.action.Ref.Name}, &claim); err != nil {
+		return nil, err
+	}
+	template, err := w.Template(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pod := w.pod(template, claim.Spec.VolumeMode)
+	return pod, w.at.Create(ctx, pod)
+}
+
+// pod is that of a mover, where the pods of the ordinals may run.
+func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVolumeMode) *corev1.Pod {
+	spec := w.spec()
+	if mode != nil {
+		spec.Mode = *mode
+	}
+	spec.Placement, spec.PullSecrets = manifest.PlacementOf(template.Spec), template.Spec.ImagePullSecrets
+	if template.Spec.SecurityContext != nil {
+		spec.SELinux = template.Spec.SecurityContext.SELinuxOptions
+	}
+	if w.action.Copy.Role == volumes.RoleSender {
+		return manifest.Sender(spec)
+	}
+	return manifest.Receiver(spec)
+}
+
+// Rehearsal is the pod of a mover beside an ordinal's claim, as it would be made: for a dry run.
+func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template *corev1.PodTemplateSpec) *corev1.Pod {
+	w := writer{Carrier: c}
+	w.action.Ref, w.action.Copy.Role, w.action.Copy.Attempt, w.action.Copy.Pass = claim, role, 1, 1
+	w.action.Copy.Pod, w.action.Copy.Address = copy.PodName(role, claim, c.Owner, 1), "receiver:8722"
+	return w.pod(template, nil)
+}
+
+// markMover writes annotations on the very pod that was judged.
+func (w writer) markMover(ctx context.Context, annotations map[string]any) (client.Object, error) {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": w.action.UID, "resourceVersion": w.action.ResourceVersion, "annotations": annotations,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	pod := &corev1.Pod{ObjectMeta: w.meta(w.action.Copy.Pod)}
+	return pod, w.at.Patch(ctx, pod, client.RawPatch(types.MergePatchType, data))
+}
+
+// remove deletes the very object that was judged.
+func (w writer) remove(ctx context.Context, object client.Object) error {
+	return w.at.Delete(ctx, object, client.Preconditions{UID: &w.action.UID, ResourceVersion: &w.action.ResourceVersion})
+}

@@ -1,0 +1,71 @@
+// Package methods knows all ways to carry a volume, by their names.
+package methods
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// known are all of them. A caller of Register adds others.
+var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}}
+
+// Register makes a method known. It is for the start of a program: a name that is taken is a
+// mistake in it, and panics.
+func Register(name api.VolumeMethod, method volumes.Method) {
+	if _, taken := methods[name]; taken || name == "" || method == nil {
+		panic(fmt.Sprintf("volume method %q cannot be registered", name))
+	}
+	methods[name] = method
+}
+
+// Names are the names of all methods, in order.
+func Names() []api.VolumeMethod { return slices.Sorted(maps.Keys(methods)) }
+
+// Of is the method of that name; Rebind, the API's default, without one. Of a name that this
+// program does not know it is a method that carries nothing and says so.
+func Of(name api.VolumeMethod) volumes.Method {
+	if name == "" {
+		return volumes.Rebind{}
+	}
+	if method, known := methods[name]; known {
+		return method
+	}
+	return unknown(name)
+}
+
+// unknown is the name of a method that this program does not know, of a newer version perhaps.
+type unknown string
+
+func (u unknown) problem() *volumes.Problem {
+	known := make([]string, len(methods))
+	for i, name := range Names() {
+		known[i] = string(name)
+	}
+	return &volumes.Problem{
+		volumes.ReasonUnknownMethod,
+		fmt.Sprintf("this version knows no way to carry a volume that is called %q", string(u)),
+		"use one of " + strings.Join(known, ", ") + " in spec.volumes, or the version that was asked for",
+	}
+}
+
+func (unknown) Separate() bool                                  { return false }
+func (u unknown) Check(volumes.Pair) *volumes.Problem           { return u.problem() }
+func (u unknown) Free(volumes.Pair) *volumes.Problem            { return u.problem() }
+func (u unknown) Confirm(volumes.Pair, string) *volumes.Problem { return u.problem() }
+func (u unknown) Carried(volumes.Taken) *volumes.Problem        { return u.problem() }
+func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return volumes.Verdict{Blocked: u.problem()} }
+func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return volumes.Verdict{Blocked: u.problem()} }
+func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return volumes.Verdict{Blocked: u.problem()} }
+func (unknown) AtGiver(volumes.Action) bool                     { return false }
+
+func (u unknown) Apply(context.Context, volumes.Carrier, volumes.Action, volumes.Pair) (client.Object, error) {
+	return nil, fmt.Errorf("unknown volume method %q", string(u))
+}

@@ -1,0 +1,52 @@
+package methods
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestOf: without a name a method is the API's default, and one that nobody knows carries
+// nothing, whatever it is asked.
+func TestOf(t *testing.T) {
+	for _, name := range []api.VolumeMethod{"", api.MethodRebind} {
+		if _, is := Of(name).(volumes.Rebind); !is {
+			t.Errorf("%q is %T", name, Of(name))
+		}
+	}
+	unknown, pair := Of("Teleport"), volumes.Pair{Fence: "migration.1", Owner: "migration"}
+	for what, problem := range map[string]*volumes.Problem{
+		"Check": unknown.Check(pair), "Free": unknown.Free(pair), "Confirm": unknown.Confirm(pair, ""), "Carried": unknown.Carried(volumes.Taken{}),
+		"Prepare": unknown.Prepare(pair).Blocked, "Transfer": unknown.Transfer(pair).Blocked, "Settle": unknown.Settle(pair).Blocked,
+	} {
+		if problem == nil || problem.Reason != volumes.ReasonUnknownMethod || !strings.Contains(problem.Message, "Teleport") || !strings.Contains(problem.Remedy, "Rebind") {
+			t.Errorf("%s: %+v", what, problem)
+		}
+	}
+	nowhere := fake.NewClientBuilder().Build()
+	if _, err := unknown.Apply(t.Context(), volumes.Carrier{Giver: nowhere, Taker: nowhere}, volumes.Action{Verb: volumes.Secure}, pair); err == nil {
+		t.Error("it does something")
+	}
+}
+
+// TestRegister: what takes another one's name, or has none, is not registered.
+func TestRegister(t *testing.T) {
+	for name, register := range map[string]func(){
+		"no name":      func() { Register("", volumes.Rebind{}) },
+		"no method":    func() { Register("Nothing", nil) },
+		"a taken name": func() { Register(api.MethodRebind, volumes.Rebind{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it is registered")
+				}
+			}()
+			register()
+		})
+	}
+}
