@@ -62,8 +62,9 @@ func DestinationOf(m *api.Migration) string {
 		return name
 	}
 	if seen := m.Status.Destination; seen != nil {
-		name, _, _ := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", cmp.Or(m.Spec.Destination.Namespace, m.Namespace)))
-		return name
+		if name, _, found := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", cmp.Or(m.Spec.Destination.Namespace, m.Namespace))); found {
+			return name
+		}
 	}
 	return ""
 }

@@ -20,26 +20,26 @@ type State string
 
 // The states, those first that somebody has to look at.
 const (
-	// Stalled: it does not go on before something is mended.
-	Stalled State = "stalled"
-	// Refused: a check before the first write has failed.
-	Refused State = "refused"
-	// Moving: ordinals go to the destination.
-	Moving State = "moving"
-	// RollingBack: ordinals go back to the source.
-	RollingBack State = "rolling back"
-	// Recovering: ordinals go back to the source without the destination.
-	Recovering State = "recovering"
-	// Waiting: it goes on by itself, later.
-	Waiting State = "waiting"
-	// Pausing: the ordinal on its way is finished, and no other begins.
-	Pausing State = "pausing"
-	// Paused: nothing goes on before it is resumed.
-	Paused State = "paused"
-	// Moved, RolledBack and Recovered: it is completed.
-	Moved      State = "moved"
-	RolledBack State = "rolled back"
-	Recovered  State = "recovered"
+	// StateStalled: it does not go on before something is mended.
+	StateStalled State = "stalled"
+	// StateRefused: a check before the first write has failed.
+	StateRefused State = "refused"
+	// StateMoving: ordinals go to the destination.
+	StateMoving State = "moving"
+	// StateRollingBack: ordinals go back to the source.
+	StateRollingBack State = "rolling back"
+	// StateRecovering: ordinals go back to the source without the destination.
+	StateRecovering State = "recovering"
+	// StateWaiting: it goes on by itself, later.
+	StateWaiting State = "waiting"
+	// StatePausing: the ordinal on its way is finished, and no other begins.
+	StatePausing State = "pausing"
+	// StatePaused: nothing goes on before it is resumed.
+	StatePaused State = "paused"
+	// StateMoved, StateRolledBack and StateRecovered: it is completed.
+	StateMoved      State = "moved"
+	StateRolledBack State = "rolled back"
+	StateRecovered  State = "recovered"
 )
 
 // Key names a migration among all that are shown: "migration/NAMESPACE/NAME", or "run/NAMESPACE/NAME" for the
@@ -72,7 +72,8 @@ type Row struct {
 	Handoff *Handoff `json:"handoff,omitempty"`
 	// Hold is what it waits for, if anything.
 	Hold *Hold `json:"hold,omitempty"`
-	// LeftSeconds is how long the ordinals that are left take by those so far; absent where it is not known.
+	// LeftSeconds is how long the ordinals that are left take by those so far; absent where that
+	// is not known, and while it is stalled.
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
 	// Warnings is how many things were found before the first write and did not refuse it.
 	Warnings int `json:"warnings,omitempty"`
@@ -134,7 +135,7 @@ func NewRow(m *api.Migration, record bool) Row {
 			row.Handoff.StepTime = &at
 		}
 	}
-	if pace := PaceOf(m); pace != nil {
+	if pace := PaceOf(m); pace != nil && row.State != StateStalled {
 		row.LeftSeconds = pace.LeftSeconds
 	}
 	return row
@@ -173,33 +174,33 @@ func stateOf(m *api.Migration) State {
 	switch completed := records.Completed(m); completed {
 	case "":
 	case api.ReasonRolledBack:
-		return RolledBack
+		return StateRolledBack
 	case api.ReasonRecovered:
-		return Recovered
+		return StateRecovered
 	default:
-		return Moved
+		return StateMoved
 	}
 	accepted := meta.FindStatusCondition(s.Conditions, api.ConditionAccepted)
 	progressing := meta.FindStatusCondition(s.Conditions, api.ConditionProgressing)
 	switch {
 	case s.Baseline == nil && accepted != nil && accepted.Status == metav1.ConditionFalse:
-		return Refused
+		return StateRefused
 	case status.StallOf(m) != nil:
-		return Stalled
+		return StateStalled
 	case m.Spec.Mode == api.ModePause && s.Handoff != nil:
-		return Pausing
+		return StatePausing
 	case m.Spec.Mode == api.ModePause:
-		return Paused
+		return StatePaused
 	case s.Baseline == nil:
-		return Waiting
+		return StateWaiting
 	case s.Handoff == nil && progressing != nil && progressing.Status == metav1.ConditionFalse:
-		return Waiting
+		return StateWaiting
 	case m.Spec.Mode == api.ModeRecover:
-		return Recovering
+		return StateRecovering
 	case m.Spec.Mode == api.ModeRollback:
-		return RollingBack
+		return StateRollingBack
 	}
-	return Moving
+	return StateMoving
 }
 
 // holdOf is what a migration waits for: why it is stalled, else what it says of its progress.

@@ -34,20 +34,20 @@ func TestState(t *testing.T) {
 		m    *api.Migration
 		want State
 	}{
-		"not looked at":       {unbegun(), Waiting},
-		"refused":             {unbegun(metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight"}), Refused},
-		"on its way":          {movetest.InFlight(), Moving},
-		"between two":         {movetest.Moving(2, 4), Moving},
-		"stalled":             {movetest.Stalled(), Stalled},
-		"stalled in a pause":  {inMode(movetest.Stalled(), api.ModePause), Stalled},
-		"to be paused":        {movetest.InMode(api.ModePause), Pausing},
-		"paused":              {inMode(movetest.Moving(2, 4), api.ModePause), Paused},
-		"going back":          {movetest.InMode(api.ModeRollback), RollingBack},
-		"recovering":          {movetest.InMode(api.ModeRecover), Recovering},
-		"outside of a window": {with(movetest.Moving(2, 4), metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}), Waiting},
-		"moved":               {movetest.Completed(), Moved},
-		"rolled back":         {movetest.RolledBack(), RolledBack},
-		"recovered":           {with(movetest.Moving(0, 4), metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRecovered}), Recovered},
+		"not looked at":       {unbegun(), StateWaiting},
+		"refused":             {unbegun(metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight"}), StateRefused},
+		"on its way":          {movetest.InFlight(), StateMoving},
+		"between two":         {movetest.Moving(2, 4), StateMoving},
+		"stalled":             {movetest.Stalled(), StateStalled},
+		"stalled in a pause":  {inMode(movetest.Stalled(), api.ModePause), StateStalled},
+		"to be paused":        {movetest.InMode(api.ModePause), StatePausing},
+		"paused":              {inMode(movetest.Moving(2, 4), api.ModePause), StatePaused},
+		"going back":          {movetest.InMode(api.ModeRollback), StateRollingBack},
+		"recovering":          {movetest.InMode(api.ModeRecover), StateRecovering},
+		"outside of a window": {with(movetest.Moving(2, 4), metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}), StateWaiting},
+		"moved":               {movetest.Completed(), StateMoved},
+		"rolled back":         {movetest.RolledBack(), StateRolledBack},
+		"recovered":           {with(movetest.Moving(0, 4), metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRecovered}), StateRecovered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := NewRow(tc.m, false).State; got != tc.want {

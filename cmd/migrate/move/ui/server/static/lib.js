@@ -37,7 +37,8 @@ export const world = { rows: new Map(), known: null, detail: null, ahead: 0 };
 export const now = () => Date.now() + world.ahead;
 const two = (n) => String(n).padStart(2, '0');
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
-export const whole = (time) => new Date(time).toLocaleString([], { hour12: false });
+/** whole is a time with its day, unless that is today. */
+export const whole = (time) => (new Date(time).toDateString() === new Date(now()).toDateString() ? clock(time) : new Date(time).toLocaleString([], { hour12: false }));
 
 export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));

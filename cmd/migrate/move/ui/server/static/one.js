@@ -47,7 +47,7 @@ function facts({ moved, total, leftSeconds, pace, report, mode }) {
   const driver = report.drivers.at(-1);
   return el('dl', { class: 'facts' },
     fact('Moved', `${moved} of ${total}`),
-    leftSeconds != null && fact('Time left', `about ${span(leftSeconds)}`, 'if each takes as long as so far'),
+    leftSeconds != null && fact('Time left', `about ${span(leftSeconds)}`, 'at this pace'),
     pace && fact('One handoff', span(pace.medianSeconds), pace.handoffs > 1 ? `median of ${pace.handoffs}; ${span(pace.shortestSeconds)} to ${span(pace.longestSeconds)}` : 'the only one so far'),
     report.started && (report.ended ? fact('Took', between(report.started, report.ended), `until ${whole(report.ended)}`) : fact('Under way', age(report.started), `since ${whole(report.started)}`)),
     report.fewestAvailable != null && fact('Fewest available', `${report.fewestAvailable} of ${report.replicas}`, report.fewestAvailable < report.replicas - report.budget ? 'below the budget' : 'within the budget'),
@@ -57,8 +57,8 @@ function facts({ moved, total, leftSeconds, pace, report, mode }) {
 
 function holdPanel(hold) {
   return el('section', { class: `panel hold${hold.stalled ? ' stalled' : ''}`, 'aria-labelledby': 'hold-title' },
-    el('h2', { id: 'hold-title' }, hold.stalled ? `Stalled: ${hold.reason}` : `Waits: ${hold.reason}`),
-    hold.message && el('p', {}, hold.message), el('p', { class: 'faint' }, 'since ', age(hold.since)),
+    el('h2', { id: 'hold-title' }, hold.stalled ? 'Stalled' : 'Waits', `: ${hold.reason}, for `, age(hold.since)),
+    hold.message && el('p', {}, hold.message),
     hold.remedy && [el('p', {}, el('b', {}, 'To mend it:')), el('div', { class: 'remedy' }, el('code', {}, hold.remedy), copy(hold.remedy))]);
 }
 
@@ -167,14 +167,16 @@ function checks({ groups, passed, warned, failed, skipped }) {
     lines.length > 0 && table('Checks', ['Group', 'Check', 'Verdict', 'What was found'], lines));
 }
 
-// The timeline comes as text. It is parsed as an image, where no script runs, and its style stays with it.
+// The timeline comes as text. It is parsed as an image, where no script runs; its style becomes a sheet of its own, because
+// the policy of the page allows none within a text.
 const timeline = globalThis.trustedTypes?.createPolicy('timeline', { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 
 function picture(text) {
-  const image = document.importNode(new DOMParser().parseFromString(timeline.createHTML(text), 'image/svg+xml').documentElement, true);
+  const styles = [];
+  const bare = text.replace(/<style>([^<]*)<\/style>/g, (_, style) => { styles.push(style); return ''; });
+  const image = document.importNode(new DOMParser().parseFromString(timeline.createHTML(bare), 'image/svg+xml').documentElement, true);
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(`:host{display:block;min-width:44rem}svg{width:100%;height:auto}${[...image.querySelectorAll('style')].map((style) => style.textContent).join('')}`);
-  for (const style of image.querySelectorAll('style')) style.remove();
+  sheet.replaceSync(`:host{display:block;min-width:44rem}svg{width:100%;height:auto}${styles.join('')}`);
   const host = el('div');
   const root = host.attachShadow({ mode: 'open' });
   root.adoptedStyleSheets = [sheet];
