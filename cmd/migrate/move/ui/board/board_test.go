@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestPages(t *testing.T) {
 	}
 	show(t, b, named("b", "2"))
 	for version := range 100 {
-		show(t, b, named("a", fmt.Sprint(10+version)))
+		show(t, b, named("a", strconv.Itoa(10+version)))
 	}
 	b.remove(view.KeyOf("shop", "b", false))
 	late, err := b.Join()
@@ -94,7 +95,7 @@ func TestFull(t *testing.T) {
 func TestBounded(t *testing.T) {
 	b := New()
 	for i := range mostMigrations + 3 {
-		show(t, b, named(fmt.Sprint(i), "1"))
+		show(t, b, named(strconv.Itoa(i), "1"))
 	}
 	page, err := b.Join()
 	if err != nil {
@@ -119,7 +120,7 @@ func TestPagesAgree(t *testing.T) {
 			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
-				show(t, b, named(name, fmt.Sprint(step)))
+				show(t, b, named(name, strconv.Itoa(step)))
 			case 1:
 				b.remove(view.KeyOf("shop", name, false))
 			case 2:

@@ -153,9 +153,9 @@ function written(made, at, name) {
   const save = at.view === 'report' && el('button', { type: 'button', click: () => download(`/api/${at.key}/report?format=html`, `${name}.html`) }, 'Save as a file');
   const box = el('div', {},
     el('div', { class: 'bar' }, el('p', {}, made.lead), el('div', { class: 'actions' }, again, ' ', save)),
-    el('section', { class: 'panel' }, el('dl', { class: 'facts' }, made.facts.map((f) => fact(f.Name, f.Value))), made.image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(made.image))),
+    el('section', { class: 'panel' }, el('dl', { class: 'facts' }, (made.facts ?? []).map((f) => fact(f.Name, f.Value))), made.image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(made.image))),
     made.checks && checks(made.checks),
-    made.sections.map((s) => el('section', { class: 'panel' }, el('h2', {}, s.Title), s.Text && el('p', {}, s.Text), s.Rows?.length > 0 && table(s.Title, s.Head, s.Rows))),
+    (made.sections ?? []).map((s) => el('section', { class: 'panel' }, el('h2', {}, s.Title), s.Text && el('p', {}, s.Text), s.Rows?.length > 0 && table(s.Title, s.Head, s.Rows))),
     el('p', { class: 'faint' }, made.note));
   return [box];
 }
