@@ -130,6 +130,15 @@ func (c *Connection) Live() client.Client {
 	return podlist.Shared{Client: exact{retrying{c.live}, c.name}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }
 
+// Watching lists and watches straight at the API server; nothing is cached, and nothing repeated.
+func (c *Connection) Watching() (client.WithWatch, error) {
+	watching, err := client.NewWithWatch(c.core.config, client.Options{HTTPClient: c.core.http, Scheme: c.core.scheme, Mapper: c.core.mapper})
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	return watching, nil
+}
+
 // close returns what is held of the cluster's answers.
 func (c *Connection) close() {
 	c.guard.close()

@@ -142,6 +142,11 @@ func (c ConfigMap) Load(ctx context.Context) (*api.Migration, error) {
 	return c.decode(object)
 }
 
+// Decode is the migration that a ConfigMap with LabelKey keeps.
+func Decode(object *corev1.ConfigMap) (*api.Migration, error) {
+	return ConfigMap{Namespace: object.Namespace, Name: object.Labels[LabelKey]}.decode(object)
+}
+
 func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
 	m := &api.Migration{}
 	if err := yaml.UnmarshalStrict([]byte(object.Data[dataKey]), m); err != nil {

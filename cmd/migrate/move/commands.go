@@ -7,12 +7,13 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/recipe"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui"
 )
 
 // Commands are those that move a StatefulSet, and steer its move.
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
 		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c), newReport(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c),
+		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c), ui.New(c),
 	}
 }

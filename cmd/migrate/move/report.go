@@ -2,18 +2,15 @@ package move
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/page"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // reportOptions are those of the command report.
@@ -62,7 +59,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: destinationOf(k.Migration)}
+	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: status.DestinationOf(k.Migration)}
 	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
 	switch o.output.Value {
 	case "json":
@@ -95,17 +92,4 @@ func (o *reportOptions) entries() ([]report.Entry, error) {
 		all = append(all, entries...)
 	}
 	return all, nil
-}
-
-// destinationOf is the name of the destination's cluster: as the run's first user called it, or as it is
-// called in what was last seen of its slice; empty when neither is known.
-func destinationOf(m *api.Migration) string {
-	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
-		return name
-	}
-	if seen := m.Status.Destination; seen != nil {
-		name, _, _ := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", m.Spec.Destination.Namespace))
-		return name
-	}
-	return ""
 }

@@ -11,13 +11,12 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // moveOptions are what plan and run share: which StatefulSet goes where, and how.
@@ -140,29 +139,7 @@ func (t *task) verify(ctx context.Context, m *api.Migration) error {
 	return verify(t.store, m, snapshot)
 }
 
-// unrecorded is the UID of a migration that is not stored anywhere yet. An empty one
-// would be that of every object which no migration has touched.
-const unrecorded = "unrecorded"
-
 // observe observes both sides and writes nothing.
 func (t *task) observe(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
-	if m.UID == "" {
-		m = m.DeepCopy()
-		m.UID = unrecorded
-	}
-	engine := migration.NewEngine(m, migration.Options{Source: t.source, Destination: t.destination, Records: t.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
-	defer engine.Close()
-	snapshot, err := engine.Look(ctx, m)
-	if err != nil {
-		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
-	}
-	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
-		return snapshot, nil // without the rights not even the sides can be read
-	}
-	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
-		if side.Reach != plan.Seen {
-			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
-		}
-	}
-	return snapshot, nil
+	return look.Both(ctx, t.source, t.destination, t.store, m)
 }

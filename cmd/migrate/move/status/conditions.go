@@ -40,7 +40,7 @@ func (g *Page) condition(kind string, c *metav1.Condition) (text string, paint f
 	}
 	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
 	if c.Message != "" && !stalled {
-		message, _ := cutRemedy(c.Message)
+		message, _ := CutRemedy(c.Message)
 		text += ": " + message
 	}
 	switch {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,12 +21,12 @@ func StallOf(m *api.Migration) *Stall {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}
-	message, remedy := cutRemedy(c.Message)
+	message, remedy := CutRemedy(c.Message)
 	return &Stall{c.Reason, message, remedy}
 }
 
-// cutRemedy takes the way out off a condition's message.
-func cutRemedy(message string) (what, remedy string) {
+// CutRemedy takes the way out off a condition's message.
+func CutRemedy(message string) (what, remedy string) {
 	what, remedy, _ = strings.Cut(message, ". To mend it: ")
 	return what, remedy
 }
@@ -52,4 +53,18 @@ func Line(m *api.Migration) string {
 		}
 	}
 	return strings.Join(words, "  ")
+}
+
+// DestinationOf is the name of the destination's cluster: as the run's first user called it, or as it is
+// called in what was last seen of its slice; empty when neither is known.
+func DestinationOf(m *api.Migration) string {
+	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
+		return name
+	}
+	if seen := m.Status.Destination; seen != nil {
+		if name, _, found := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", cmp.Or(m.Spec.Destination.Namespace, m.Namespace))); found {
+			return name
+		}
+	}
+	return ""
 }

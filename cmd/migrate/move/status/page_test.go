@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -89,5 +90,22 @@ func TestChangeText(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDestinationOf: the destination's cluster is called as its first user did, or as its slice is; else it is not known.
+func TestDestinationOf(t *testing.T) {
+	named, other, unseen := movetest.Moving(1, 4), movetest.Moving(1, 4), movetest.Moving(1, 4)
+	named.Annotations = map[string]string{records.DestinationNameAnnotationKey: "abroad"}
+	other.Spec.Destination.Namespace, unseen.Status.Destination = "store", nil
+	here := movetest.Moving(1, 4)
+	here.Spec.Destination.Namespace = ""
+	for want, m := range map[string]*api.Migration{"abroad": named, "west": here, "": other} {
+		if got := DestinationOf(m); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := DestinationOf(unseen); got != "" {
+		t.Errorf("of a destination that was not seen it says %q", got)
 	}
 }

@@ -1,0 +1,42 @@
+// Package look observes both sides of a migration for those who only want to know.
+package look
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// unrecorded is the UID of a migration that is not stored anywhere yet. An empty one
+// would be that of every object which no migration has touched.
+const unrecorded = "unrecorded"
+
+// Both observes both sides and writes nothing. A cluster that cannot be read is an error, unless the
+// preflight has found what is missing for that.
+func Both(ctx context.Context, source, destination *clusters.Connection, store records.Store, m *api.Migration) (plan.Snapshot, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unrecorded
+	}
+	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: destination, Records: store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	defer engine.Close()
+	snapshot, err := engine.Look(ctx, m)
+	if err != nil {
+		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+	}
+	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
+		return snapshot, nil // without the rights not even the sides can be read
+	}
+	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
+		if side.Reach != plan.Seen {
+			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
+		}
+	}
+	return snapshot, nil
+}

@@ -1,0 +1,208 @@
+// Package ui is the command that serves a local page on which moves are seen and steered.
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+)
+
+// options are those of the command ui.
+type options struct {
+	*command.Common
+	to         flags.Destination
+	port       int
+	open, all  bool
+	namespaces []string
+	connection *clusters.Connection
+	// reach connects to the destinations' cluster, once.
+	reach func() (*clusters.Connection, error)
+	// launch shows an address in a browser.
+	launch func(ctx context.Context, address string) error
+}
+
+const help = `Serves a page on this machine on which moves are seen, as they happen, and steered:
+Migrations and the runs of this command, of a namespace or of all. It is there until the
+command is interrupted.
+
+Everything is read and written with your own kubeconfig: the page shows and does what
+you may do yourself, and nothing else. The address that is printed has a token in it,
+which is another one each time; who has it can do the same while the command runs. The
+page is served to this machine only.
+
+What a Migration would do from here, and what stands in its way, needs its destination:
+where that is another cluster, the flags say how this command reaches it.`
+
+const examples = `  # The moves of namespace shop
+  migrate ui -n shop --context east
+
+  # Those of several namespaces, or of all; and plans of those that go to west
+  migrate ui -n shop,store --context east
+  migrate ui -A --context east --to-context west
+
+  # On a machine without a browser: forward the port, and open the address here
+  migrate ui -A --port 8931 --open=false`
+
+// New is the command ui.
+func New(c *command.Common) *cobra.Command {
+	o := &options{Common: c, launch: launch}
+	cmd := c.Command(o, &cobra.Command{Use: "ui", Short: "Serve a local page on which moves are seen and steered", Long: help, Example: examples})
+	cmd.Flags().IntVar(&o.port, "port", 0, "port of the page (default: one that is free)")
+	cmd.Flags().BoolVar(&o.open, "open", true, "open the page in a browser, where a person can be asked")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "show the moves of all namespaces")
+	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destinations' cluster, for plans (default: the source's)")
+	cmd.Flags().StringVar(&o.to.Context, "to-context", "", "context of the destinations' cluster, for plans")
+	return cmd
+}
+
+// Complete takes the namespaces.
+func (o *options) Complete(cmd *cobra.Command, args []string) error {
+	if err := o.Common.Complete(cmd, args); err != nil {
+		return err
+	}
+	if o.all {
+		o.namespaces = []string{""}
+		return nil
+	}
+	namespace, err := o.Namespace()
+	if err != nil {
+		return err
+	}
+	o.namespaces = strings.Split(namespace, ",")
+	return nil
+}
+
+const highestPort = 65535
+
+// Validate refuses what cannot be meant.
+func (o *options) Validate() error {
+	if o.port < 0 || o.port > highestPort {
+		return command.Usagef("--port %d is not a port", o.port)
+	}
+	if o.all && *o.Config.Namespace != "" {
+		return command.Usagef("--namespace and --all-namespaces exclude each other")
+	}
+	for _, namespace := range o.namespaces {
+		if namespace == "" && !o.all {
+			return command.Usagef("--namespace %s: one of them has no name", *o.Config.Namespace)
+		}
+	}
+	return nil
+}
+
+const (
+	// headerTimeout bounds a request that does not come to its end.
+	headerTimeout = 10 * time.Second
+	// mostMemory is what the process should not grow beyond: a soft limit, above which it is collected more often.
+	mostMemory = 40 << 20
+	// collectAt is by how many percent the heap may grow between two collections; half of the default, for what is
+	// mostly idle.
+	collectAt = 50
+)
+
+// Run serves the page until it is interrupted.
+func (o *options) Run(ctx context.Context) error {
+	debug.SetMemoryLimit(mostMemory)
+	debug.SetGCPercent(collectAt)
+	var err error
+	if o.connection, err = o.Connect(); err != nil {
+		return err
+	}
+	o.reach = sync.OnceValues(func() (*clusters.Connection, error) {
+		where, err := o.to.Endpoint(o.Common)
+		if err != nil {
+			return nil, err
+		}
+		return where.Connect(nil)
+	})
+	served := board.New()
+	s, err := server.New(server.Options{Cluster: o.connection.Name(), Board: served, Store: o.store, Plan: o.forecast, Clock: o.Clock})
+	if err != nil {
+		return err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
+	if err != nil {
+		return fmt.Errorf("serving the page: %w; choose another one with --port", err)
+	}
+	running, ctx := errgroup.WithContext(ctx)
+	running.Go(func() error { return served.Watch(ctx, o.connection, o.namespaces, o.Clock) })
+	running.Go(func() error { return serve(ctx, listener, s) })
+	o.tell(ctx, fmt.Sprintf("http://%s/#token=%s", listener.Addr(), s.Token()))
+	return running.Wait()
+}
+
+// tell prints the address, and opens it where somebody can see it.
+func (o *options) tell(ctx context.Context, address string) {
+	fmt.Fprintf(o.Out, "%s\n", address)
+	where := "all namespaces"
+	if !o.all {
+		where = "namespace " + strings.Join(o.namespaces, ", ")
+	}
+	fmt.Fprintf(o.ErrOut, "Shows the moves of %s in cluster %s until it is interrupted. Who has this address can do what you may do there.\n", where, o.connection.Name())
+	if !o.open || !o.Interactive() {
+		return
+	}
+	if err := o.launch(ctx, address); err != nil {
+		fmt.Fprintf(o.ErrOut, "No browser could be opened (%v): open the address in one.\n", err)
+	}
+}
+
+// serve serves until the context ends. The streams of pages end with it.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	s := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the page: %w", err)
+	}
+	return nil
+}
+
+// store is where a migration is kept.
+func (o *options) store(namespace, name string, record bool) records.Store {
+	if record {
+		return records.ConfigMap{Client: o.connection.Live(), Namespace: namespace, Name: name}
+	}
+	return records.Resource{Client: o.connection.Live(), Namespace: namespace, Name: name}
+}
+
+// launch opens an address in the user's browser.
+func launch(ctx context.Context, address string) error {
+	opener := cmp.Or(map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS], "xdg-open")
+	path, err := exec.LookPath(opener)
+	if err != nil {
+		return err
+	}
+	started := exec.CommandContext(ctx, path, address)
+	if err := started.Start(); err != nil {
+		return err
+	}
+	go func() { _ = started.Wait() }() // whatever becomes of the browser is its own affair
+	return nil
+}

@@ -1,0 +1,86 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// forecast runs the planner over what both sides show now.
+func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forecast, error) {
+	if completed := records.Completed(m.Migration); completed != "" {
+		return server.Forecast{}, fmt.Errorf("it is completed (%s): nothing is left to do", completed)
+	}
+	destination, err := o.destination(ctx, m)
+	if err != nil {
+		return server.Forecast{}, err
+	}
+	asked := m.DeepCopy()
+	snapshot, err := look.Both(ctx, o.connection, destination, o.store(m.Namespace, m.Name, m.Record), asked)
+	if err != nil {
+		return server.Forecast{}, err
+	}
+	if asked.Status.Baseline != nil {
+		if why := plan.Unbelievable(snapshot); why != "" {
+			return server.Forecast{}, fmt.Errorf("the status is not believed: %s", why)
+		}
+		return server.Forecast{Page: preview.NewPlan(asked, preview.Underway, snapshot).Page()}, nil
+	}
+	found := server.Forecast{Page: preview.NewPlan(asked, preview.Beginning, snapshot).Page()}
+	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
+	checks := preflight.NewReport(plan.Preflight(snapshot))
+	found.Checks = &checks
+	return found, nil
+}
+
+// destination is the connection to the cluster that a migration leads to. A Secret with the manager's kubeconfig is
+// not used: what is shown is what the user may see.
+func (o *options) destination(ctx context.Context, m board.Migration) (*clusters.Connection, error) {
+	if m.Spec.Mode == api.ModeRecover {
+		return nil, errors.New("it is being recovered: kubectl migrate recover --dry-run shows each step")
+	}
+	if m.Spec.Source.KubeConfigSecretRef != nil {
+		return nil, fmt.Errorf("its source is in another cluster than the Migration: start kubectl migrate preflight -f there, with the Migration %s/%s in a file", m.Namespace, m.Name)
+	}
+	known := types.UID(m.Annotations[records.DestinationAnnotationKey])
+	if m.Status.Baseline != nil {
+		known = cmp.Or(m.Status.Baseline.DestinationCluster, known)
+	}
+	here, err := o.connection.ID(ctx)
+	if err != nil {
+		return nil, command.Unreachable(o.connection.Name(), err)
+	}
+	elsewhere := m.Spec.Destination.KubeConfigSecretRef != nil
+	if known == here || known == "" && !elsewhere {
+		return o.connection, nil
+	}
+	if o.to.Empty() {
+		return nil, errors.New("its destination is in another cluster: start this command with --to-context or --to-kubeconfig, which say how you reach it")
+	}
+	to, err := o.reach()
+	if err != nil {
+		return nil, err
+	}
+	id, err := to.ID(ctx)
+	switch {
+	case err != nil:
+		return nil, command.Unreachable(to.Name(), err)
+	case known != "" && id != known:
+		return nil, fmt.Errorf("its destination is another cluster than %s, which --to-context or --to-kubeconfig lead to", to.Name())
+	}
+	return to, nil
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// contentPolicy lets a page load what this server has, and nothing else; nobody may show it in a frame. The only
+// text that becomes elements is the timeline of a report, by the policy of that name.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types timeline"
+
+// guard refuses what does not come from a page of this server, or from a person who types its address.
+//
+// A name that leads here and is not this machine's own is an attacker's, whose page has been rebound to this address
+// (DNS rebinding). Another origin, also another port of this machine, is another program's.
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Security-Policy", contentPolicy)
+		head.Set("Cache-Control", "no-store")
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if why := stranger(r); why != "" {
+			fail(w, http.StatusForbidden, why)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// stranger is why a request is not one of our page's; empty: it may be.
+func stranger(r *http.Request) string {
+	if !loopback(r.Host) {
+		return "this server answers to 127.0.0.1, [::1] and localhost only: open the address that the command has printed"
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return "another page asks for this one: type its address, or paste it"
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+		return "another origin asks for this page"
+	}
+	return ""
+}
+
+// loopback says whether a host is this machine's own, whatever its port: it may have been forwarded.
+func loopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	return name == "127.0.0.1" || name == "::1" || name == "localhost"
+}
+
+// authorized refuses a request without the token of this process.
+func (s *Server) authorized(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) != 1 {
+			fail(w, http.StatusUnauthorized, "the token is missing, or it is of a process that has ended: open the address that the command has printed")
+			return
+		}
+		next(w, r)
+	})
+}

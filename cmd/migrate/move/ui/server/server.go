@@ -1,0 +1,96 @@
+// Package server serves a page on which moves are seen and steered: files, a stream of events, and what a person can
+// ask for, all with the rights of the user who has started it.
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/migration/report/page"
+)
+
+//go:embed static
+var static embed.FS
+
+// Forecast is what a migration would do from here, and what stands in its way.
+type Forecast struct {
+	Page page.Page
+	// Checks are those before the first write; nil: it has begun, and they are over.
+	Checks *preflight.Report
+}
+
+// Options say what is served.
+type Options struct {
+	// Cluster is the name of the one that keeps the migrations.
+	Cluster string
+	Board   *board.Board
+	// Store is where a migration is kept.
+	Store func(namespace, name string, record bool) records.Store
+	// Plan runs the planner over what both sides show. It writes nothing.
+	Plan  func(ctx context.Context, m board.Migration) (Forecast, error)
+	Clock clock.WithTicker
+}
+
+// Server serves the page and what it asks for.
+type Server struct {
+	Options
+	token string
+	// planning is held by who plans: that reads much, so one does at a time.
+	planning chan struct{}
+	http.Handler
+}
+
+// New prepares the server. Its token is another one each time.
+func New(o Options) (*Server, error) {
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, token: rand.Text(), planning: make(chan struct{}, 1)}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	const one = "/api/{kind}/{namespace}/{name}"
+	for pattern, handle := range map[string]http.HandlerFunc{
+		"GET /api/events": s.events, "GET " + one + "/report": s.report, "GET " + one + "/plan": s.plan, "POST " + one + "/act": s.act,
+	} {
+		mux.Handle(pattern, s.authorized(handle))
+	}
+	s.Handler = guard(mux)
+	return s, nil
+}
+
+// Token is what a request for anything of a cluster must have.
+func (s *Server) Token() string { return s.token }
+
+// find is the migration that a request is about; it has answered when there is none.
+func (s *Server) find(w http.ResponseWriter, r *http.Request) (board.Migration, bool) {
+	m, found := s.Board.Get(keyOf(r))
+	if !found {
+		fail(w, http.StatusNotFound, "there is no migration "+r.PathValue("namespace")+"/"+r.PathValue("name")+" any more")
+	}
+	return m, found
+}
+
+func keyOf(r *http.Request) view.Key {
+	return view.KeyOf(r.PathValue("namespace"), r.PathValue("name"), r.PathValue("kind") == "run")
+}
+
+func answer(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value) // the page has gone away
+}
+
+func fail(w http.ResponseWriter, code int, message string) {
+	answer(w, code, map[string]string{"error": message})
+}

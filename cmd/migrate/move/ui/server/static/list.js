@@ -1,0 +1,65 @@
+// The list of all moves.
+
+import { age, badge, byId, el, order, sideName, span, split, stepText, world } from './lib.js';
+
+const lines = new Map();
+let wanted = '';
+
+export function showList(main) {
+  if (!byId('list')) {
+    lines.clear();
+    const head = ['State', 'Migration', 'Ordinals', 'Now', 'Left'].map((text) => el('th', { scope: 'col', role: 'columnheader' }, text));
+    main.append(
+      el('div', { class: 'bar' }, el('h1', {}, 'Moves'),
+        el('label', { class: 'find' }, el('span', { class: 'unseen' }, 'Filter by name, namespace, state or cluster'),
+          el('input', { id: 'find', type: 'search', placeholder: 'Filter  /', value: wanted, input: (e) => { wanted = e.target.value.toLowerCase(); showList(main); } }))),
+      el('div', { class: 'panel list' }, el('p', { id: 'empty', class: 'empty', hidden: true }),
+        el('table', { id: 'list', class: 'cards', role: 'table' }, el('caption', { class: 'unseen' }, 'Migrations, those first that need somebody'), el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, head)), el('tbody', { role: 'rowgroup' }))));
+  }
+  const body = byId('list').tBodies[0];
+  const sorted = [...world.rows.values()].filter((row) => !wanted || text(row).includes(wanted))
+    .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
+  const keys = new Set(sorted.map((row) => row.key));
+  for (const [key, line] of lines) if (!keys.has(key)) { line.remove(); lines.delete(key); }
+  sorted.forEach((row, i) => {
+    const line = lines.get(row.key) ?? newLine(row);
+    fill(line, row);
+    if (body.children[i] !== line) body.insertBefore(line, body.children[i] ?? null);
+  });
+  if (sorted.length > 0 && !performance.getEntriesByName('painted').length) requestAnimationFrame(() => performance.mark('painted'));
+  const empty = byId('empty');
+  byId('list').hidden = !sorted.length;
+  empty.hidden = sorted.length > 0;
+  if (sorted.length) return;
+  const waiting = !world.known || world.known.feeds.every((feed) => feed.state === 'connecting');
+  empty.textContent = waiting ? 'Reading the cluster …' : world.rows.size ? 'None matches the filter.' : 'No move is there. One begins with kubectl migrate run, or with a Migration.';
+}
+
+const text = (row) => [row.namespace, row.name, row.state, row.sides[0].name, row.sides[1].name, row.record ? 'run' : ''].join(' ').toLowerCase();
+
+const cell = (attributes, ...children) => el('td', { ...attributes, role: 'cell' }, ...children);
+
+function newLine(row) {
+  const line = el('tr', { role: 'row' }, cell(), cell({}, el('a', { href: `#/${row.key}` }, `${row.namespace}/${row.name}`), row.record && el('span', { class: 'faint' }, ' run'), el('div', { class: 'way' })),
+    cell({ class: 'count', 'data-name': 'Ordinals' }), cell(), cell({ class: 'left', 'data-name': 'Left' }));
+  lines.set(row.key, line);
+  return line;
+}
+
+function fill(line, row) {
+  if (line.row === row) return;
+  line.row = row;
+  const [state, name, count, doing, left] = line.cells;
+  state.replaceChildren(badge(row.state));
+  name.lastChild.textContent = `${sideName(row.sides[0].name)} → ${sideName(row.sides[1].name)}`;
+  count.replaceChildren(...(row.replicas ? [`${row.moved} of ${row.total} moved`, split(row)] : []));
+  doing.replaceChildren(el('div', { class: 'clip' }, doingOf(row)));
+  left.replaceChildren(...(row.leftSeconds ? [`about ${span(row.leftSeconds)}`] : []));
+}
+
+function doingOf(row) {
+  const { handoff, hold } = row;
+  if (hold && (hold.stalled || !handoff)) return [el('b', {}, hold.reason), `: ${hold.message ?? ''}`];
+  if (handoff) return [`ordinal ${handoff.ordinal}: ${stepText(handoff.step)}, `, age(handoff.stepTime ?? handoff.startTime)];
+  return '';
+}

@@ -1,0 +1,68 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Verb is what a person may do with a migration.
+type Verb string
+
+// The verbs.
+const (
+	Pause    Verb = "pause"
+	Resume   Verb = "resume"
+	Rollback Verb = "rollback"
+)
+
+// Action is what a person may do with a migration now.
+type Action struct {
+	Verb Verb `json:"verb"`
+	// Mode is what it sets.
+	Mode api.Mode `json:"mode"`
+	// Text says what will happen.
+	Text string `json:"text"`
+	// Typed is true when the name of the migration must be typed to confirm it; a second click confirms the others.
+	Typed bool `json:"typed,omitempty"`
+	// Refused is why it may not be done now; empty: it may.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Actions are what a person may do with a migration now, and why not.
+func Actions(m *api.Migration) []Action {
+	completed, mode := records.Completed(m), cmp.Or(m.Spec.Mode, api.ModeRun)
+	actions := []Action{
+		{Verb: Pause, Mode: api.ModePause, Text: "Begins no further handoff. An ordinal that has been stopped already is started first."},
+		{Verb: Resume, Mode: api.ModeRun, Text: "Goes on to the destination.", Typed: completed == api.ReasonRolledBack},
+		{Verb: Rollback, Mode: api.ModeRollback, Typed: true, Text: "Takes every ordinal back to the source, one at a time and under the same budget, and removes what was made at the destination."},
+	}
+	for i := range actions {
+		a := &actions[i]
+		switch {
+		case a.Verb == Resume && completed == api.ReasonRolledBack:
+			a.Text = "Begins anew: every ordinal moves to the destination again."
+		case a.Verb == Rollback && completed == api.ReasonMoved:
+			a.Refused = "it is completed, and what it had changed is restored: to take it back, move it the other way"
+		case completed != "":
+			a.Refused = fmt.Sprintf("it is completed (%s): nothing is to do", completed)
+		case mode == api.ModeRecover:
+			a.Refused = "it is being recovered, which a person has confirmed at the command line: change that there, with kubectl migrate"
+		case mode == a.Mode:
+			a.Refused = map[Verb]string{Pause: "it is paused already", Resume: "it is not paused", Rollback: "it is being rolled back already"}[a.Verb]
+		}
+	}
+	return actions
+}
+
+// Find is the action of a verb.
+func Find(actions []Action, verb Verb) (Action, bool) {
+	for _, a := range actions {
+		if a.Verb == verb {
+			return a, true
+		}
+	}
+	return Action{}, false
+}

@@ -1,0 +1,83 @@
+package view
+
+import api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+
+// Place is where an ordinal is.
+type Place string
+
+// The places.
+const (
+	AtSource      Place = "source"
+	AtDestination Place = "destination"
+	// Away: it has been stopped at one side, and is not yet at the other.
+	Away Place = "away"
+)
+
+// Readiness is whether an ordinal is available.
+type Readiness string
+
+// Whether an ordinal is available. A status only counts those that are not: which they are is known of the one on
+// its way, and else only when it is none.
+const (
+	Ready    Readiness = "ready"
+	NotReady Readiness = "not ready"
+	Unknown  Readiness = "unknown"
+)
+
+// Ordinal is where one ordinal is, and how.
+type Ordinal struct {
+	Ordinal int32     `json:"ordinal"`
+	At      Place     `json:"at"`
+	Ready   Readiness `json:"ready"`
+	// Moving is true of the one on its way.
+	Moving bool `json:"moving,omitempty"`
+}
+
+// Ordinals are all of an application, the lowest first; none before it was looked at.
+func (r Row) Ordinals() []Ordinal {
+	out := make([]Ordinal, 0, r.Replicas)
+	for n := r.First; n < r.First+r.Replicas; n++ {
+		o := Ordinal{Ordinal: n, At: Away, Ready: NotReady, Moving: r.Handoff != nil && r.Handoff.Ordinal == n}
+		for i, place := range []Place{AtSource, AtDestination} {
+			if side := r.Sides[i]; side.has(n) {
+				o.At, o.Ready = place, r.readiness(side, o)
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// readiness is that of an ordinal at its side. What is down there is taken to be the one on its way first.
+func (r Row) readiness(side Side, o Ordinal) Readiness {
+	down := side.Replicas - side.Available
+	switch {
+	case down <= 0:
+		return Ready
+	case o.Moving || down == side.Replicas:
+		return NotReady
+	case r.Handoff != nil && side.has(r.Handoff.Ordinal) && down == 1:
+		return Ready
+	}
+	return Unknown
+}
+
+// Step is one of a handoff, for people.
+type Step struct {
+	Name api.Step `json:"name"`
+	Text string   `json:"text"`
+}
+
+// Steps are those of a handoff, in their order.
+func Steps() []Step {
+	return []Step{
+		{api.StepGate, "wait until all others are available"},
+		{api.StepReserveBudget, "reserve the disruption budget"},
+		{api.StepSecureVolumes, "secure its volumes"},
+		{api.StepScaleDown, "stop it"},
+		{api.StepAwaitRelease, "wait until its volumes are released"},
+		{api.StepCarryVolumes, "carry its volumes over"},
+		{api.StepScaleUp, "start it at the other side"},
+		{api.StepAwaitReadiness, "wait until it is available"},
+	}
+}

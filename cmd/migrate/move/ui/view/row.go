@@ -1,0 +1,225 @@
+// Package view says what a person sees of a migration on the page: a row of the list, and all of one. A value in,
+// a value out; it asks no cluster and has no clock.
+package view
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// State is how a migration stands, in one word.
+type State string
+
+// The states, those first that somebody has to look at.
+const (
+	// StateStalled: it does not go on before something is mended.
+	StateStalled State = "stalled"
+	// StateRefused: a check before the first write has failed.
+	StateRefused State = "refused"
+	// StateMoving: ordinals go to the destination.
+	StateMoving State = "moving"
+	// StateRollingBack: ordinals go back to the source.
+	StateRollingBack State = "rolling back"
+	// StateRecovering: ordinals go back to the source without the destination.
+	StateRecovering State = "recovering"
+	// StateWaiting: it goes on by itself, later.
+	StateWaiting State = "waiting"
+	// StatePausing: the ordinal on its way is finished, and no other begins.
+	StatePausing State = "pausing"
+	// StatePaused: nothing goes on before it is resumed.
+	StatePaused State = "paused"
+	// StateMoved, StateRolledBack and StateRecovered: it is completed.
+	StateMoved      State = "moved"
+	StateRolledBack State = "rolled back"
+	StateRecovered  State = "recovered"
+)
+
+// Key names a migration among all that are shown: "migration/NAMESPACE/NAME", or "run/NAMESPACE/NAME" for the
+// record of a run.
+type Key string
+
+// KeyOf is the key of a migration; record is true when a run keeps it.
+func KeyOf(namespace, name string, record bool) Key {
+	return Key(map[bool]string{false: "migration/", true: "run/"}[record] + namespace + "/" + name)
+}
+
+// Row is a migration in the list.
+type Row struct {
+	Key       Key    `json:"key"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Record is true when a run keeps it, in a ConfigMap.
+	Record bool     `json:"record,omitempty"`
+	State  State    `json:"state"`
+	Mode   api.Mode `json:"mode"`
+	// Sides are the source and the destination.
+	Sides [2]Side `json:"sides"`
+	// First is the first of Replicas ordinals of the application; both are 0 before it was looked at.
+	First    int32 `json:"first"`
+	Replicas int32 `json:"replicas"`
+	// Moved ordinals have arrived, of Total.
+	Moved int32 `json:"moved"`
+	Total int32 `json:"total"`
+	// Handoff is the ordinal on its way, if any.
+	Handoff *Handoff `json:"handoff,omitempty"`
+	// Hold is what it waits for, if anything.
+	Hold *Hold `json:"hold,omitempty"`
+	// LeftSeconds is how long the ordinals that are left take by those so far; absent where that
+	// is not known, and while it is stalled.
+	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
+	// Warnings is how many things were found before the first write and did not refuse it.
+	Warnings int `json:"warnings,omitempty"`
+}
+
+// Side is one of both slices, as it was last seen.
+type Side struct {
+	// Name is CLUSTER/NAMESPACE/NAME, without the cluster where that is not known.
+	Name      string `json:"name"`
+	Start     int32  `json:"start"`
+	Replicas  int32  `json:"replicas"`
+	Available int32  `json:"available"`
+	// MaxUnavailable is how many evictions its PodDisruptionBudget allows; absent without one.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}
+
+func (s Side) has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.Start+s.Replicas }
+
+// Handoff is the ordinal on its way.
+type Handoff struct {
+	Ordinal   int32         `json:"ordinal"`
+	Direction api.Direction `json:"direction"`
+	Step      api.Step      `json:"step,omitempty"`
+	// StepTime is since when it is at that step; StartTime is when it began.
+	StepTime  *time.Time `json:"stepTime,omitempty"`
+	StartTime time.Time  `json:"startTime"`
+	Attempts  int32      `json:"attempts"`
+}
+
+// Hold is what a migration waits for.
+type Hold struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Remedy is what mends it; empty: it goes on by itself.
+	Remedy string `json:"remedy,omitempty"`
+	// Stalled is true when it does not go on before somebody has mended it.
+	Stalled bool      `json:"stalled,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// NewRow is the row of a migration.
+func NewRow(m *api.Migration, record bool) Row {
+	s := m.Status
+	row := Row{
+		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
+		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
+		Moved: s.Arrived(), Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings),
+	}
+	if base := s.Baseline; base != nil {
+		row.First, row.Replicas = base.Start, base.Replicas
+	}
+	if records.Completed(m) != "" {
+		return row
+	}
+	if h := s.Handoff; h != nil {
+		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: directionOf(m), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts}
+		if !h.StepTime.IsZero() {
+			at := h.StepTime.UTC()
+			row.Handoff.StepTime = &at
+		}
+	}
+	if pace := PaceOf(m); pace != nil && row.State != StateStalled {
+		row.LeftSeconds = pace.LeftSeconds
+	}
+	return row
+}
+
+func directionOf(m *api.Migration) api.Direction {
+	if m.Status.Fence != nil {
+		return m.Status.Fence.Direction
+	}
+	return api.Forward
+}
+
+// sidesOf are the source and the destination.
+func sidesOf(m *api.Migration) [2]Side {
+	from, to := m.Spec.Source, m.Spec.Destination
+	source := cmp.Or(from.Namespace, m.Namespace) + "/" + from.Name
+	destination := cmp.Or(to.Namespace, m.Namespace) + "/" + cmp.Or(to.Name, from.Name)
+	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
+		destination = name + "/" + destination
+	}
+	return [2]Side{sideOf(m.Status.Source, source), sideOf(m.Status.Destination, destination)}
+}
+
+func sideOf(s *api.SliceStatus, name string) Side {
+	if s == nil {
+		return Side{Name: name}
+	}
+	if full, _, found := strings.Cut(s.Slice, " ["); found {
+		name = full
+	}
+	return Side{Name: name, Start: s.Start, Replicas: s.Replicas, Available: s.Available, MaxUnavailable: s.MaxUnavailable}
+}
+
+func stateOf(m *api.Migration) State {
+	s := m.Status
+	switch completed := records.Completed(m); completed {
+	case "":
+	case api.ReasonRolledBack:
+		return StateRolledBack
+	case api.ReasonRecovered:
+		return StateRecovered
+	default:
+		return StateMoved
+	}
+	accepted := meta.FindStatusCondition(s.Conditions, api.ConditionAccepted)
+	progressing := meta.FindStatusCondition(s.Conditions, api.ConditionProgressing)
+	switch {
+	case s.Baseline == nil && accepted != nil && accepted.Status == metav1.ConditionFalse:
+		return StateRefused
+	case status.StallOf(m) != nil:
+		return StateStalled
+	case m.Spec.Mode == api.ModePause && s.Handoff != nil:
+		return StatePausing
+	case m.Spec.Mode == api.ModePause:
+		return StatePaused
+	case s.Baseline == nil:
+		return StateWaiting
+	case s.Handoff == nil && progressing != nil && progressing.Status == metav1.ConditionFalse:
+		return StateWaiting
+	case m.Spec.Mode == api.ModeRecover:
+		return StateRecovering
+	case m.Spec.Mode == api.ModeRollback:
+		return StateRollingBack
+	}
+	return StateMoving
+}
+
+// holdOf is what a migration waits for: why it is stalled, else what it says of its progress.
+func holdOf(m *api.Migration) *Hold {
+	if records.Completed(m) != "" {
+		return nil
+	}
+	conditions := m.Status.Conditions
+	if stall := status.StallOf(m); stall != nil {
+		since := meta.FindStatusCondition(conditions, api.ConditionStalled).LastTransitionTime.UTC()
+		return &Hold{Reason: stall.Reason, Message: stall.Message, Remedy: stall.Remedy, Stalled: true, Since: since}
+	}
+	c := meta.FindStatusCondition(conditions, api.ConditionAccepted)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		c = meta.FindStatusCondition(conditions, api.ConditionProgressing)
+	}
+	if c == nil || c.Message == "" || c.Reason == api.ReasonMoving {
+		return nil
+	}
+	message, remedy := status.CutRemedy(c.Message)
+	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: c.LastTransitionTime.UTC()}
+}

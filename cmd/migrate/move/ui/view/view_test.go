@@ -1,0 +1,239 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+func with(m *api.Migration, conditions ...metav1.Condition) *api.Migration {
+	m.Status.Conditions = movetest.Conditions(time.Minute, conditions...)
+	return m
+}
+
+func inMode(m *api.Migration, mode api.Mode) *api.Migration {
+	m.Spec.Mode = mode
+	return m
+}
+
+// TestState: how a migration stands, in one word.
+func TestState(t *testing.T) {
+	unbegun := func(conditions ...metav1.Condition) *api.Migration {
+		m := with(movetest.Moving(0, 4), conditions...)
+		m.Status.Baseline = nil
+		return m
+	}
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want State
+	}{
+		"not looked at":       {unbegun(), StateWaiting},
+		"refused":             {unbegun(metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight"}), StateRefused},
+		"on its way":          {movetest.InFlight(), StateMoving},
+		"between two":         {movetest.Moving(2, 4), StateMoving},
+		"stalled":             {movetest.Stalled(), StateStalled},
+		"stalled in a pause":  {inMode(movetest.Stalled(), api.ModePause), StateStalled},
+		"to be paused":        {movetest.InMode(api.ModePause), StatePausing},
+		"paused":              {inMode(movetest.Moving(2, 4), api.ModePause), StatePaused},
+		"going back":          {movetest.InMode(api.ModeRollback), StateRollingBack},
+		"recovering":          {movetest.InMode(api.ModeRecover), StateRecovering},
+		"outside of a window": {with(movetest.Moving(2, 4), metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}), StateWaiting},
+		"moved":               {movetest.Completed(), StateMoved},
+		"rolled back":         {movetest.RolledBack(), StateRolledBack},
+		"recovered":           {with(movetest.Moving(0, 4), metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRecovered}), StateRecovered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := NewRow(tc.m, false).State; got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestHold: what is waited for is said with what mends it, and nothing is once it is completed.
+func TestHold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want *Hold
+	}{
+		"nothing":  {movetest.Moving(1, 4), nil},
+		"a pod":    {movetest.InFlight(), &Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready", Since: commandtest.Noon.Add(-2 * time.Minute)}},
+		"a person": {movetest.Stalled(), &Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 2 has been at AwaitReadiness for longer than 10s", Remedy: "kubectl describe pod -n shop web-2", Stalled: true, Since: commandtest.Noon}},
+		"the end":  {movetest.Completed(), nil},
+		"a right": {
+			with(&api.Migration{}, metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight", Message: "it may not. To mend it: bind the role"}),
+			&Hold{Reason: "NoRight", Message: "it may not", Remedy: "bind the role", Since: commandtest.Noon.Add(-time.Minute)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, NewRow(tc.m, false).Hold); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOrdinals: where each ordinal is, and whether it is available where that is known.
+func TestOrdinals(t *testing.T) {
+	at := func(m *api.Migration, source, destination api.SliceStatus) *api.Migration {
+		m.Status.Source, m.Status.Destination = &source, &destination
+		return m
+	}
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want []Ordinal
+	}{
+		"not looked at": {&api.Migration{}, []Ordinal{}},
+		"one comes": {
+			at(movetest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 2, Replicas: 2, Available: 1}),
+			[]Ordinal{{0, AtSource, Ready, false}, {1, AtSource, Ready, false}, {2, AtDestination, NotReady, true}, {3, AtDestination, Ready, false}},
+		},
+		"one is away": {
+			at(movetest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 3, Replicas: 1, Available: 1}),
+			[]Ordinal{{0, AtSource, Ready, false}, {1, AtSource, Ready, false}, {2, Away, NotReady, true}, {3, AtDestination, Ready, false}},
+		},
+		"one of two is down": {
+			at(movetest.Moving(2, 4), api.SliceStatus{Replicas: 2, Available: 1}, api.SliceStatus{Start: 2, Replicas: 2}),
+			[]Ordinal{{0, AtSource, Unknown, false}, {1, AtSource, Unknown, false}, {2, AtDestination, NotReady, false}, {3, AtDestination, NotReady, false}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, NewRow(tc.m, false).Ordinals()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOrdinalsCount: whatever a status says, each ordinal is shown once, and as many are shown to be available or
+// down as there are, unless it is said that this is not known.
+func TestOrdinalsCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.Int32Range(1, 12).Draw(t, "total")
+		moved := rapid.Int32Range(0, total).Draw(t, "moved")
+		m := movetest.Moving(moved, total)
+		m.Status.Source.Available = rapid.Int32Range(0, total-moved).Draw(t, "available at the source")
+		m.Status.Destination.Available = rapid.Int32Range(0, moved).Draw(t, "available at the destination")
+		if rapid.Bool().Draw(t, "on its way") {
+			m.Status.Handoff = &api.Handoff{Ordinal: rapid.Int32Range(0, total-1).Draw(t, "ordinal")}
+		}
+		ready, unknown := map[Place]int32{}, map[Place]int32{}
+		for i, o := range NewRow(m, true).Ordinals() {
+			if o.Ordinal != int32(i) {
+				t.Fatalf("ordinal %d is at %d", o.Ordinal, i)
+			}
+			switch o.Ready {
+			case Ready:
+				ready[o.At]++
+			case Unknown:
+				unknown[o.At]++
+			default:
+			}
+		}
+		for place, side := range map[Place]*api.SliceStatus{AtSource: m.Status.Source, AtDestination: m.Status.Destination} {
+			if ready[place] > side.Available || ready[place]+unknown[place] < side.Available {
+				t.Fatalf("at the %s %d are shown to be available, and of %d it is not known; %d are", place, ready[place], unknown[place], side.Available)
+			}
+		}
+	})
+}
+
+// TestPace: what is left is told from the handoffs of the way that is gone now.
+func TestPace(t *testing.T) {
+	past := func(direction api.Direction, seconds ...int) (out []api.PastHandoff) {
+		for _, each := range seconds {
+			out = append(out, api.PastHandoff{Direction: direction, StartTime: metav1.NewMicroTime(commandtest.Noon), EndTime: metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(each) * time.Second))})
+		}
+		return out
+	}
+	left := func(s int64) *int64 { return &s }
+	back := movetest.Moving(2, 4)
+	back.Status.Fence.Direction = api.Back
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		past []api.PastHandoff
+		want *Pace
+	}{
+		"none yet":         {movetest.Moving(0, 4), nil, nil},
+		"two of four":      {movetest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{2, 50, 30, 50, left(80)}},
+		"all":              {movetest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{3, 40, 30, 50, nil}},
+		"back, none yet":   {back, past(api.Forward, 30), nil},
+		"back, one by now": {back, append(past(api.Forward, 30), past(api.Back, 10)...), &Pace{1, 10, 10, 10, left(20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.m.Status.History = &api.History{Handoffs: tc.past}
+			if diff := cmp.Diff(tc.want, PaceOf(tc.m)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestActions: what may be done with a migration, and that a rollback is confirmed by its name.
+func TestActions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want []Verb
+	}{
+		"running":     {movetest.InFlight(), []Verb{Pause, Rollback}},
+		"paused":      {movetest.InMode(api.ModePause), []Verb{Resume, Rollback}},
+		"going back":  {movetest.InMode(api.ModeRollback), []Verb{Pause, Resume}},
+		"recovering":  {movetest.InMode(api.ModeRecover), nil},
+		"moved":       {movetest.Completed(), nil},
+		"rolled back": {movetest.RolledBack(), []Verb{Resume}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []Verb
+			for _, a := range Actions(tc.m) {
+				if a.Refused == "" {
+					got = append(got, a.Verb)
+				}
+				if a.Text == "" || a.Verb == Rollback && !a.Typed {
+					t.Errorf("%s is offered as %+v", a.Verb, a)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if again, _ := Find(Actions(movetest.RolledBack()), Resume); !again.Typed {
+		t.Error("to begin anew is not confirmed by the name")
+	}
+}
+
+// TestDetail: all of a migration, as the page gets it.
+func TestDetail(t *testing.T) {
+	d := NewDetail(movetest.Stalled(), true, "east", commandtest.Noon)
+	if d.Key != "run/shop/web" || d.Where != "ConfigMap shop/sliceshift-web" || d.Report.Destination.Cluster != "west" || d.Budget != 1 || len(d.Ordinals) != 4 {
+		t.Errorf("it is %+v", d)
+	}
+	if d.Handoff == nil || d.Handoff.Step != api.StepAwaitReadiness || d.Handoff.Attempts != 2 {
+		t.Errorf("the handoff is %+v", d.Handoff)
+	}
+	if done := NewDetail(movetest.Completed(), false, "east", commandtest.Noon); done.Key != "migration/shop/web" || done.Where != "Migration shop/web" || done.Handoff != nil {
+		t.Errorf("at its end it is %+v", done)
+	}
+}
+
+// TestSteps: each step of a handoff has its words, in the order of the API.
+func TestSteps(t *testing.T) {
+	want := []api.Step{api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
+	var got []api.Step
+	for _, s := range Steps() {
+		if s.Text == "" {
+			t.Errorf("%s has no words", s.Name)
+		}
+		got = append(got, s.Name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
