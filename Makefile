@@ -29,7 +29,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -111,8 +111,12 @@ build: ## The manager, the mover and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mover ./cmd/mover
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
-chart: ## The Helm chart is linted, compared with config/; helm is built the first time.
+chart: ## The Helm chart is linted, compared with config/, installed, upgraded and removed; helm is built the first time.
 	@$(GOTEST) ./charts
+	@$(GO) test -count=1 -timeout 20m -run '^TestChart' $(MOVES)
+
+release: ## All that is published of a version, twice and compared, into out/release: VERSION=v1.2.3 REPOSITORY=registry.example.com/sliceshift-manager.
+	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) -verify out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
 .PHONY: stages modules vet unit unit-sequential packages-made controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-tutorial
@@ -131,7 +135,7 @@ unit: # the tests that need no cluster, in a random order
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
 	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
 
-packages-made: # what is published: the chart; helm is built the first time
+packages-made: # what is published: the chart, and a release for this platform; helm and others are built the first time
 	@$(GOTEST) -timeout 30m $$(./hack/packages tools)
 
 controlplane: # the binary of the control planes: minutes the first time
