@@ -1,12 +1,14 @@
 package charts
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // deployment is the manager's.
@@ -65,12 +67,24 @@ func TestValues(t *testing.T) {
 			monitor := o["ServiceMonitor sliceshift-manager"]
 			return []any{monitor["metadata"].(map[string]any)["labels"].(map[string]any)["release"], monitor["spec"].(map[string]any)["endpoints"]}
 		}, []any{"prometheus", []any{map[string]any{
-			"port": "metrics", "path": "/metrics", "interval": "30s", "scheme": "https",
+			"port": "metrics", "path": "/metrics", "interval": "30s", "honorLabels": true, "scheme": "https",
 			"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token", "tlsConfig": map[string]any{"insecureSkipVerify": true},
 		}}}},
 		"monitor in the clear": {[]string{"metrics.serviceMonitor.enabled=true,config.metricsSecure=false"}, func(_ *testing.T, o objects) any {
 			return o["ServiceMonitor sliceshift-manager"]["spec"].(map[string]any)["endpoints"]
-		}, []any{map[string]any{"port": "metrics", "path": "/metrics", "interval": "30s"}}},
+		}, []any{map[string]any{"port": "metrics", "path": "/metrics", "interval": "30s", "honorLabels": true}}},
+		"alerts": {[]string{"metrics.prometheusRule.enabled=true,metrics.prometheusRule.labels.release=prometheus"}, func(t *testing.T, o objects) any {
+			data, err := os.ReadFile("../config/monitoring/prometheusrule.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want map[string]any
+			if err := yaml.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			rule := o["PrometheusRule "+want["metadata"].(map[string]any)["name"].(string)]
+			return []any{rule["metadata"].(map[string]any)["labels"].(map[string]any)["release"], cmp.Diff(want["spec"], rule["spec"])}
+		}, []any{"prometheus", ""}},
 		"no definitions": {[]string{"crds.enabled=false"}, func(_ *testing.T, o objects) any {
 			return o.has("CustomResourceDefinition migrations.migration.sliceshift.io")
 		}, false},
