@@ -29,7 +29,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters, and show it.
 	@$(GO) run ./e2e/demo
 
@@ -111,8 +111,15 @@ build: ## The manager, the mover and the CLI, into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mover ./cmd/mover
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-migrate ./cmd/migrate
 
+chart: ## The Helm chart is linted, compared with config/, installed, upgraded and removed; helm is built the first time.
+	@$(GOTEST) ./charts
+	@$(GO) test -count=1 -timeout 20m -run '^TestChart' $(MOVES)
+
+release: ## All that is published of a version, twice and compared, into out/release: VERSION=v1.2.3 REPOSITORY=registry.example.com/sliceshift-manager.
+	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) -verify out/release
+
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-tutorial
+.PHONY: stages modules vet unit unit-sequential packages-made controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-tutorial
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -127,6 +134,9 @@ unit: # the tests that need no cluster, in a random order
 
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
 	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
+
+packages-made: # what is published: the chart, and a release for this platform; helm and others are built the first time
+	@$(GOTEST) -timeout 30m $$(./hack/packages tools)
 
 controlplane: # the binary of the control planes: minutes the first time
 	$(GO) run ./e2e/cluster/build
@@ -168,6 +178,7 @@ generate: ## Deep copies, the resource definitions, the pages that the code writ
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
 	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
+	$(GO) test -count=1 ./charts -run TestSchema -update
 
 verify: generate ## Fail when what is generated, formatted or required has drifted.
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
@@ -179,7 +190,8 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
+	@git diff --exit-code -- config/crd charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.

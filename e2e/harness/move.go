@@ -36,6 +36,8 @@ type Move struct {
 	Source, Destination kubernetes.Interface
 	// CSI changes the volumes of a CSI driver before they are made.
 	CSI func(*corev1.CSIPersistentVolumeSource)
+	// Limit bounds the test where the usual one is too short.
+	Limit time.Duration
 	// Deployed is called when the application runs, before it is watched.
 	Deployed func()
 }
@@ -83,6 +85,10 @@ func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 	v.Migration.Spec.Destination.CreateNamespace = true
 	for _, set := range settings {
 		set(v)
+	}
+	if v.Limit > 0 {
+		v.Ctx, cancel = context.WithTimeout(t.Context(), v.Limit)
+		t.Cleanup(cancel)
 	}
 	v.Migration.Spec.Destination.Namespace, v.Migration.Spec.Destination.Name = v.ToNamespace, v.ToName
 	fixture.SharePaths(v.Migration, v.App.Claims...)

@@ -53,6 +53,7 @@ var embeddedOnly = map[string]string{
 	"TestRights":                       ownServers,
 	"TestOlderDestination":             ownServers,
 	"TestInstall":                      ownServers,
+	"TestChart":                        ownServers,
 	"TestGatesAskPods":                 ownServers,
 	"TestFence":                        ownServers,
 	"TestMetrics":                      "what the manager says of itself",

@@ -241,3 +241,11 @@ func Completed(m *api.Migration) string {
 	}
 	return ""
 }
+
+// AtRest says whether a migration is paused and has no ordinal on its way: every ordinal runs, on one side or the
+// other, and nobody is needed for that. What was seen of an older spec does not count.
+func AtRest(m *api.Migration) bool {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	return m.Spec.Mode == api.ModePause && m.Status.Handoff == nil && progressing != nil &&
+		progressing.Status == metav1.ConditionFalse && progressing.Reason == api.ReasonPaused && progressing.ObservedGeneration == m.Generation
+}

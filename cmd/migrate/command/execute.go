@@ -34,7 +34,6 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	c.ParentCommand(root)
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Program}
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
@@ -45,6 +44,7 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	for _, commands := range groups {
 		root.AddCommand(commands(c)...)
 	}
+	addCompletion(root, c)
 }
 
 func unknownVerb(cmd *cobra.Command, verb string) error {

@@ -139,6 +139,7 @@ func TestInstallUsage(t *testing.T) {
 		"server dry run":           {[]string{"install", "--dry-run=server"}, "none, client"},
 		"image of what":            {[]string{"install", "--crds-only", "--image", "a"}, "--image is for the manager"},
 		"uninstall, an argument":   {[]string{"uninstall", "web"}, "takes no arguments"},
+		"paused, and all of it":    {[]string{"uninstall", "--crds", "--paused"}, "exclude each other"},
 		"uninstall, a past moment": {[]string{"uninstall", "--timeout", "-1s"}, "must be above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,11 +317,15 @@ func TestUninstallChecks(t *testing.T) {
 	completed := begun.DeepCopy()
 	meta.SetStatusCondition(&completed.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved})
 	slice := &slicesapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}}
+	paused := begun.DeepCopy()
+	paused.Generation, paused.Spec.Mode, paused.Status.Moved, paused.Status.Total = 2, api.ModePause, 2, 5
+	meta.SetStatusCondition(&paused.Status.Conditions, metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused, ObservedGeneration: 2})
 	for name, tc := range map[string]struct {
 		objects []client.Object
 		crds    bool
 		want    string
 	}{
+		"paused":                         {[]client.Object{paused}, false, "pause them, which brings up what is down, and then: migrate uninstall --paused"},
 		"nothing":                        {nil, true, ""},
 		"in progress":                    {[]client.Object{begun}, false, "migrations are in progress: shop/web; "},
 		"completed":                      {[]client.Object{completed}, false, ""},
@@ -334,6 +339,42 @@ func TestUninstallChecks(t *testing.T) {
 			err := o.check(t.Context(), at.target)
 			if (err == nil) != (tc.want == "") || err != nil && (command.ExitCode(err) != command.ExitStalled || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestUninstallPaused leaves a migration that stands still and says how it goes on, and none with an ordinal on its way.
+func TestUninstallPaused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*api.Migration)
+		stays  bool
+	}{
+		"at rest":                    {func(*api.Migration) {}, true},
+		"an ordinal is on its way":   {func(m *api.Migration) { m.Status.Handoff = &api.Handoff{Ordinal: 2} }, false},
+		"it has not noticed yet":     {func(m *api.Migration) { m.Generation++ }, false},
+		"it is to go on":             {func(m *api.Migration) { m.Spec.Mode = api.ModeRun }, false},
+		"it waits for another thing": {func(m *api.Migration) { m.Status.Conditions[0].Reason = api.ReasonMoving }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 2}}
+			m.Spec.Mode = api.ModePause
+			m.Status = api.MigrationStatus{Baseline: &api.Baseline{}, Moved: 2, Total: 5, Conditions: []metav1.Condition{{
+				Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused, ObservedGeneration: 2,
+			}}}
+			tc.change(m)
+			at := newInstallation(t, interceptor.Funcs{}, m)
+			o := &uninstallOptions{Common: command.NewCommon(newConsole().Environment), paused: true}
+			err := o.check(t.Context(), at.target)
+			if (err == nil) != tc.stays {
+				t.Errorf("got %v", err)
+			}
+			said := ""
+			if tc.stays {
+				said = "migration shop/web is paused, with 2 of 5 moved: it goes on by migrate install, and migrate resume web -n shop\n"
+			}
+			if got := at.out.String(); got != said {
+				t.Errorf("said %q, want %q", got, said)
 			}
 		})
 	}

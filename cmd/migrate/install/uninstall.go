@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type uninstallOptions struct {
 	*command.Common
 	crds    bool
+	paused  bool
 	wait    bool
 	timeout time.Duration
 }
@@ -28,7 +30,9 @@ type uninstallOptions struct {
 const uninstallHelp = `Takes away what install has put into a cluster: the manager, its roles and the admission policies.
 
 It is refused while a Migration is in progress: nobody would bring up the ordinal that
-is down, or give the disruption budget back. The resource definitions stay, because
+is down, or give the disruption budget back. With --paused those that are paused, with no
+ordinal on its way, stay as they are: every ordinal runs, on one side or the other, and
+whoever installs the manager again lets them go on. The resource definitions stay, because
 Migrations and StatefulSets of apps.sliceshift.io would go with them, and pods with
 those; --crds takes them away when there are none of either. A namespace that was there
 before the installation stays.
@@ -37,6 +41,12 @@ Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 
 const uninstallExamples = `  # All but the resource definitions
   migrate uninstall --context east
+
+  # In the middle of a move: pause it, and go on later
+  migrate pause web -n shop --context east
+  migrate uninstall --paused --context east
+  migrate install --context east
+  migrate resume web -n shop --context east
 
   # Everything
   kubectl delete migrations --all -A --context east
@@ -49,6 +59,7 @@ func newUninstall(c *command.Common) *cobra.Command {
 		Long: uninstallHelp, Example: uninstallExamples,
 	})
 	cmd.Flags().BoolVar(&o.crds, "crds", false, "the resource definitions, too")
+	cmd.Flags().BoolVar(&o.paused, "paused", false, "let migrations that are paused stay as they are")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until everything is gone")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
 	return cmd
@@ -56,8 +67,11 @@ func newUninstall(c *command.Common) *cobra.Command {
 
 // Validate refuses what cannot be meant.
 func (o *uninstallOptions) Validate() error {
-	if o.timeout <= 0 {
+	switch {
+	case o.timeout <= 0:
 		return command.Usagef("--timeout must be above 0")
+	case o.paused && o.crds:
+		return command.Usagef("--paused and --crds exclude each other: with the definitions the migrations go")
 	}
 	return nil
 }
@@ -75,17 +89,12 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 			return command.Unreachable(target.cluster, err)
 		}
 	}
-	var running, all []string
+	var all []string
 	for i := range migrations.Items {
-		m := &migrations.Items[i]
-		all = append(all, "Migration "+m.Namespace+"/"+m.Name)
-		if m.Status.Baseline != nil && records.Completed(m) == "" {
-			running = append(running, m.Namespace+"/"+m.Name)
-		}
+		all = append(all, "Migration "+migrations.Items[i].Namespace+"/"+migrations.Items[i].Name)
 	}
-	if len(running) > 0 {
-		return command.Refusedf("cluster %s: migrations are in progress: %s; wait until they are completed, or take them back: %s rollback NAME -n NAMESPACE --wait",
-			target.cluster, strings.Join(running, ", "), o.Program)
+	if err := o.checkMigrations(target, migrations.Items); err != nil {
+		return err
 	}
 	for i := range slices.Items {
 		all = append(all, "StatefulSet "+slices.Items[i].Namespace+"/"+slices.Items[i].Name)
@@ -93,6 +102,30 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 	if o.crds && len(all) > 0 {
 		return command.Refusedf("cluster %s: the resource definitions would take these with them: %s; delete them first, or move the StatefulSets to apps/v1: %s adopt NAME -n NAMESPACE --to apps",
 			target.cluster, strings.Join(all, ", "), o.Program)
+	}
+	return nil
+}
+
+// checkMigrations refuses to leave a migration where an ordinal is down, and says how those go on that stay.
+func (o *uninstallOptions) checkMigrations(target *target, all []api.Migration) error {
+	var running, resting []string
+	for i := range all {
+		m := &all[i]
+		switch name := m.Namespace + "/" + m.Name; {
+		case m.Status.Baseline == nil || records.Completed(m) != "":
+		case o.paused && records.AtRest(m):
+			resting = append(resting, fmt.Sprintf("migration %s is paused, with %d of %d moved: it goes on by %s install, and %s resume %s -n %s\n",
+				name, m.Status.Moved, m.Status.Total, o.Program, o.Program, m.Name, m.Namespace))
+		default:
+			running = append(running, name)
+		}
+	}
+	if len(running) > 0 {
+		return command.Refusedf("cluster %s: migrations are in progress: %s; wait until they are completed, or take them back: %s rollback NAME -n NAMESPACE --wait; or pause them, which brings up what is down, and then: %s uninstall --paused",
+			target.cluster, strings.Join(running, ", "), o.Program, o.Program)
+	}
+	for _, line := range resting {
+		fmt.Fprint(target.out, line)
 	}
 	return nil
 }

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// plugin is what kubectl calls, for its own completion to know the arguments of a plugin.
+//
+//go:embed kubectl_complete-migrate
+var plugin string
+
+const pluginHelp = `Prints the script by which kubectl completes the arguments of "kubectl migrate". It has
+to lie in the path, by the name kubectl_complete-migrate, and to be executable; kubectl
+calls it where its own completion is set up: kubectl completion --help.`
+
+const pluginExamples = `  migrate completion kubectl >/usr/local/bin/kubectl_complete-migrate
+  chmod +x /usr/local/bin/kubectl_complete-migrate`
+
+// completionTime is how long somebody who has pressed a key is kept waiting for what a cluster has.
+const completionTime = 3 * time.Second
+
+// addCompletion has shells complete commands, words that flags take, contexts, namespaces and names.
+func addCompletion(root *cobra.Command, c *Common) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.AddCommand(&cobra.Command{
+				Use: "kubectl", Short: "Print the script for kubectl's own completion", Args: cobra.NoArgs,
+				Long: pluginHelp, Example: c.example(pluginExamples),
+				RunE: func(*cobra.Command, []string) error {
+					_, err := c.Out.Write([]byte(plugin))
+					return err
+				},
+			})
+			continue
+		}
+		c.completeBelow(cmd, cmd.Name() == "rollout")
+	}
+	completeFlags(root, root.PersistentFlags(), map[string]cobra.CompletionFunc{"context": c.contexts, "namespace": c.namespaces})
+}
+
+// completeBelow completes the arguments and flags of a command and of those below it; ours says that they
+// are about StatefulSets of our own kind.
+func (c *Common) completeBelow(cmd *cobra.Command, ours bool) {
+	_, argument, _ := strings.Cut(cmd.Use, " ")
+	switch {
+	case cmd.ValidArgsFunction != nil:
+	case strings.Contains(argument, "STATEFULSET"):
+		cmd.ValidArgsFunction = c.names(statefulSets, ourSets)
+	case argument == "NAME" && ours:
+		cmd.ValidArgsFunction = c.names(ourSets)
+	case argument == "NAME":
+		cmd.ValidArgsFunction = c.names(migrations, statefulSets, ourSets)
+	case !strings.Contains(argument, "FILE"):
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	completeFlags(cmd, cmd.Flags(), map[string]cobra.CompletionFunc{"to-context": c.contexts})
+	for _, below := range cmd.Commands() {
+		c.completeBelow(below, ours)
+	}
+}
+
+// completeFlags completes the flags that are listed, and all that take one of a few words.
+func completeFlags(cmd *cobra.Command, flags *pflag.FlagSet, known map[string]cobra.CompletionFunc) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		complete := known[flag.Name]
+		if choice, is := flag.Value.(*Choice); is {
+			complete = cobra.FixedCompletions(choice.allowed, cobra.ShellCompDirectiveNoFileComp)
+		}
+		if complete != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // it fails for a flag that has one
+		}
+	})
+}
+
+// contexts are those of the kubeconfig.
+func (c *Common) contexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	config, err := c.Config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// namespaces are those of the source's cluster.
+func (c *Common) namespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return c.list(cmd.Context(), "", schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+}
+
+// The kinds whose names are completed.
+var (
+	statefulSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+	ourSets      = slicesapi.GroupVersion.WithKind("StatefulSet")
+	migrations   = api.GroupVersion.WithKind("Migration")
+)
+
+// names completes the first argument by what there is of these kinds in the namespace.
+func (c *Common) names(kinds ...schema.GroupVersionKind) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		namespace, err := c.Namespace()
+		if len(args) > 0 || err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c.list(cmd.Context(), namespace, kinds...)
+	}
+}
+
+// list is what there is of these kinds: without those that a cluster does not know, or does not show.
+func (c *Common) list(ctx context.Context, namespace string, kinds ...schema.GroupVersionKind) ([]string, cobra.ShellCompDirective) {
+	connection, err := c.Connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	var found []string
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := connection.Live().List(ctx, list, client.InNamespace(namespace)); err != nil {
+			continue // what can be completed is, and the command itself will say what is wrong
+		}
+		for i := range list.Items {
+			found = append(found, list.Items[i].GetName())
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
+}

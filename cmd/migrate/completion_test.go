@@ -1,0 +1,90 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// completions are what a shell is told for a command line whose last word is to be completed.
+func completions(t *testing.T, kubeconfig string, words ...string) []string {
+	t.Helper()
+	// A flag behind the word would be what is completed.
+	c := wholeConsole(append([]string{"__complete", words[0], "--kubeconfig", kubeconfig}, words[1:]...)...)
+	if code := c.Run(t); code != 0 {
+		t.Fatalf("exit code %d: %s", code, c.Stderr)
+	}
+	var found []string
+	for line := range strings.Lines(c.Stdout.String()) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if !strings.HasPrefix(word, ":") {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// TestCompletion: names, contexts, namespaces and the words of flags are completed, each kind where it is meant.
+func TestCompletion(t *testing.T) {
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
+	server := apitest.Serve(t, map[schema.GroupVersion]map[string]string{
+		{Version: "v1"}:           {"namespaces": "Namespace"},
+		appsv1.SchemeGroupVersion: {"statefulsets": "StatefulSet"},
+		slicesapi.GroupVersion:    {"statefulsets": "StatefulSet"},
+		api.GroupVersion:          {"migrations": "Migration"},
+	},
+		&appsv1.StatefulSet{ObjectMeta: in("web")}, &slicesapi.StatefulSet{ObjectMeta: in("slice")}, &api.Migration{ObjectMeta: in("move")},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "db"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	kubeconfig := server.Kubeconfig(t)
+	for name, tc := range map[string]struct {
+		words []string
+		want  []string
+	}{
+		"a StatefulSet":      {[]string{"plan", "-n", "shop", ""}, []string{"slice", "web"}},
+		"what moves":         {[]string{"status", "-n", "shop", ""}, []string{"move", "slice", "web"}},
+		"one of our kind":    {[]string{"rollout", "status", "-n", "shop", ""}, []string{"slice"}},
+		"a second argument":  {[]string{"status", "-n", "shop", "web", ""}, nil},
+		"a context":          {[]string{"plan", "--context", ""}, []string{"east", "west"}},
+		"where to":           {[]string{"plan", "--to-context", ""}, []string{"east", "west"}},
+		"a namespace":        {[]string{"plan", "-n", ""}, []string{"shop"}},
+		"a word of a flag":   {[]string{"plan", "--order", ""}, []string{"highest-first", "lowest-first"}},
+		"a word of all":      {[]string{"status", "--color", ""}, []string{"auto", "always", "never"}},
+		"nothing to install": {[]string{"install", ""}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, completions(t, kubeconfig, tc.words...)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCompletionOfThePlugin: the script that is printed is the one of the archives.
+func TestCompletionOfThePlugin(t *testing.T) {
+	c := wholeConsole("completion", "kubectl")
+	if code := c.Run(t); code != 0 {
+		t.Fatalf("exit code %d: %s", code, c.Stderr)
+	}
+	want, err := os.ReadFile("command/kubectl_complete-migrate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), c.Stdout.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if c = wholeConsole("completion", "bash"); c.Run(t) != 0 || !strings.Contains(c.Stdout.String(), "__start_migrate") {
+		t.Errorf("no script for bash: %s", c.Stderr)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// allPlatforms are those of a release.
+var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+
+// product is a program that is published.
+type product struct {
+	// name is that of its file and its archive; path is its package.
+	name, path string
+	// systems are those that it runs on.
+	systems []string
+	// imaged says that it is in the image.
+	imaged bool
+}
+
+// products are the programs. The mover keeps what Linux keeps of a file. The manager is for who tries it beside a
+// cluster, on a machine of their own, too.
+var products = []product{
+	{name: "kubectl-migrate", path: "./cmd/migrate", systems: []string{"linux", "darwin", "windows"}},
+	{name: "manager", path: "./cmd/manager", systems: []string{"linux", "darwin"}, imaged: true},
+	{name: "mover", path: "./cmd/mover", systems: []string{"linux"}, imaged: true},
+}
+
+// built is a program for a platform.
+type built struct {
+	product
+	os, arch string
+	// file is where it lies.
+	file string
+}
+
+// executable is the name that its system wants it to have.
+func (b built) executable() string {
+	if b.os == "windows" {
+		return b.name + ".exe"
+	}
+	return b.name
+}
+
+// build builds every program for every platform that it runs on.
+func (r *release) build(ctx context.Context, dir string) ([]built, error) {
+	var all []built
+	for _, platform := range r.platforms {
+		system, arch, found := strings.Cut(platform, "/")
+		if !found {
+			return nil, fmt.Errorf("platform %q is not of the form linux/amd64", platform)
+		}
+		for _, p := range products {
+			if !slices.Contains(p.systems, system) {
+				continue
+			}
+			b := built{product: p, os: system, arch: arch}
+			b.file = filepath.Join(dir, system+"_"+arch, b.executable())
+			fmt.Fprintf(r.progress, "%s for %s\n", p.name, platform)
+			if err := r.compile(ctx, b); err != nil {
+				return nil, err
+			}
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// versionPackage holds what is stamped into every program.
+const versionPackage = "github.com/sliceshift/sliceshift/internal/version"
+
+// compile builds one program. Nothing of this machine goes into it: no path, no cgo, no identity of a build, and the
+// version from here rather than from a repository that may not be there.
+func (r *release) compile(ctx context.Context, b built) error {
+	flags := fmt.Sprintf("-s -w -buildid= -X %s.Version=%s -X %[1]s.Commit=%[3]s", versionPackage, r.version, r.commit)
+	_, err := r.goIn("GOOS="+b.os, "GOARCH="+b.arch).Output(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", b.file, b.path)
+	return err
+}
+
+// goIn is where Go runs, with nothing of this machine's settings.
+func (r *release) goIn(env ...string) program.In {
+	fixed := []string{
+		"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off",
+		"GOTOOLCHAIN=local", // the one that runs this
+	}
+	return program.In{Dir: r.root, Env: slices.Concat(fixed, env, r.env)}
+}
+
+// manifests writes what kubectl applies.
+func (r *release) manifests(ctx context.Context, dir string) error {
+	text, err := r.goIn("GOFLAGS=-trimpath").Output(ctx, "go", "run", "./cmd/migrate", "install", "--dry-run=client", "-o", "yaml", "--image", r.image+":"+r.version)
+	if err != nil {
+		return err
+	}
+	return write(dir, "install.yaml", []byte(text+"\n"))
+}
+
+// write writes a file of the release.
+func write(dir, name string, data []byte) error {
+	return os.WriteFile(filepath.Join(dir, name), data, 0o644) //nolint:gosec // it is to be read
+}

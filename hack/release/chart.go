@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// chartName is the archive of the chart.
+func (r *release) chartName() string {
+	return "sliceshift-" + strings.TrimPrefix(r.version, "v") + ".tgz"
+}
+
+// replacements are what a released chart says in place of what the source does.
+func (r *release) replacements() map[string][]string {
+	return map[string][]string{
+		"Chart.yaml":  {"\nversion: 0.0.0-dev\n", "\nversion: " + strings.TrimPrefix(r.version, "v") + "\n", "\nappVersion: latest\n", "\nappVersion: " + r.version + "\n"},
+		"values.yaml": {"\n  repository: sliceshift-manager\n", "\n  repository: " + r.image + "\n"},
+	}
+}
+
+// chart packs the chart with the version, the image, and what it links to. helm package writes the time of each
+// file into its archive, which is not the same twice.
+func (r *release) chart(dir string) error {
+	root := filepath.Join(r.root, "charts", "sliceshift")
+	names, err := filesBelow(root, "")
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	for _, name := range names {
+		if path.Base(name) == "kustomization.yaml" {
+			continue
+		}
+		data, err := r.read("charts", "sliceshift", filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		if replaced := r.replacements()[name]; replaced != nil {
+			text := string(data)
+			for i := 0; i < len(replaced); i += 2 {
+				if strings.Count(text, replaced[i]) != 1 {
+					return fmt.Errorf("charts/sliceshift/%s does not have the line %q once", name, strings.TrimSpace(replaced[i]))
+				}
+			}
+			data = []byte(strings.NewReplacer(spaced(replaced)...).Replace(text))
+		}
+		entries = append(entries, entry{"sliceshift/" + name, text644, data})
+	}
+	packed, err := tarGz(entries, r.time)
+	if err != nil {
+		return err
+	}
+	return write(dir, r.chartName(), packed)
+}
+
+// spaced leaves the line break at the end to the line that follows: two lines that are replaced may stand together.
+func spaced(pairs []string) []string {
+	trimmed := slices.Clone(pairs)
+	for i := range trimmed {
+		trimmed[i] = strings.TrimSuffix(trimmed[i], "\n")
+	}
+	return trimmed
+}
+
+// filesBelow are the files of a folder, links followed, in the order of their names.
+func filesBelow(root, below string) ([]string, error) {
+	found, err := os.ReadDir(filepath.Join(root, below))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, each := range found {
+		name := path.Join(below, each.Name())
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			names = append(names, name)
+			continue
+		}
+		more, err := filesBelow(root, name)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	return names, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// imageName is the archive of the image.
+func (r *release) imageName() string { return "sliceshift-manager_" + r.version + "_image.tar" }
+
+// imageArchive packs the image for all platforms as an OCI layout, which docker load, podman load, ctr images
+// import, skopeo (oci-archive:) and kind load image-archive read. It is what the Dockerfile makes.
+func (r *release) imageArchive(dir string, all []built) error {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, platform := range r.platforms {
+		var programs []built
+		for _, b := range all {
+			if b.imaged && b.os == "linux" && b.os+"/"+b.arch == platform {
+				programs = append(programs, b)
+			}
+		}
+		if len(programs) == 0 {
+			continue
+		}
+		image, err := r.imageOf(programs)
+		if err != nil {
+			return fmt.Errorf("image for %s: %w", platform, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: programs[0].os, Architecture: programs[0].arch}},
+		})
+	}
+	packed, err := r.packLayout(index)
+	if err != nil {
+		return err
+	}
+	return write(dir, r.imageName(), packed)
+}
+
+// imageOf is the image for one platform: the programs and nothing else, not run by root.
+func (r *release) imageOf(programs []built) (v1.Image, error) {
+	var entries []entry
+	for _, b := range programs {
+		data, err := os.ReadFile(b.file)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{b.name, program755, data})
+	}
+	packed, err := tarred(entries, r.time)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(packed)), nil
+	}, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	created := v1.Time{Time: r.time}
+	image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "COPY manager mover /"}})
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Created = programs[0].os, programs[0].arch, created
+	config.Config = v1.Config{User: "65532:65532", Entrypoint: []string{"/manager"}, WorkingDir: "/", Labels: r.labels()}
+	return mutate.ConfigFile(image, config)
+}
+
+// labels are those that image registries show.
+func (r *release) labels() map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    "sliceshift-manager",
+		"org.opencontainers.image.version":  r.version,
+		"org.opencontainers.image.revision": r.commit,
+		"org.opencontainers.image.source":   "https://github.com/sliceshift/sliceshift",
+		"org.opencontainers.image.licenses": "Apache-2.0",
+	}
+}
+
+// packLayout packs an index, under the name that it will have.
+func (r *release) packLayout(index v1.ImageIndex) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sliceshift-image-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return nil, err
+	}
+	names := layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": r.version,
+		"io.containerd.image.name":          r.image + ":" + r.version,
+	})
+	if err := path.AppendIndex(index, names); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	err = filepath.WalkDir(dir, func(file string, found os.DirEntry, err error) error {
+		if err != nil || found.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		entries = append(entries, entry{filepath.ToSlash(name), text644, data})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
+	return tarred(entries, r.time)
+}

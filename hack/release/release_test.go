@@ -1,0 +1,319 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/internal/program"
+	"github.com/sliceshift/sliceshift/internal/tool"
+)
+
+// newRelease is a release of this checkout for one platform.
+func newRelease(t *testing.T) *release {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &release{
+		root: root, version: "v1.2.3", commit: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(),
+		image: "registry.example.com/sliceshift-manager", url: "https://example.com/releases", platforms: []string{"linux/" + runtime.GOARCH}, progress: t.Output(),
+	}
+}
+
+// TestRelease makes a release twice, from two folders into two folders: every byte is the same. What was made is
+// then looked at, and installed, as its users do it.
+func TestRelease(t *testing.T) {
+	r := newRelease(t)
+	one, other := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "b", "other")
+	if err := r.into(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	second := *r
+	var err error
+	if second.root, err = r.copySource(t.Context(), filepath.Join(t.TempDir(), "elsewhere", "source")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.into(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameSums(one, other); err != nil {
+		t.Error(err)
+	}
+	arch := runtime.GOARCH
+	want := []string{
+		"SHA256SUMS", "install.yaml", "kubectl-migrate_v1.2.3.cdx.json", "kubectl-migrate_v1.2.3_linux_" + arch + ".tar.gz", "manager_v1.2.3.cdx.json",
+		"manager_v1.2.3_linux_" + arch + ".tar.gz", "migrate.yaml", "mover_v1.2.3.cdx.json", "mover_v1.2.3_linux_" + arch + ".tar.gz",
+		"sliceshift-1.2.3.tgz", "sliceshift-manager_v1.2.3_image.tar",
+	}
+	if diff := cmp.Diff(want, namesIn(t, one)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	t.Run("sums", func(t *testing.T) { checksums(t, one) })
+	t.Run("program", func(t *testing.T) { programRuns(t, r, one) })
+	t.Run("image", func(t *testing.T) { imageIsWhole(t, r, one) })
+	t.Run("chart", func(t *testing.T) { chartRenders(t, r, one) })
+	t.Run("manifests", func(t *testing.T) { manifestsName(t, r, one) })
+	t.Run("components", func(t *testing.T) { componentsAreListed(t, one) })
+	t.Run("krew", func(t *testing.T) { krewInstalls(t, r, one) })
+}
+
+func namesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, file.Name())
+	}
+	return names
+}
+
+// checksums has sha256sum judge.
+func checksums(t *testing.T, dir string) {
+	out, err := program.In{Dir: dir}.Output(t.Context(), "sha256sum", "--strict", "--check", sumsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Count(out, ": OK"), len(namesIn(t, dir))-1; got != want {
+		t.Errorf("%d files are listed, %d are there", got, want)
+	}
+}
+
+// unpacked are the files of an archive, and their modes.
+func unpacked(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in io.Reader = bytes.NewReader(data)
+	if !strings.HasSuffix(path, ".tar") {
+		if in, err = gzip.NewReader(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[string][]byte{}
+	for archive := tar.NewReader(in); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uid != 0 || header.Uname != "" || header.ModTime.Unix() != 1700000000 {
+			t.Errorf("%s is of %d %q at %s", header.Name, header.Uid, header.Uname, header.ModTime)
+		}
+		if found[header.Name], err = io.ReadAll(archive); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// programRuns: the command in its archive runs, says which build it is, and is linked to nothing.
+func programRuns(t *testing.T, r *release, dir string) {
+	files := unpacked(t, filepath.Join(dir, r.archiveName(built{product: products[0], os: "linux", arch: runtime.GOARCH})))
+	for _, name := range []string{"kubectl-migrate", "LICENSE", pluginCompletion} {
+		if len(files[name]) == 0 {
+			t.Errorf("%s is not in the archive", name)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "kubectl-migrate")
+	if err := os.WriteFile(path, files["kubectl-migrate"], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	said, err := program.In{}.Output(t.Context(), path, "version", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version struct{ Version, Commit string }
+	if err := json.Unmarshal([]byte(said), &version); err != nil || version.Version != r.version || version.Commit != r.commit {
+		t.Errorf("it says %s", said)
+	}
+	if bytes.Contains(files["kubectl-migrate"], []byte(r.root+"/")) {
+		t.Errorf("it names %s, where it was built", r.root)
+	}
+}
+
+// imageIsWhole: the image is as its index says, byte by byte, and has the programs of the archives.
+func imageIsWhole(t *testing.T, r *release, dir string) {
+	at := t.TempDir()
+	for name, data := range unpacked(t, filepath.Join(dir, r.imageName())) {
+		path := filepath.Join(at, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := layout.ImageIndexFromPath(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(all); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := all.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := manifest.Manifests[0].Annotations["io.containerd.image.name"]; len(manifest.Manifests) != 1 || got != r.image+":"+r.version {
+		t.Errorf("it is called %q", got)
+	}
+	platforms, err := all.ImageIndex(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := platforms.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := platforms.Image(inner.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := inner.Manifests[0].Platform.String(); got != "linux/"+runtime.GOARCH || config.Architecture != runtime.GOARCH || config.OS != "linux" {
+		t.Errorf("it is for %s and %s/%s", got, config.OS, config.Architecture)
+	}
+	if diff := cmp.Diff([]any{"65532:65532", []string{"/manager"}, r.version}, []any{config.Config.User, config.Config.Entrypoint, config.Config.Labels["org.opencontainers.image.version"]}); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers: %v", len(layers), err)
+	}
+	content, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for archive := tar.NewReader(content); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(sum, archive); err != nil {
+			t.Fatal(err)
+		}
+		packed := unpacked(t, filepath.Join(dir, header.Name+"_"+r.version+"_linux_"+runtime.GOARCH+".tar.gz"))[header.Name]
+		if alone := sha256.Sum256(packed); hex.EncodeToString(alone[:]) != hex.EncodeToString(sum.Sum(nil)) || header.Mode != 0o755 {
+			t.Errorf("/%s, mode %o, is not the program of its archive", header.Name, header.Mode)
+		}
+		names = append(names, header.Name)
+	}
+	if diff := cmp.Diff([]string{"manager", "mover"}, names); diff != "" {
+		t.Errorf("programs (-want +got):\n%s", diff)
+	}
+}
+
+// chartRenders: helm takes the archive, and finds the version and the image in it.
+func chartRenders(t *testing.T, r *release, dir string) {
+	helm, err := tool.Path(t.Context(), "helm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(dir, r.chartName())
+	out, err := program.In{}.Output(t.Context(), helm, "template", "sliceshift", archive, "-n", "sliceshift-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `image: "registry.example.com/sliceshift-manager:v1.2.3"`; !strings.Contains(out, want) || strings.Count(out, "\nkind: CustomResourceDefinition\n") != 2 {
+		t.Errorf("it lacks %s, or definitions:\n%.3000s", want, out)
+	}
+	shown, err := program.In{}.Output(t.Context(), helm, "show", "chart", archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chart struct{ Version, AppVersion string }
+	if err := yaml.Unmarshal([]byte(shown), &chart); err != nil || chart.Version != "1.2.3" || chart.AppVersion != "v1.2.3" {
+		t.Errorf("got %+v: %v", chart, err)
+	}
+	if _, err := (program.In{}).Output(t.Context(), helm, "lint", "--strict", archive); err != nil {
+		t.Error(err)
+	}
+}
+
+func manifestsName(t *testing.T, r *release, dir string) {
+	data, err := os.ReadFile(filepath.Join(dir, "install.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "image: " + r.image + ":" + r.version + "\n"; !strings.Contains(string(data), want) {
+		t.Errorf("no %s", want)
+	}
+}
+
+// componentsAreListed: what is linked in is there with its version, and the program itself.
+func componentsAreListed(t *testing.T, dir string) {
+	data, err := os.ReadFile(filepath.Join(dir, "manager_v1.2.3.cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		BOMFormat string
+		Metadata  struct {
+			Component struct{ Name, Version string }
+		}
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		t.Fatal(err)
+	}
+	if list.BOMFormat != "CycloneDX" || list.Metadata.Component.Version != "v1.2.3" {
+		t.Errorf("it is of %+v", list.Metadata)
+	}
+	for _, want := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "std"} {
+		if !slices.ContainsFunc(list.Components, func(c struct{ Name, Version string }) bool { return c.Name == want && c.Version != "" }) {
+			t.Errorf("%s is not listed", want)
+		}
+	}
+}
+
+// krewInstalls has krew itself judge the manifest and install from it, offline.
+func krewInstalls(t *testing.T, r *release, dir string) {
+	krew, err := tool.Path(t.Context(), "krew")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), krew, "install", "--manifest", filepath.Join(dir, krewFile),
+		"--archive", filepath.Join(dir, r.archiveName(built{product: products[0], os: "linux", arch: runtime.GOARCH})))
+	cmd.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_NO_UPGRADE_CHECK=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	said, err := program.In{}.Output(t.Context(), filepath.Join(home, "bin", "kubectl-migrate"), "version")
+	if err != nil || !strings.HasPrefix(said, "kubectl migrate v1.2.3") && !strings.HasPrefix(said, "migrate v1.2.3") {
+		t.Errorf("what krew has installed says %q: %v", said, err)
+	}
+}
