@@ -164,7 +164,7 @@ func TestCopyComesBack(t *testing.T) {
 	v.Drive(mover, harness.Arrival(0)(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
 	v.expectHome()
 	v.expectCopies(v.Here(), before)
-	v.expectLeft(handles)
+	v.expectKept(handles)
 	v.Audit()
 }
 

@@ -137,6 +137,12 @@ func (v *move) expectLeft(before []string) {
 			v.T.Errorf("%s was carried over", handle)
 		}
 	}
+	v.expectKept(before)
+}
+
+// expectKept checks that the volumes that the source's ordinals had are parked there, with the policy Retain.
+func (v *move) expectKept(before []string) {
+	v.T.Helper()
 	all, err := v.Source.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
 	v.Must(err)
 	kept := 0

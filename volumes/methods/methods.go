@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// known are all of them. A caller of Register adds others.
+// methods are all of them. A caller of Register adds others.
 var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}}
 
 // Register makes a method known. It is for the start of a program: a name that is taken is a
@@ -50,9 +50,9 @@ func (u unknown) problem() *volumes.Problem {
 		known[i] = string(name)
 	}
 	return &volumes.Problem{
-		volumes.ReasonUnknownMethod,
-		fmt.Sprintf("this version knows no way to carry a volume that is called %q", string(u)),
-		"use one of " + strings.Join(known, ", ") + " in spec.volumes, or the version that was asked for",
+		Reason:  volumes.ReasonUnknownMethod,
+		Message: fmt.Sprintf("this version knows no way to carry a volume that is called %q", string(u)),
+		Remedy:  "use one of " + strings.Join(known, ", ") + " in spec.volumes, or the version that was asked for",
 	}
 }
 
