@@ -148,7 +148,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	} else {
 		r.followed.See(m, destinationName(m))
 	}
+	result, err = again(result, err)
 	result.Priority = new(priority(m))
+	return result, err
+}
+
+// again is for a Migration that somebody has changed since it was read: it is read anew, and that is no
+// error to tell of.
+func again(result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: pass.RequeueUnobserved}, nil
+	}
 	return result, err
 }
 

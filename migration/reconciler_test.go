@@ -1,11 +1,16 @@
 package migration
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/migration/pass"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -45,6 +50,28 @@ func TestEnded(t *testing.T) {
 			}
 			if got := ended(m); got != tc.want {
 				t.Errorf("ended: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAgain: a Migration that was changed meanwhile is read anew without a word; every other error is told.
+func TestAgain(t *testing.T) {
+	later := ctrl.Result{RequeueAfter: time.Minute}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "migrations"}, "web", errors.New("changed"))
+	other := errors.New("no answer")
+	for name, tc := range map[string]struct {
+		err      error
+		want     ctrl.Result
+		wantsErr bool
+	}{
+		"well":     {nil, later, false},
+		"changed":  {conflict, ctrl.Result{RequeueAfter: pass.RequeueUnobserved}, false},
+		"an error": {other, later, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := again(later, tc.err); got != tc.want || (err != nil) != tc.wantsErr {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -83,6 +84,7 @@ func (s *store) fill(running context.Context, c *core) error {
 		DefaultTransform:             s.keep,
 		DefaultUnsafeDisableDeepCopy: new(true),
 		ReaderFailOnMissingInformer:  true,
+		DefaultWatchErrorHandler:     unwatched(c.guard.cluster),
 	}
 	if s.part.namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{s.part.namespace: {}}
@@ -108,6 +110,14 @@ func (s *store) fill(running context.Context, c *core) error {
 		return errors.Join(errors.New("the first lists were not answered"), waiting.Err())
 	}
 	return nil
+}
+
+// unwatched is for a watch that has ended, and begins again by itself. A cluster that does not answer is
+// told of by the migrations that need it, and not once more by each kind of object.
+func unwatched(cluster string) toolscache.WatchErrorHandlerWithContext {
+	return func(_ context.Context, _ *toolscache.Reflector, err error) {
+		log.Log.WithName("clusters").V(1).Info("a watch has ended", "cluster", cluster, "message", err.Error())
+	}
 }
 
 // watch shows one kind.
