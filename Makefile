@@ -149,7 +149,7 @@ kind-suite: # what only kubelets can show
 kind-machines: # what stops machines, one test after the other
 	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
 kind-tutorial: # every command of the page
-	@$(KINDTEST) ./e2e/kind/tutorial
+	@$(KINDTEST) -run '^TestTutorial$$' ./e2e/kind/tutorial
 
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.
