@@ -179,6 +179,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff
+	cd site/tools && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
