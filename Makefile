@@ -159,7 +159,7 @@ kind-suite: # what only kubelets can show
 kind-machines: # what stops machines, one test after the other
 	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
 kind-tutorial: # every command of the page
-	@$(KINDTEST) ./e2e/kind/tutorial
+	@$(KINDTEST) -run '^TestTutorial$$' ./e2e/kind/tutorial
 
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.
@@ -191,6 +191,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
+	cd site/tools && $(GO) mod tidy -diff
 	@git diff --exit-code -- config/crd charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 

@@ -92,12 +92,33 @@ func write(page *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(page, "\n```\n%s\n```\n", cmd.UseLine())
 	}
 	if cmd.Long != "" {
-		fmt.Fprintf(page, "\n%s\n", strings.ReplaceAll(cmd.Long, "<", "&lt;"))
+		fmt.Fprintf(page, "\n%s\n", prose(cmd.Long))
 	}
 	if cmd.Example != "" {
 		fmt.Fprintf(page, "\n```sh\n%s\n```\n", dedent(cmd.Example))
 	}
 	table(page, cmd.LocalNonPersistentFlags())
+}
+
+// prose is a help text as one of a page: what is set in columns stays so.
+func prose(text string) string {
+	var lines []string
+	columns := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if indented := strings.HasPrefix(line, "  "); indented != columns {
+			columns = indented
+			lines = append(lines, "```")
+		}
+		if !columns {
+			line = strings.ReplaceAll(line, "<", "&lt;")
+		}
+		lines = append(lines, line)
+	}
+	if columns {
+		lines = append(lines, "```")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // dedent takes the indent of examples away.
