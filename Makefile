@@ -119,7 +119,7 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) -verify out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential packages-made controlplane clusters kind-moves kind-slices kind-suite kind-machines kind-tutorial
+.PHONY: stages modules vet unit unit-sequential packages-made controlplane clusters browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -146,6 +146,17 @@ clusters: FORMAT = testname
 clusters: RACE =
 clusters: # the tests against control planes that run as processes
 	@$(GOTEST) $(RACE) -count=1 -timeout 40m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
+
+chromium: # what the page of kubectl migrate ui is driven in
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >/dev/null
+
+browser: FORMAT = testname
+browser: RACE =
+browser: chromium # the page of kubectl migrate ui, in a browser, over control planes
+	@$(GOTEST) $(RACE) -count=1 -timeout 10m $$(./hack/packages browser)
+
+screenshots: chromium ## The images of docs/ui.md anew, of the page as it is.
+	$(GO) test -count=1 -run TestScreenshots ./e2e/ui -args -screenshots $(abspath docs)
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,20 +111,11 @@ func (o *options) Validate() error {
 	return nil
 }
 
-const (
-	// headerTimeout bounds a request that does not come to its end.
-	headerTimeout = 10 * time.Second
-	// mostMemory is what the process should not grow beyond: a soft limit, above which it is collected more often.
-	mostMemory = 40 << 20
-	// collectAt is by how many percent the heap may grow between two collections; half of the default, for what is
-	// mostly idle.
-	collectAt = 50
-)
+// headerTimeout bounds a request that does not come to its end.
+const headerTimeout = 10 * time.Second
 
 // Run serves the page until it is interrupted.
 func (o *options) Run(ctx context.Context) error {
-	debug.SetMemoryLimit(mostMemory)
-	debug.SetGCPercent(collectAt)
 	var err error
 	if o.connection, err = o.Connect(); err != nil {
 		return err

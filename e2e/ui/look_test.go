@@ -1,0 +1,163 @@
+package ui
+
+import (
+	"bytes"
+	_ "embed"
+	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+var screenshots = flag.String("screenshots", "", "write the images of the documentation into this `FOLDER`")
+
+// accessible returns what is wrong with a page for those who do not see it, or not well.
+//
+//go:embed accessible.js
+var accessible string
+
+// views are those of the page, and what each of them says once it is there.
+var views = []struct{ name, fragment, id, says string }{
+	{"list", "#/", "list", "stalled"},
+	{"moving", "#/migration/%/web", "handoff", "is on its way"},
+	{"stalled", "#/migration/%/orders", "hold", "To mend it"},
+	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
+	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},
+}
+
+// fill keeps Migrations in all states.
+func (s *shop) fill() {
+	paused := moved("search", 3, 5)
+	paused.Spec.Mode = api.ModePause
+	paused.Status.Conditions[1] = conditions(3*60e9, unmet(api.ConditionProgressing, api.ReasonPaused, "mode is Pause: no further ordinal begins"))[0]
+	done := moved("sessions", 3, 3)
+	done.Status.Conditions = append(done.Status.Conditions, conditions(60e9, met(api.ConditionCompleted, api.ReasonMoved, "every ordinal that was asked for runs at the destination"))[0])
+	refused := moved("ledger", 0, 3)
+	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, "MissingPermission", "user mover may not patch persistentvolumes in cluster west. To mend it: kubectl apply -f https://example.com/mover.yaml --context west"))}
+	waits := moved("events", 0, 9)
+	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, "OutsideWindow", "no handoff begins before 22:00 Europe/Berlin"))
+	back := underWay("carts")
+	back.Spec.Mode, back.Status.Fence.Direction = api.ModeRollback, api.Back
+	s.keep(underWay("web"), stalled("orders"), paused, done, refused, waits, back)
+}
+
+func (b *tab) show(namespace string, i int) {
+	b.Helper()
+	v := views[i]
+	b.visit(string(bytes.ReplaceAll([]byte(v.fragment), []byte("%"), []byte(namespace))))
+	b.says(v.id, v.says)
+}
+
+// TestAccessible: on a desk and on a phone, light and dark, each view has names, headings and contrast, nothing is
+// wider than the screen, and nothing was refused by the policy of its contents.
+func TestAccessible(t *testing.T) {
+	shop := newShop(t)
+	shop.fill()
+	b := browse(t, serve(t, harness.East().Kubeconfig(), "-n", shop.namespace).address, desk)
+	b.run(`globalThis.refused = []; addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI))`)
+	for name, on := range map[string]screen{"desk": desk, "desk, dark": {width: desk.width, height: desk.height, scale: 1, dark: true}, "phone": phone, "phone, dark": {width: phone.width, height: phone.height, scale: 1, dark: true}} {
+		b.on(on)
+		for i, v := range views {
+			b.show(shop.namespace, i)
+			for _, wrong := range ask[[]string](b, accessible) {
+				t.Errorf("%s, %s: %s", name, v.name, wrong)
+			}
+			if wide := ask[int64](b, "document.documentElement.scrollWidth"); wide > on.width {
+				t.Errorf("%s, %s: it is %d wide", name, v.name, wide)
+			}
+		}
+	}
+	b.press("?")
+	b.await(`document.getElementById("dialog").open`)
+	for _, wrong := range ask[[]string](b, accessible) {
+		t.Errorf("the keys: %s", wrong)
+	}
+	if refused := ask[[]string](b, "refused"); len(refused) > 0 {
+		t.Errorf("the policy has refused %v", refused)
+	}
+}
+
+// TestScreenshots: the images of the documentation are those of the page; -screenshots writes them.
+func TestScreenshots(t *testing.T) {
+	folder := *screenshots
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	shop := shopNamed(t, "shop")
+	shop.fill()
+	b := browse(t, serve(t, harness.East().Kubeconfig(), "-n", shop.namespace).address, desk)
+	dark := desk
+	dark.dark = true
+	small := phone
+	small.scale = 1.5
+	tall := desk
+	tall.height = 1120
+	for _, shot := range []struct {
+		file string
+		view int
+		on   screen
+	}{
+		{"ui-list.png", 0, desk},
+		{"ui-list-dark.png", 0, dark},
+		{"ui-moving.png", 1, tall},
+		{"ui-stalled.png", 2, desk},
+		{"ui-report.png", 3, tall},
+		{"ui-report-dark.png", 3, dark},
+		{"ui-phone.png", 1, small},
+	} {
+		b.on(shot.on)
+		b.show(shop.namespace, shot.view)
+		b.run(`document.activeElement?.blur()`)
+		data := smaller(t, see(b, chromedp.CaptureScreenshot()))
+		const most = 150_000
+		if len(data) == 0 || len(data) > most {
+			t.Errorf("%s has %d bytes", shot.file, len(data))
+		}
+		if err := os.WriteFile(filepath.Join(folder, shot.file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// smaller is an image with at most 256 colours, those that it has most of.
+func smaller(t *testing.T, data []byte) []byte {
+	t.Helper()
+	full, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[color.Color]int{}
+	for y := full.Bounds().Min.Y; y < full.Bounds().Max.Y; y++ {
+		for x := full.Bounds().Min.X; x < full.Bounds().Max.X; x++ {
+			count[full.At(x, y)]++
+		}
+	}
+	palette := mostOf(count)
+	few := image.NewPaletted(full.Bounds(), palette)
+	draw.Draw(few, few.Bounds(), full, full.Bounds().Min, draw.Src)
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func mostOf(count map[color.Color]int) color.Palette {
+	const most = 256
+	palette := make(color.Palette, 0, len(count))
+	for c := range count {
+		palette = append(palette, c)
+	}
+	slices.SortFunc(palette, func(a, b color.Color) int { return count[b] - count[a] })
+	return palette[:min(most, len(palette))]
+}
