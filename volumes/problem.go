@@ -37,6 +37,11 @@ const (
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
 	ReasonVolumesApart      = "VolumesApart"
+	// Of method Copy.
+	ReasonCopyImageMissing = "CopyImageMissing"
+	ReasonCopySizeTooSmall = "CopySizeTooSmall"
+	ReasonCopyDiffers      = "CopyDiffers"
+	ReasonCopyNotSealed    = "CopyNotSealed"
 	// Of method Empty: a person's word is missing, or it is a warning.
 	ReasonEmptyUnconfirmed  = "EmptyNotConfirmed"
 	ReasonFillingUnknown    = "FillingUnknown"

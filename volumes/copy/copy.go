@@ -43,14 +43,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Reasons for which a copy stops, or is not begun.
-const (
-	ReasonImageMissing = "CopyImageMissing"
-	ReasonSizeTooSmall = "CopySizeTooSmall"
-	ReasonDiffers      = "CopyDiffers"
-	ReasonUnsealed     = "CopyNotSealed"
-)
-
 // Copy is the method that copies bytes, but for its writes.
 type Copy struct{}
 
@@ -86,13 +78,13 @@ func unasked(pair volumes.Pair) *volumes.Problem {
 	switch {
 	case asked.Image == "":
 		return &volumes.Problem{
-			Reason:  ReasonImageMissing,
+			Reason:  volumes.ReasonCopyImageMissing,
 			Message: fmt.Sprintf("method Copy runs pods of an image with the mover, and none is named for claim template %s", template),
 			Remedy:  fmt.Sprintf("name the image of the manager, of this version: --volume %[1]s=copy,image=IMAGE, or copy.image for claim template %[1]s in spec.volumes", template),
 		}
 	case asked.Size > 0 && asked.Size < asked.Needed:
 		return &volumes.Problem{
-			Reason:  ReasonSizeTooSmall,
+			Reason:  volumes.ReasonCopySizeTooSmall,
 			Message: fmt.Sprintf("copy.size of claim template %s is %d bytes, and claim %s/%s has %d: the copy may not fit", template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
 			Remedy:  "ask for at least as much, or leave copy.size out",
 		}

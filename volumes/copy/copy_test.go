@@ -103,7 +103,7 @@ func TestPassEnds(t *testing.T) {
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
 	})
-	if differs.Blocked == nil || differs.Blocked.Reason != ReasonDiffers || !strings.Contains(differs.Blocked.Message, "etc/passwd") {
+	if differs.Blocked == nil || differs.Blocked.Reason != volumes.ReasonCopyDiffers || !strings.Contains(differs.Blocked.Message, "etc/passwd") {
 		t.Errorf("three times: %+v", differs)
 	}
 	failed := volumes.MoverResult{Message: "connection refused"}
@@ -140,7 +140,7 @@ func TestContent(t *testing.T) {
 func TestTakenWithoutASeal(t *testing.T) {
 	pair := until(t, introduced).pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
-	if got.Blocked == nil || got.Blocked.Reason != ReasonUnsealed {
+	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyNotSealed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -193,14 +193,14 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		"nothing":               {func(*volumes.Pair, *volumes.CopyAsked) {}, ""},
-		"no image":              {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Image = "" }, ReasonImageMissing},
-		"too small":             {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 5, 10 }, ReasonSizeTooSmall},
+		"no image":              {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Image = "" }, volumes.ReasonCopyImageMissing},
+		"too small":             {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 5, 10 }, volumes.ReasonCopySizeTooSmall},
 		"large enough":          {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 10, 10 }, ""},
 		"no claim":              {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Giver.Claim = volumes.Claim{} }, volumes.ReasonClaimMissing},
 		"somebody else's claim": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true} }, volumes.ReasonForeignClaim},
 		"a claim of its own":    {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true, Ours: true} }, ""},
 		"a claim that was left": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker = leftBehind(p.Taker.Ref) }, ""},
-		"nothing was looked at": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Copy = nil }, ReasonImageMissing},
+		"nothing was looked at": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Copy = nil }, volumes.ReasonCopyImageMissing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair, seen := base, *base.Copy

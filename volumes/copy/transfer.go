@@ -226,7 +226,7 @@ func (v view) lastPass() volumes.Verdict {
 	}
 	if v.c.Attempt.Passes >= mostPasses {
 		return first(v.removeBoth, func() volumes.Verdict {
-			return blocked(ReasonDiffers, fmt.Sprintf("after %d passes the copy of claim %s/%s differs from it, first in %q", v.c.Attempt.Passes, v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Attempt.Differs),
+			return blocked(volumes.ReasonCopyDiffers, fmt.Sprintf("after %d passes the copy of claim %s/%s differs from it, first in %q", v.c.Attempt.Passes, v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Attempt.Differs),
 				"look what writes there, or what the file system of the other side cannot keep; the ordinal goes back with spec.mode: Rollback")
 		})
 	}
@@ -294,7 +294,7 @@ func (v view) takeOver() volumes.Verdict {
 	in, taker := v.c.Incoming.Volume, v.Taker.Claim
 	switch {
 	case v.c.Attempt.Seal.Root == "" || in.Seal != v.c.Attempt.Seal.Root || v.c.Attempt.Seal.Volume != in.Name:
-		return blocked(ReasonUnsealed, fmt.Sprintf("volume %s is pointed at claim %s/%s, and nothing shows that it is what the ordinal had", in.Name, v.Taker.Ref.Namespace, v.Taker.Ref.Name),
+		return blocked(volumes.ReasonCopyNotSealed, fmt.Sprintf("volume %s is pointed at claim %s/%s, and nothing shows that it is what the ordinal had", in.Name, v.Taker.Ref.Namespace, v.Taker.Ref.Name),
 			"look who did that: kubectl describe pv "+in.Name)
 	case in.Fence != v.Fence:
 		return v.pointTaker()

@@ -12,7 +12,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
 // withData is an application of one replica, whose volume moves by a method, with or without a word for it.
@@ -47,7 +46,7 @@ func TestMethods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withData(tc.method, tc.word)
 			tc.change(&s)
-			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodCopy, Reason: copy.ReasonImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}}}}
+			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodCopy, Reason: volumes.ReasonCopyImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}}}}
 			if diff := cmp.Diff(want, methodsOf(s, tc.found), cmpopts.IgnoreFields(Choice{}, "Why", "Remedy")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
