@@ -3,7 +3,6 @@ package player
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -111,7 +110,7 @@ func (k *kubelet) onThisMachine(arg string) string {
 	}
 	switch flag {
 	case "--listen":
-		return fmt.Sprintf("--listen=%s", net.JoinHostPort(here(k.status.address).String(), port))
+		return "--listen=" + net.JoinHostPort(here(k.status.address).String(), port)
 	case "--connect":
 		address, err := netip.ParseAddr(host)
 		if err != nil {

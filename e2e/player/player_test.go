@@ -228,7 +228,7 @@ func TestFirstConsumer(t *testing.T) {
 	}, metav1.CreateOptions{})
 	from.must(err)
 	t.Cleanup(func() {
-		_ = from.client.StorageV1().StorageClasses().Delete(context.Background(), class, metav1.DeleteOptions{}) //nolint:usetesting // that one has ended
+		_ = from.client.StorageV1().StorageClasses().Delete(context.WithoutCancel(from.ctx), class, metav1.DeleteOptions{})
 	})
 	from.claim(incoming, class)
 	from.create(manifest.Receiver(from.spec(receiver, incoming)))

@@ -50,9 +50,9 @@ func randomAddress(network byte) netip.Addr {
 
 // here is the address of this machine that a pod's address stands for.
 func here(address netip.Addr) netip.Addr {
-	bytes := address.As4()
-	bytes[0] = 127
-	return netip.AddrFrom4(bytes)
+	four := address.As4()
+	four[0] = 127
+	return netip.AddrFrom4(four)
 }
 
 // late is the end of a pod that has run for too long.

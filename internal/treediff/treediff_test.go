@@ -1,7 +1,6 @@
 package treediff
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -57,7 +56,7 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Compare(context.Background(), t.TempDir(), "/no/such/folder"); err == nil { //nolint:usetesting // any will do
+	if _, err := Compare(t.Context(), t.TempDir(), "/no/such/folder"); err == nil {
 		t.Error("a folder that is not there is compared")
 	}
 }

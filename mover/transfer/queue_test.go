@@ -2,7 +2,7 @@ package transfer
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -40,7 +40,7 @@ func TestQueue(t *testing.T) {
 	from := &shelf{}
 	q := queue{reader: from}
 	for i := range 50 {
-		q.files = append(q.files, wire.Wanted{Path: fmt.Sprint(i)})
+		q.files = append(q.files, wire.Wanted{Path: strconv.Itoa(i)})
 	}
 	q.files[3].Path = "missing"
 	for i := range 10 {
